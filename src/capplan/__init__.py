@@ -1,0 +1,1 @@
+"""capplan: a discrete-event simulator and capacity planner for Cassandra-backed services."""
