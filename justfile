@@ -1,0 +1,29 @@
+# Every check of the project by name. With nothing but uv installed: `uv run just check`.
+
+# List the recipes
+default:
+    @"{{just_executable()}}" --list
+
+# Run everything a change must pass
+check: static test
+
+# Check format, lint, types and layers without running anything
+static:
+    uv run ruff format --check
+    uv run ruff check
+    uv run mypy
+    uv run lint-imports --no-logo
+
+# Format the code and fix what the linter can fix
+fix:
+    uv run ruff format
+    uv run ruff check --fix
+
+# Run the tests (arguments go to pytest)
+test *arguments:
+    uv run pytest {{arguments}}
+
+# Check what a wheel would hold, then build the sdist and the wheel into dist/
+build:
+    uv run pytest tests/project/test_wheel.py
+    uv build

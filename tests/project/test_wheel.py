@@ -1,0 +1,102 @@
+"""What a user installs: the wheel holds the package, its data and its license, nothing else, and it works."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOT_SHIPPED = {"__pycache__"}
+
+
+def uv(*arguments: str | Path) -> None:
+    """Run uv, or skip where there is none: pytest may be started without it."""
+    executable = os.environ.get("UV") or shutil.which("uv")
+    if executable is None:
+        pytest.skip("uv is not installed: `pip install uv`")
+    command = [executable, *map(str, arguments)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sdist, and the wheel from it, into a folder of their own."""
+    folder = tmp_path_factory.mktemp("dist")
+    uv("build", "--quiet", "--out-dir", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (path,) = built.glob("capplan-*-py3-none-any.whl")
+    return path
+
+
+def names(wheel: Path) -> set[PurePosixPath]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {PurePosixPath(name) for name in archive.namelist() if not name.endswith("/")}
+
+
+def package_files() -> set[PurePosixPath]:
+    """List every file of src/capplan, data included, relative to src."""
+    source = ROOT / "src"
+    files = (path for path in (source / "capplan").rglob("*") if path.is_file())
+    return {PurePosixPath(path.relative_to(source)) for path in files if not NOT_SHIPPED & set(path.parts)}
+
+
+def test_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
+    package = {name for name in names(wheel) if not name.parts[0].endswith(".dist-info")}
+
+    assert package == package_files()
+    assert PurePosixPath("capplan/py.typed") in package
+
+
+def test_wheel_names_license_and_entry_point(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        by_name = {PurePosixPath(name).name: name for name in archive.namelist() if ".dist-info/" in name}
+        license_text = archive.read(by_name["LICENSE"]).decode()
+        entry_points = archive.read(by_name["entry_points.txt"]).decode()
+        metadata = archive.read(by_name["METADATA"]).decode()
+
+    assert license_text == (ROOT / "LICENSE").read_text("utf-8")
+    assert "Apache License" in license_text
+    assert "capplan = capplan.cli.main:run" in entry_points
+    assert "License-Expression: Apache-2.0" in metadata
+
+
+def test_sdist_builds_without_the_links(built: Path) -> None:
+    (sdist,) = built.glob("capplan-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        members = archive.getmembers()
+    below_top = {PurePosixPath(*PurePosixPath(member.name).parts[1:]) for member in members}
+
+    assert not any(member.issym() or member.islnk() for member in members)
+    assert {PurePosixPath("src", path) for path in package_files()} <= below_top
+    assert {PurePosixPath(name) for name in ("LICENSE", "README.md", "pyproject.toml")} <= below_top
+
+
+def test_installed_wheel_imports(wheel: Path, tmp_path: Path) -> None:
+    """Install the wheel alone; its dependencies come from this environment, its code must come from the wheel."""
+    uv("venv", "--quiet", "--python", sys.executable, tmp_path / "venv")
+    binaries = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    uv("pip", "install", "--quiet", "--offline", "--no-deps", "--python", binaries / "python", wheel)
+    # PYTHONPATH leaves .pth files alone, so this environment's editable capplan stays out of the way.
+    dependencies = os.pathsep.join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    result = subprocess.run(
+        [binaries / "python", "-c", "import capplan; print(capplan.__file__)"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": dependencies},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stderr
+    assert Path(result.stdout.strip()).is_relative_to(tmp_path / "venv")
