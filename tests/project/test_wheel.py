@@ -82,21 +82,32 @@ def test_sdist_builds_without_the_links(built: Path) -> None:
     assert {PurePosixPath(name) for name in ("LICENSE", "README.md", "pyproject.toml")} <= below_top
 
 
-def test_installed_wheel_imports(wheel: Path, tmp_path: Path) -> None:
-    """Install the wheel alone; its dependencies come from this environment, its code must come from the wheel."""
-    uv("venv", "--quiet", "--python", sys.executable, tmp_path / "venv")
-    binaries = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel alone into a new environment; return the folder of its executables."""
+    folder = tmp_path_factory.mktemp("venv")
+    uv("venv", "--quiet", "--clear", "--python", sys.executable, folder)
+    binaries = folder / ("Scripts" if os.name == "nt" else "bin")
     uv("pip", "install", "--quiet", "--offline", "--no-deps", "--python", binaries / "python", wheel)
+    return binaries
+
+
+def run_installed(command: list[Path | str], elsewhere: Path) -> str:
+    """Run `command` far from the checkout: dependencies come from this environment, capplan from the wheel."""
     # PYTHONPATH leaves .pth files alone, so this environment's editable capplan stays out of the way.
     dependencies = os.pathsep.join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-    result = subprocess.run(
-        [binaries / "python", "-c", "import capplan; print(capplan.__file__)"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": dependencies},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
+    environment = {**os.environ, "PYTHONPATH": dependencies}
+    result = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert Path(result.stdout.strip()).is_relative_to(tmp_path / "venv")
+    return result.stdout
+
+
+def test_installed_wheel_imports(installed: Path, tmp_path: Path) -> None:
+    where = run_installed([installed / "python", "-c", "import capplan; print(capplan.__file__)"], tmp_path)
+
+    assert Path(where.strip()).is_relative_to(installed.parent)
+
+
+@pytest.mark.skipif(not (ROOT / "src/capplan/cli/main.py").exists(), reason="the command line is not written yet")
+def test_installed_command_helps(installed: Path, tmp_path: Path) -> None:
+    assert "predict" in run_installed([installed / "capplan", "--help"], tmp_path)
