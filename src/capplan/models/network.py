@@ -7,24 +7,45 @@ from collections.abc import Iterable, Iterator
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.distribution import LANGUAGE
+from capplan.models.construct import LANGUAGE, Construct, Name
 from capplan.models.errors import InputError, nearest
 from capplan.models.station import Host, Pool, Station
-from capplan.models.step import Hold, Latch, Signal, Step, Visit, children
-from capplan.models.traffic import RequestClass, Session, Timeline, Traffic
+from capplan.models.step import Batch, Choice, Delay, Hold, Latch, Route, Signal, Step, Visit, children
+from capplan.models.traffic import Event, RequestClass, Session, Timeline, Traffic
+
+ALL_TRAFFIC = "*"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Network:
+class Network(Construct):
     """Stations and pools, what requests do at them, and who asks.
+
+    Attributes
+    ----------
+    name
+        Name of the system.
+    stations
+        Stations that flows visit.
+    classes
+        Request classes.
+    traffic
+        Who asks, and when.
+    pools
+        Pools that flows hold.
+    hosts
+        Machines that stations share.
+    sessions
+        Sessions of dependent requests.
+    timeline
+        What changes while it runs; left out, nothing.
 
     Raises
     ------
     InputError
-        When a name is used twice or refers to nothing, with the nearest known name.
+        When a name is used twice or refers to nothing (with the nearest known name), or a latch could never open.
     """
 
-    name: str
+    name: Name
     stations: tuple[Station, ...]
     classes: tuple[RequestClass, ...]
     traffic: Traffic
@@ -37,17 +58,27 @@ class Network:
         stations = _unique("station", [station.name for station in self.stations])
         pools = _unique("pool", [pool.name for pool in self.pools])
         hosts = _unique("host", [host.name for host in self.hosts])
+        _unique("station or host", [*stations, *hosts])
         classes = _unique("request class", [request.name for request in self.classes])
         sources = _unique("request class or session", [*classes, *(session.name for session in self.sessions)])
-        _known("host", (station.host for station in self.stations if station.host), hosts)
+        _known("host", (station.host for station in self.stations if station.host is not None), hosts)
         _known("request class", (name for session in self.sessions for name in session.classes), classes)
         _known("request class or session", self.traffic.mix, sources)
-        _check_mix(self.traffic.mix)
         for request in self.classes:
-            _check_flow(request.flow, stations, pools, frozenset())
+            _check_names(request.flow, stations, pools, frozenset())
+            _signals(request.flow)
+        for event in self.timeline.events:
+            _check_event(event, self, stations | hosts)
 
     def station(self, name: str) -> Station:
-        """Return the station called `name`."""
+        """Return the station called `name`.
+
+        Raises
+        ------
+        InputError
+            When there is none, with the nearest known name.
+        """
+        _known("station", [name], frozenset(station.name for station in self.stations))
         return next(station for station in self.stations if station.name == name)
 
 
@@ -71,19 +102,55 @@ def _known(what: str, used: Iterable[str], known: frozenset[str]) -> None:
             raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
 
 
-def _check_mix(mix: dict[str, float]) -> None:
-    if not mix or any(not share > 0 for share in mix.values()) or abs(sum(mix.values()) - 1) > 1e-9:
-        raise InputError(f"the shares of the traffic mix {mix} must be positive and have sum 1")
-
-
-def _check_flow(step: Step, stations: frozenset[str], pools: frozenset[str], groups: frozenset[str]) -> None:
-    if isinstance(step, Visit):
-        _known("station", [step.station], stations)
-    elif isinstance(step, Hold):
-        _known("pool", [step.pool], pools)
-    elif isinstance(step, Signal):
-        _known("latch group", [step.group], groups)
-    elif isinstance(step, Latch):
-        groups |= {group.name for group in step.groups}
+def _check_names(step: Step, stations: frozenset[str], pools: frozenset[str], groups: frozenset[str]) -> None:
+    """Check that what the flow names exists; `groups` are those of the latches around `step`."""
+    match step:
+        case Visit():
+            _known("station", [step.station], stations)
+        case Hold():
+            _known("pool", [step.pool], pools)
+        case Signal():
+            _known("latch group", [step.group], groups)
+        case Latch():
+            groups |= {group.name for group in step.groups}
+        case Batch():
+            groups = frozenset()  # done once for many requests: it cannot signal the latch of each
+        case _:
+            pass
     for child in children(step):
-        _check_flow(child, stations, pools, groups)
+        _check_names(child, stations, pools, groups)
+
+
+def _signals(step: Step) -> Counter[str]:
+    """Count the most signals that can leave `step` for each group; refuse a latch that these can never open."""
+    if isinstance(step, Signal):
+        return Counter([step.group])
+    counts = [_signals(child) for child in children(step)]
+    most: Counter[str] = Counter()
+    for count in counts:
+        most = most | count if isinstance(step, (Choice, Route)) else most + count
+    if isinstance(step, Latch):
+        _check_opens(step, most)
+        for group in step.groups:
+            del most[group.name]
+    return most
+
+
+def _check_opens(latch: Latch, most: Counter[str]) -> None:
+    short = [group for group in latch.groups if most[group.name] < group.needed]
+    needed = len(latch.groups) if latch.needed is None else latch.needed
+    if len(latch.groups) - len(short) < needed:
+        raise InputError(
+            f"a latch can never open: its group {short[0].name!r} needs {short[0].needed} signals and the step inside "
+            f"gives at most {most[short[0].name]}"
+        )
+
+
+def _check_event(event: Event, network: Network, places: frozenset[str]) -> None:
+    if event.action == "scale_delay":
+        steps = (step for request in network.classes for step in walk(request.flow))
+        _known("delay", [event.target], frozenset(step.name for step in steps if isinstance(step, Delay) and step.name))
+    elif event.action == "scale_traffic":
+        _known("traffic of", [event.target], frozenset([ALL_TRAFFIC, *network.traffic.mix]))
+    else:
+        _known("station or host", [event.target], places)

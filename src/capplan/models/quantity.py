@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,24 +21,35 @@ from capplan.models.errors import InputError, nearest
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
 
-DURATIONS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
-RATES_PER_S = {"/s": 1.0, "/min": 1 / 60, "/h": 1 / 3600}
-SIZES_BYTES = {
-    "B": 1.0,
-    "kB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "TiB": 2.0**40,
+# Fractions, so that '1.1ms' is the very double that 0.0011 is: text times unit is rounded once.
+DURATIONS_S = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "m": Fraction(60),
+    "h": Fraction(3600),
 }
-LENGTHS_M = {"m": 1.0, "km": 1e3}
+RATES_PER_S = {"/s": Fraction(1), "/min": Fraction(1, 60), "/h": Fraction(1, 3600)}
+SIZES_BYTES = {
+    "B": Fraction(1),
+    "kB": Fraction(10**3),
+    "MB": Fraction(10**6),
+    "GB": Fraction(10**9),
+    "TB": Fraction(10**12),
+    "KiB": Fraction(2**10),
+    "MiB": Fraction(2**20),
+    "GiB": Fraction(2**30),
+    "TiB": Fraction(2**40),
+}
+LENGTHS_M = {"m": Fraction(1), "km": Fraction(1000)}
 
 _WRITTEN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan))\s*(\S*)\s*")
 
 
-def _parse(text: str, units: dict[str, float], what: str, default: str) -> float:
+def _parse(text: str, units: dict[str, Fraction], what: str, default: str) -> float:
     """Read `text` as a number and one of `units`; a bare number is in the unit `default`."""
     match = _WRITTEN.fullmatch(text)
     if match is None:
@@ -45,67 +57,188 @@ def _parse(text: str, units: dict[str, float], what: str, default: str) -> float
     unit = match[2] or default
     if unit not in units:
         raise InputError(f"{text!r} is not a {what}: unit {unit!r} is unknown{nearest(unit, units)}")
-    return float(match[1]) * units[unit]
+    number = float(match[1])
+    if not math.isfinite(number) or number == 0:
+        return number  # nothing to scale, and '1e-999999999' must not become a fraction of that many digits
+    exact = Fraction(match[1]) * units[unit]
+    try:
+        return float(exact)
+    except OverflowError:
+        raise InputError(f"{text!r} is not a {what}: it is beyond the largest number") from None
 
 
 def parse_duration_s(text: str, default: str = "s") -> float:
-    """Read a duration such as `1.5ms`, `2s`, `15m`; in seconds."""
+    """Read a duration such as `1.5ms`, `2s`, `15m`; in seconds.
+
+    Raises
+    ------
+    InputError
+        When the text is no number with a known unit of time.
+    """
     return _parse(text, DURATIONS_S, "duration", default)
 
 
 def parse_rate_per_s(text: str) -> float:
-    """Read a rate such as `7000`, `7000/s` or `90/min`; per second."""
+    """Read a rate such as `7000`, `7000/s` or `90/min`; per second.
+
+    Raises
+    ------
+    InputError
+        When the text is no number with a known unit of rate.
+    """
     return _parse(text, RATES_PER_S, "rate", "/s")
 
 
 def parse_size_bytes(text: str) -> float:
-    """Read a size such as `300B`, `16KiB`, `8GB`; in bytes."""
+    """Read a size such as `300B`, `16KiB`, `8GB`; in bytes.
+
+    Raises
+    ------
+    InputError
+        When the text is no number with a known unit of size.
+    """
     return _parse(text, SIZES_BYTES, "size", "B")
 
 
 def parse_length_m(text: str, default: str = "km") -> float:
-    """Read a distance such as `150km`; in metres. A bare number is in kilometres."""
+    """Read a distance such as `150km`; in metres. A bare number is in kilometres.
+
+    Raises
+    ------
+    InputError
+        When the text is no number with a known unit of length.
+    """
     return _parse(text, LENGTHS_M, "distance", default)
 
 
-def check_number(value: Any, what: str, at_least: float = 0.0, above: float | None = None) -> Number:
-    """Check that every element of `value` is a number within bounds (infinity is allowed, NaN is not)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.ndarray, np.floating, np.integer)):
-        raise InputError(f"{value!r} is not a number: {what} takes a number or a text with a unit")
+def plain(value: Any) -> Number:
+    """Return a float for a scalar, an array of float64 for an array."""
     array = np.asarray(value, dtype=np.float64)
-    if np.isnan(array).any():
-        raise InputError(f"nan is not a {what}: give a number")
-    if above is not None and bool((array <= above).any()):
-        raise InputError(f"{np.min(array):g} is not a {what}: it must be above {above:g}")
-    if bool((array < at_least).any()):
-        raise InputError(f"{np.min(array):g} is not a {what}: it must be at least {at_least:g}")
     return float(array) if array.ndim == 0 else array
 
 
-def _field(parse: Callable[[str], float] | None, what: str, above: float | None = None) -> Any:
+def check_number(
+    value: Any,
+    what: str,
+    at_least: float = 0.0,
+    above: float | None = None,
+    at_most: float = math.inf,
+    bounded: bool = False,
+) -> Number:
+    """Check that every element of `value` is a number within bounds (NaN never is).
+
+    Parameters
+    ----------
+    value
+        A number, or an array of parameter draws; an array comes back as a copy that cannot be written to.
+    what
+        What it should be, for the message: `duration in seconds`.
+    at_least, above, at_most
+        The bounds; `above` replaces `at_least` and is not itself allowed.
+    bounded
+        Whether infinity is refused.
+
+    Raises
+    ------
+    InputError
+        When it is no number, or out of bounds.
+    """
+    array = _array(value, what)
+    if np.isnan(array).any():
+        raise InputError(f"nan is not a {what}: give a number")
+    lowest, highest = float(array.min()), float(array.max())
+    if above is not None and lowest <= above:
+        raise InputError(f"{lowest:g} is not a {what}: it must be above {above:g}")
+    if above is None and lowest < at_least:
+        raise InputError(f"{lowest:g} is not a {what}: it must be at least {at_least:g}")
+    if highest > at_most:
+        raise InputError(f"{highest:g} is not a {what}: it must be at most {at_most:g}")
+    if bounded and highest == math.inf:
+        raise InputError(f"inf is not a {what}: it must be finite")
+    return plain(array)
+
+
+def _array(value: Any, what: str) -> FloatArray:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.ndarray, np.floating, np.integer)):
+        raise InputError(f"{value!r} is not a {what}: give a number")
+    if isinstance(value, np.ndarray) and (value.size == 0 or value.dtype.kind not in "iuf"):
+        raise InputError(f"an array of {value.size} {value.dtype} values is not a {what}: give an array of numbers")
+    try:
+        array = np.array(value, dtype=np.float64)
+    except OverflowError:
+        raise InputError(f"a number of {len(str(value))} digits is not a {what}: it is too large") from None
+    array.setflags(write=False)  # the language is frozen; the caller's array is copied, so it stays writable
+    return array
+
+
+def check_count(value: Any, what: str, at_least: int) -> int:
+    """Check that `value` is a whole number (an int, not 3.0 and not True) of at least `at_least`.
+
+    Raises
+    ------
+    InputError
+        When it is not.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise InputError(f"{value!r} is not a {what}: give a whole number, without quotes or a decimal point")
+    if value < at_least:
+        raise InputError(f"{value} is not a {what}: it must be at least {at_least}")
+    return int(value)
+
+
+def _field(
+    what: str,
+    parse: Callable[[str], float] | None = None,
+    above: float | None = None,
+    at_most: float = math.inf,
+    unit: str = "",
+) -> Any:
     """Annotations that validate a field in SI, read text with units, and describe it in the JSON schema."""
 
     def validate(value: Any) -> Number:
         if isinstance(value, str) and parse is not None:
             value = parse(value)
-        return check_number(value, what, above=above)
+        return check_number(value, what, above=above, at_most=at_most, bounded=True)
 
-    def serialize(value: Number) -> float:
-        if isinstance(value, np.ndarray):
-            raise InputError(f"a {what} that holds {value.size} parameter draws cannot be written to a file")
-        return value
-
-    bound: dict[str, Any] = {"minimum": 0} if above is None else {"exclusiveMinimum": above}
-    number: dict[str, Any] = {"type": "number", **bound}
-    schema = number if parse is None else {"anyOf": [number, {"type": "string"}]}
-    return PlainValidator(validate), PlainSerializer(serialize), WithJsonSchema({**schema, "description": what})
+    number: dict[str, Any] = {"type": "number", **({"minimum": 0} if above is None else {"exclusiveMinimum": above})}
+    if at_most < math.inf:
+        number["maximum"] = at_most
+    schema = {"anyOf": [number, {"type": "string"}], "unit": unit} if parse else number
+    return PlainValidator(validate), PlainSerializer(_written), WithJsonSchema({**schema, "description": what})
 
 
-Seconds = Annotated[Number, *_field(parse_duration_s, "duration in seconds")]
-PerSecond = Annotated[Number, *_field(parse_rate_per_s, "rate per second")]
-Bytes = Annotated[Number, *_field(parse_size_bytes, "size in bytes")]
-Positive = Annotated[Number, *_field(None, "positive number", above=0.0)]
-NonNegative = Annotated[Number, *_field(None, "number")]
+def _written(value: Number) -> float:
+    if isinstance(value, np.ndarray):
+        raise InputError(f"an array of {value.size} parameter draws cannot be written to a file: give one number")
+    return value
+
+
+def _count(what: str, at_least: int) -> Any:
+    schema = {"type": "integer", "minimum": at_least, "description": what}
+    return PlainValidator(lambda value: check_count(value, what, at_least)), WithJsonSchema(schema)
+
+
+def _share(value: Any) -> float:
+    if isinstance(value, np.ndarray):
+        raise InputError("an array of parameter draws is not a share: give one number")
+    return float(check_number(value, "share", above=0.0, at_most=1.0))
+
+
+Seconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, unit="seconds")]
+PositiveSeconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, above=0.0, unit="seconds")]
+PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, unit="per second")]
+PositivePerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, above=0.0, unit="per second")]
+Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
+Positive = Annotated[Number, *_field("positive number", above=0.0)]
+NonNegative = Annotated[Number, *_field("number")]
+Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]
+Share = Annotated[
+    float,
+    PlainValidator(_share),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1, "description": "share"}),
+]
+Count = Annotated[int, *_count("whole number", 0)]
+AtLeastOne = Annotated[int, *_count("positive whole number", 1)]
 
 
 def is_scalar(value: Number) -> bool:

@@ -1,42 +1,108 @@
-"""Who asks, and when: open, closed and throttled traffic of request classes and sessions, and what changes meanwhile."""
+"""Who asks, and when: open, closed and throttled traffic of request classes and sessions, and what changes."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.distribution import LANGUAGE, Distribution
+from capplan.models.construct import LANGUAGE, Construct, Name
+from capplan.models.distribution import Distribution
 from capplan.models.errors import InputError
-from capplan.models.quantity import PerSecond, Positive, Seconds
-from capplan.models.station import Retry
-from capplan.models.step import AtLeastOne, Step
+from capplan.models.quantity import (
+    AtLeastOne,
+    PerSecond,
+    Positive,
+    PositivePerSecond,
+    PositiveSeconds,
+    Probability,
+    Seconds,
+    Share,
+    check_number,
+    is_scalar,
+)
+from capplan.models.step import Step
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class RequestClass:
+class Retry(Construct):
+    """Try again after a drop or a timeout.
+
+    Attributes
+    ----------
+    attempts
+        Tries in all, the first included; at least 2.
+    backoff_s
+        Wait before the first retry, in seconds.
+    factor
+        The k-th retry comes after `backoff_s` * `factor` ** (k - 1).
+
+    Raises
+    ------
+    InputError
+        When fewer than 2 attempts are given.
+    """
+
+    attempts: AtLeastOne
+    backoff_s: Seconds
+    factor: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 2:
+            raise InputError(f"attempts = {self.attempts} never retries: leave retry out, or give at least 2")
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class RequestClass(Construct):
     """A kind of request: what it does, how long its client waits, whether it tries again.
 
     A request whose client has given up still consumes what it queued for.
+
+    Attributes
+    ----------
+    name
+        Name that sessions, the traffic mix and results refer to.
+    flow
+        What one request does.
+    timeout_s
+        How long its client waits, in seconds; left out, for ever.
+    retry
+        What the client does after a drop or a timeout; left out, nothing.
     """
 
-    name: str
+    name: Name
     flow: Step
-    timeout_s: Seconds | None = None
+    timeout_s: PositiveSeconds | None = None
     retry: Retry | None = None
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Session:
-    """Dependent requests: `classes` one after another, `gaps[i]` between the end of i and the start of i + 1.
+class Session(Construct):
+    """Dependent requests: one after another, each starting when the one before it has been answered.
 
-    `route`: `independent` routes each request on its own, `sticky` lets all of a session follow the first one's routes.
-    A dropped or timed-out request ends the session.
+    A request that is dropped or timed out (after its retries) ends the session.
+
+    Attributes
+    ----------
+    name
+        Name that the traffic mix refers to.
+    classes
+        Names of the request classes, in order; at least one, and one may come again.
+    gaps
+        Time between the end of request i and the start of request i + 1, in seconds: one fewer than classes.
+    route
+        `independent` routes each request on its own, `sticky` lets all of a session follow the first one's routes.
+
+    Raises
+    ------
+    InputError
+        When the gaps are not one between each two requests.
     """
 
-    name: str
-    classes: Annotated[tuple[str, ...], Field(min_length=1)]
+    name: Name
+    classes: Annotated[tuple[Name, ...], Field(min_length=1)]
     gaps: tuple[Distribution, ...]
     route: Literal["independent", "sticky"] = "independent"
 
@@ -46,97 +112,225 @@ class Session:
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Poisson:
+class Poisson(Construct):
     """Independent arrivals at a constant mean rate."""
 
     kind: Literal["poisson"] = "poisson"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Bursty:
-    """A two-state Markov-modulated Poisson process with the same mean rate.
+class Bursty(Construct):
+    """Bursts and quiet times of exponential length: a two-state Markov-modulated Poisson process (MMPP-2).
 
-    During bursts, which take `burst_fraction` of the time and last `burst_length_s` in the mean (exponential), the rate
-    is `burst_ratio` times the mean rate; between them it is what is left.
+    The mean rate m is that of the traffic. In a burst the rate is m * `burst_ratio`; in a quiet time it is what is
+    left, m * (1 - `burst_ratio` * `burst_fraction`) / (1 - `burst_fraction`), which lasts
+    `burst_length_s` * (1 - `burst_fraction`) / `burst_fraction` seconds in the mean. It starts in a burst with
+    probability `burst_fraction` (stationary).
+
+    Attributes
+    ----------
+    burst_ratio
+        Rate during bursts over the mean rate; at least 1.
+    burst_fraction
+        Part of the time that is burst; above 0, below 1.
+    burst_length_s
+        Mean length of a burst, in seconds.
+
+    Raises
+    ------
+    InputError
+        When the bursts alone are more than the mean rate (ratio times fraction above 1), or no bursts at all.
     """
 
     burst_ratio: Positive
-    burst_fraction: Annotated[float, Field(gt=0, lt=1)]
-    burst_length_s: Seconds
+    burst_fraction: Probability
+    burst_length_s: PositiveSeconds
     kind: Literal["bursty"] = "bursty"
 
     def __post_init__(self) -> None:
-        if self.burst_ratio * self.burst_fraction > 1:  # type: ignore[operator]
+        check_number(self.burst_ratio, "burst_ratio", at_least=1.0)
+        if np.any(np.equal(self.burst_fraction, 1)):
+            raise InputError("burst_fraction = 1 leaves no quiet time: give less than 1, or poisson arrivals")
+        product = float(np.max(np.multiply(self.burst_ratio, self.burst_fraction)))
+        if product > 1 + 1e-12:
             raise InputError(
-                f"burst_ratio {self.burst_ratio} for {self.burst_fraction:g} of the time is more than the mean rate; "
-                "their product is at most 1"
+                f"burst_ratio times burst_fraction is {product:.10g}, so that bursts alone exceed the mean rate: "
+                "it must be at most 1"
             )
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Trace:
-    """Arrivals at the given times (seconds, rising), scaled to the wanted mean rate when it is given."""
+class Trace(Construct):
+    """Arrivals at given times, played once.
 
-    times_s: tuple[float, ...]
+    The time axis is stretched so that the arrivals over the last time have the traffic's mean rate.
+
+    Attributes
+    ----------
+    times_s
+        Times of arrival, in seconds; they never fall, and the last is above 0.
+
+    Raises
+    ------
+    InputError
+        When there is no time above 0, or they fall somewhere, or one is an array.
+    """
+
+    times_s: tuple[Seconds, ...]
     kind: Literal["trace"] = "trace"
+
+    def __post_init__(self) -> None:
+        if not all(map(is_scalar, self.times_s)) or not any(time > 0 for time in self.times_s):
+            raise InputError("a trace needs times of arrival, each one number, the last above 0")
+        if np.any(np.diff(np.asarray(self.times_s, dtype=np.float64)) < 0):
+            raise InputError("the times of a trace must never fall: sort them")
 
 
 Arrivals = Annotated[Poisson | Bursty | Trace, Field(discriminator="kind")]
+Mix = dict[str, Share]
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Open:
-    """Open traffic: `rate_per_s` *requests* per second over all classes, whatever the answers.
+class Open(Construct):
+    """Open traffic: arrivals come at their rate, whatever the answers.
 
-    `mix` gives the share of arrivals (of sessions, or of single requests) of each named session or class; a session
-    counts as all its requests, so sessions start at rate / mean length.
+    Attributes
+    ----------
+    rate_per_s
+        Requests per second over all classes. A session counts as all its requests: with mean length n (by the mix)
+        arrivals come at rate / n.
+    mix
+        Share of the arrivals of each named session or request class; positive, with sum 1.
+    arrivals
+        How they come; left out, Poisson.
+
+    Raises
+    ------
+    InputError
+        When the shares of the mix do not have sum 1.
     """
 
     rate_per_s: PerSecond
-    mix: dict[str, float]
+    mix: Mix
     arrivals: Arrivals = Poisson()
     kind: Literal["open"] = "open"
 
-
-@dataclass(frozen=True, config=LANGUAGE)
-class Closed:
-    """Closed traffic: `clients` that each ask, wait for the answer, think and ask again."""
-
-    clients: AtLeastOne
-    think: Distribution
-    mix: dict[str, float]
-    kind: Literal["closed"] = "closed"
+    def __post_init__(self) -> None:
+        _check_mix(self.mix)
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Throttled:
-    """A closed client that tries to hold `rate_per_s` with `clients` connections.
+class Closed(Construct):
+    """Closed traffic: clients that each ask, wait for the answer (or give up), think and ask again.
 
-    Latency counts from the intended and from the actual start: load generators differ in which they report.
+    Attributes
+    ----------
+    clients
+        Number of clients.
+    think
+        Time between the end of a session (or single request) and the start of the client's next, in seconds.
+    mix
+        Share of the starts of each named session or request class; positive, with sum 1.
+
+    Raises
+    ------
+    InputError
+        When the shares of the mix do not have sum 1.
     """
 
     clients: AtLeastOne
-    rate_per_s: PerSecond
-    mix: dict[str, float]
+    think: Distribution
+    mix: Mix
+    kind: Literal["closed"] = "closed"
+
+    def __post_init__(self) -> None:
+        _check_mix(self.mix)
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Throttled(Construct):
+    """Closed clients that try to hold a rate: each starts on its beat, or late when its answer was late.
+
+    Latency counts from the intended and from the actual start: load generators differ in which they report.
+
+    Attributes
+    ----------
+    clients
+        Number of clients, whose beats are evenly spread.
+    rate_per_s
+        Requests per second over all clients and classes (a session counts as all its requests); positive.
+    mix
+        Share of the starts of each named session or request class; positive, with sum 1.
+
+    Raises
+    ------
+    InputError
+        When the shares of the mix do not have sum 1.
+    """
+
+    clients: AtLeastOne
+    rate_per_s: PositivePerSecond
+    mix: Mix
     kind: Literal["throttled"] = "throttled"
+
+    def __post_init__(self) -> None:
+        _check_mix(self.mix)
+
+
+def _check_mix(mix: Mix) -> None:
+    if abs(sum(mix.values()) - 1) > 1e-9:
+        raise InputError(f"the shares of the traffic mix {mix} must have sum 1")
 
 
 Traffic = Annotated[Open | Closed | Throttled, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Event:
-    """At `at_s`, `action` happens to `target`: a station or host (down, up, speed), a delay (scale), traffic (scale)."""
+class Event(Construct):
+    """Something that changes at a given time.
+
+    Attributes
+    ----------
+    at_s
+        When, in seconds from the start.
+    action
+        `down` and `up`: a station or host stops and starts serving. `speed`: a station or host serves `factor` times as
+        fast. `scale_delay`: a delay (by its name) takes `factor` times as long. `scale_traffic`: a session or class of
+        the mix arrives `factor` times as often; `*` stands for all traffic.
+    target
+        Name of the station, host, delay, session or class.
+    factor
+        Factor on the original value, not on the last one; 1 restores it. Not for `down` and `up`.
+
+    Raises
+    ------
+    InputError
+        When a factor is given for `down` or `up`.
+    """
 
     at_s: Seconds
     action: Literal["down", "up", "speed", "scale_delay", "scale_traffic"]
-    target: str
+    target: Name
     factor: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        if self.action in ("down", "up") and np.any(np.not_equal(self.factor, 1)):
+            raise InputError(f"action {self.action!r} takes no factor: leave it out, or use action 'speed'")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Timeline:
-    """What changes while it runs. Others notice a loss after `detection_s`; a start is cold for `cold_start_s`."""
+class Timeline(Construct):
+    """What changes while it runs.
+
+    Attributes
+    ----------
+    events
+        The changes; of two at one time the earlier in the list comes first.
+    detection_s
+        How long others still send to a station or host that is down, in seconds.
+    cold_start_s
+        How long a station or host is cold after `up`, in seconds.
+    """
 
     events: tuple[Event, ...] = ()
     detection_s: Seconds = 0.0
