@@ -77,7 +77,7 @@ _FLAGS = {"yes": True, "no": False, "": None}
 _REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
 _CHOICES = {"statistic": STATISTICS, "status": STATUSES, "use": USES, "load_kind": LOAD_KINDS, "unit": frozenset(UNITS)}
 # What a fit cannot see does not change the hash of its data.
-_PROSE = frozenset({"rounding", "conditions", "reason", "locator"})
+_PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
 
 
 @dataclass(frozen=True)
