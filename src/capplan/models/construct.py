@@ -8,6 +8,7 @@ pydantic validates.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,9 +20,13 @@ from capplan.models.errors import InputError, nearest
 Name = Annotated[str, Field(min_length=1)]
 LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
+_BRIEF = reprlib.Repr()  # of a deep table, only the first levels
+_BRIEF.maxstring = _BRIEF.maxother = 100
+
 # A misspelt key is reported twice, as unknown and as missing: the unknown one tells more.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
+_TOO_DEEP = ("recursion_loop", "recursion_depth_exceeded")
 _WANTED = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
@@ -31,7 +36,6 @@ _WANTED = {
     "model_attributes_type": "must be a table of keys and values",
     "string_type": "must be a text in quotes",
     "bool_type": "must be true or false",
-    "recursion_loop": "is nested too deeply",
 }
 
 
@@ -103,6 +107,8 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
     place, node = _place(_schema(type_), location, data)
     if kind == "value_error":
         return f"{place}: {context['error']}" if place else str(context["error"])
+    if kind in _TOO_DEEP:
+        return f"nested too deeply, from {_short(place)} on"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         key, known = context["discriminator"], node.get("discriminator", {}).get("mapping", {})
         if kind == "union_tag_invalid":
@@ -114,7 +120,7 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = _BRIEF.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -21,7 +21,8 @@ class RefusedError(InputError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest the known word closest to `word`, as `; did you mean 'x'?`, or list a few known words."""
     options = sorted(known)
-    close = get_close_matches(word, options, n=1, cutoff=0.5)
+    cased = [option for option in options if option.casefold() == word.casefold()]
+    close = cased or get_close_matches(word, options, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"
     return "; known: " + ", ".join(options) if options else ""

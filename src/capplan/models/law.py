@@ -2,7 +2,7 @@
 
 Each law knows its mean (seconds), its squared coefficient of variation (SCV), its quantile function and its
 distribution function `cdf`. Parameters may be arrays of parameter draws: everything broadcasts as numpy does. A scale
-of 0 seconds is allowed and puts all mass at 0. Probabilities outside [0, 1] give nan.
+of 0 seconds is allowed and puts all mass at 0. Probabilities are from 0 to 1 (not checked).
 
 The formulas are textbook ones: Johnson, Kotz and Balakrishnan, *Continuous Univariate Distributions*, vol. 1, 1994.
 """

@@ -221,14 +221,14 @@ class Open(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Closed(Construct):
-    """Closed traffic: clients that each ask, wait for the answer (or give up), think and ask again.
+    """Closed traffic: clients that each think, ask, wait for the answer (or give up), and think again.
 
     Attributes
     ----------
     clients
         Number of clients.
     think
-        Time between the end of a session (or single request) and the start of the client's next, in seconds.
+        Time before the first session (or single request) of a client, and between the end of one and the next.
     mix
         Share of the starts of each named session or request class; positive, with sum 1.
 

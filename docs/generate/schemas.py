@@ -1,0 +1,100 @@
+"""Write the reference of the language: its JSON schema, and a page made of a template and the constructs' docstrings.
+
+Run from anywhere: `uv run python docs/generate/schemas.py`. With `--check` nothing is written, and the exit code is 1
+when a file is out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from capplan.models.document import network_schema
+
+DOCS = Path(__file__).resolve().parents[1]
+TEMPLATE = DOCS / "generate" / "language.md"
+UNIONS = {  # a kind that only this union has: what the page calls it
+    "visit": "[step](#steps)",
+    "exponential": "[law](#laws-of-durations)",
+    "poisson": "[arrivals](#arrivals)",
+    "open": "[traffic](#traffic)",
+}
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of every file that this script writes."""
+    schema = network_schema()
+    return {
+        DOCS / "reference" / "network.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n",
+        DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), schema),
+    }
+
+
+def _page(template: str, schema: dict[str, Any]) -> str:
+    """Fill in each line `{{Construct}}` of the template."""
+    constructs = {**schema["$defs"], schema["title"]: schema}
+    return re.sub(r"^\{\{(\w+)\}\}$", lambda match: _construct(constructs[match[1]]), template, flags=re.MULTILINE)
+
+
+def _construct(schema: dict[str, Any]) -> str:
+    rows = [
+        f"| `{name}` | {_value(field)} | {_default(name, field, schema)} | {field.get('description', '')} |"
+        for name, field in schema["properties"].items()
+        if name != "kind"
+    ]
+    table = ["| field | value | default | meaning |", "| --- | --- | --- | --- |", *rows]
+    return "\n".join([schema["description"], "", *(table if rows else ["No fields."])])
+
+
+def _default(name: str, field: dict[str, Any], schema: dict[str, Any]) -> str:
+    if name in schema.get("required", []):
+        return "required"
+    default = field["default"]
+    return "none" if default in (None, [], "") else f"`{json.dumps(default)}`"
+
+
+def _value(node: dict[str, Any]) -> str:
+    """Say what a field takes."""
+    if "unit" in node:
+        return str(node["unit"])
+    if "anyOf" in node:
+        return _value(next(branch for branch in node["anyOf"] if branch.get("type") != "null"))
+    if "$ref" in node:
+        name = node["$ref"].rsplit("/", 1)[1]
+        return f"[{name}](#{name.lower()})"
+    if "discriminator" in node:
+        return next(text for kind, text in UNIONS.items() if kind in node["discriminator"]["mapping"])
+    if "enum" in node:
+        return ", ".join(f"`{each}`" for each in node["enum"])
+    if node["type"] == "array":
+        return f"list: {_value(node['items'])}"
+    if node["type"] == "object":
+        return f"table: {_value(node['additionalProperties'])} by name"
+    return _number(node) if node["type"] in ("integer", "number") else "text"
+
+
+def _number(node: dict[str, Any]) -> str:
+    bounds = [
+        *([f"≥ {node['minimum']:g}"] if "minimum" in node else []),
+        *([f"> {node['exclusiveMinimum']:g}"] if "exclusiveMinimum" in node else []),
+        *([f"≤ {node['maximum']:g}"] if "maximum" in node else []),
+    ]
+    return " ".join(["whole number" if node["type"] == "integer" else "number", ", ".join(bounds)])
+
+
+def main() -> int:
+    """Write the files, or check them."""
+    stale = [path for path, text in generated().items() if not path.exists() or path.read_text("utf-8") != text]
+    for path in stale:
+        if "--check" not in sys.argv[1:]:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(generated()[path], encoding="utf-8", newline="\n")
+        sys.stderr.write(f"{path.relative_to(DOCS.parent)} was out of date\n")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
