@@ -5,13 +5,15 @@ of its own, and events happen in the order of their keys::
 
     (tick, kind, request, step)
 
-`kind` is a `Kind`; `request` the number of the request in the order of starting (for START the number of the session
-or client, because the request has no number before it starts); `step` the number of the step in its flow, counted in
-the order of `walk` (for START the position in the session). The last three are packed into one integer, the *rank*.
+`kind` is a `Kind`. `request` is the number of the request in the order of starting, each attempt counting as one; for
+START it is the number of the session or client, as the request has none before it starts. `step` is the number of the
+step in its flow, in the order of `walk`; for START the position in the session, for TIMEOUT 0. The last three are
+packed into one integer, the *rank*. No two events have the same key (the heap would raise `TypeError`).
 
-What an event does, it does at once and to the end: a branch runs until it has to wait. What others can now do
-(a unit given back, a join or latch completed) are RESUME events of the same tick, which come before all other kinds.
-So the order in which code creates events decides nothing.
+What an event does, it does at once and to the end: work goes on until it has to wait, a fork begins its branches in
+their order, each until it waits, and then goes on itself; a server that becomes free takes the next visit before the
+one it has served goes on. What *other* work can now do (a unit handed over, a join or latch completed) is a RESUME
+event of the same tick, and these come before all other kinds. So the order in which events are created decides nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from capplan.models.errors import RefusedError
 from capplan.models.network import Network, walk
+from capplan.models.quantity import FloatArray
 from capplan.models.station import Station
 from capplan.models.step import Batch, Hedge
 from capplan.models.traffic import Open, Throttled, Trace
@@ -26,11 +26,8 @@ def check_scope(network: Network) -> None:
     """
     for what in _not_run(network):
         raise RefusedError(f"the SimPy engine does not run {what} yet: leave it out")
-    for place, value in _numbers(network, network.name):
-        if isinstance(value, np.ndarray):
-            raise RefusedError(f"{place} holds {value.size} parameter draws: a simulation takes one at a time")
-        if not math.isfinite(value):
-            raise RefusedError(f"{place} = {value:g} cannot be simulated: give a finite number or leave it out")
+    for place, draws in _arrays(network, network.name):
+        raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
 
 
 def _not_run(network: Network) -> Iterator[str]:
@@ -65,16 +62,16 @@ def _not_run_at(station: Station) -> Iterator[str]:
         yield f"the host {station.host!r}"
 
 
-def _numbers(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield every number in a value of the language with its place."""
-    if isinstance(value, (float, int, np.ndarray)) and not isinstance(value, bool):
+def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
+    """Yield every array of parameter draws in a value of the language with its place."""
+    if isinstance(value, np.ndarray):
         yield place, value
     elif isinstance(value, (tuple, list)):
         for index, item in enumerate(value):
-            yield from _numbers(item, f"{place}[{getattr(item, 'name', '') or index}]")
+            yield from _arrays(item, f"{place}[{getattr(item, 'name', '') or index}]")
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _numbers(item, f"{place}[{key}]")
+            yield from _arrays(item, f"{place}[{key}]")
     elif is_dataclass(value):
         for item in fields(value):
-            yield from _numbers(getattr(value, item.name), f"{place}.{item.name}")
+            yield from _arrays(getattr(value, item.name), f"{place}.{item.name}")

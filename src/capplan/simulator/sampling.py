@@ -60,7 +60,7 @@ def scalar_quantile(law: Distribution) -> Quantile:
             return _lognormal(float(law.mean_s), math.log1p(float(law.shape_scv)))
         case Pareto():
             minimum_s, shape = float(law.minimum_s), float(law.shape)
-            return lambda uniform: minimum_s * _exp(-math.log1p(-uniform) / shape)
+            return lambda uniform: minimum_s * math.exp(-math.log1p(-uniform) / shape)
         case Empirical():
             return _empirical([float(value) for value in law.values_s])
         case Hyperexponential():
@@ -83,12 +83,7 @@ def _weibull(scale_s: float, shape: float) -> Quantile:
 
 def _lognormal(mean_s: float, variance: float) -> Quantile:
     deviation = math.sqrt(variance)
-    return lambda uniform: mean_s * _exp(deviation * float(special.ndtri(uniform)) - variance / 2)
-
-
-def _exp(exponent: float) -> float:
-    """Return the exponential, at most 8e307: the clock cuts such durations anyway, and 0 times it is 0."""
-    return math.exp(min(exponent, 709.0))
+    return lambda uniform: mean_s * math.exp(deviation * float(special.ndtri(uniform)) - variance / 2)
 
 
 def _empirical(values_s: list[float]) -> Quantile:

@@ -1,0 +1,72 @@
+"""Does a simulated mean agree with theory? A t test whose two error rates are both stated.
+
+`ALPHA`: a right engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
+`BETA`: an engine that is wrong by `detects` or more passes with at most this probability; a sample too small for that
+fails the test, so the sample sizes follow from the rates.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from capplan.models.distribution import Exponential
+from capplan.models.network import Network
+from capplan.simulator.reference import simulate
+from capplan.simulator.run import Run, Status
+
+ALPHA, BETA = 1e-3, 1e-2
+
+
+def assert_agrees(samples: list[float], expected: float, detects: float) -> None:
+    """Compare the mean of independent replications with `expected`; `detects` is the relative error to be found."""
+    freedom = len(samples) - 1
+    standard_error = float(np.std(samples, ddof=1)) / len(samples) ** 0.5
+    tolerated = float(stats.t.ppf(1 - ALPHA / 2, freedom)) * standard_error
+    found = tolerated + float(stats.t.ppf(1 - BETA, freedom)) * standard_error
+    assert found <= detects * expected, f"finds {found / expected:.2%} only: simulate more"
+    assert abs(np.mean(samples) - expected) <= tolerated, f"{np.mean(samples)} is not {expected} ± {tolerated}"
+
+
+def assert_laws(run: Run, tolerance: float = 0.05) -> None:
+    """Every model obeys these: what starts ends, Little's law everywhere; `tolerance` is for what crosses the ends."""
+    assert sum(run.count(status) for status in Status) == int(run.measured().sum())
+    assert run.count(Status.UNFINISHED) == 0
+    assert abs(run.little().error) < tolerance
+    for station in run.stations.values():
+        rate_per_s = station.visits / run.window_s
+        assert abs(rate_per_s * station.mean_response_s - station.mean_number) <= tolerance * station.mean_number
+        service_s = station.mean_response_s - station.mean_wait_s
+        busy = station.utilisation * station.servers
+        assert abs(rate_per_s * service_s - busy) <= tolerance * busy
+    for pool in run.pools.values():
+        rate_per_s = pool.taken / run.window_s
+        assert abs(rate_per_s * pool.mean_hold_s - pool.mean_busy) <= tolerance * pool.mean_busy
+        assert abs(rate_per_s * pool.mean_wait_s - pool.mean_queue) <= tolerance * max(pool.mean_queue, 1)
+        assert abs(pool.busy_share.sum() - 1) < 1e-12
+
+
+def replications(network: Network, duration_s: float, warmup_s: float, count: int = 20, seed: int = 2026) -> list[Run]:
+    """Simulate independent replications; all obey the laws."""
+    runs = [simulate(network, duration_s, seed=seed, replication=n, warmup_s=warmup_s) for n in range(count)]
+    for run in runs:
+        assert_laws(run)
+    return runs
+
+
+def each(runs: list[Run], figure: Callable[[Run], float]) -> list[float]:
+    return [figure(run) for run in runs]
+
+
+def stationary(births: list[float], deaths: list[float]) -> np.ndarray:
+    """Return the state probabilities of a birth-death process; `deaths[n]` leads from n + 1 to n."""
+    weights = np.concatenate([[1.0], np.cumprod(np.array(births) / np.array(deaths))])
+    return np.asarray(weights / weights.sum())
+
+
+def mean_number(probabilities: np.ndarray) -> float:
+    return float(probabilities @ np.arange(probabilities.size))
+
+
+def exp(mean_s: float) -> Exponential:
+    return Exponential(mean_s)
