@@ -1,0 +1,93 @@
+"""`capplan evidence`: the documented figures, one of them, and what the audit makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from capplan.calibration.audit import AuditReport, audit
+from capplan.calibration.evidence_table import Evidence, by_id, load, sources
+from capplan.cli import evidence_view as view
+from capplan.cli.groups import Commands, hint
+from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.models.errors import InputError
+
+COLUMNS = tuple(field.name for field in fields(Evidence))
+FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
+
+System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
+
+app = typer.Typer(
+    cls=Commands, rich_markup_mode=None, help="List, show and audit the documented figures behind the answers."
+)
+
+
+@app.command("list")
+def list_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
+    """List every documented figure with its rounding, what is known of it, and what it is used for."""
+    refuse_both(as_json, as_csv)
+    rows = load(system)
+    if as_json:
+        write_json(rows)
+    elif as_csv:
+        write_csv(COLUMNS, [_cells(row) for row in rows])
+    else:
+        view.rows(rows, Screen())
+
+
+@app.command()
+def show(row: Id, system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
+    """Show one documented figure with every field, and its source."""
+    refuse_both(as_json, as_csv)
+    known = by_id(load(system))
+    if row not in known:
+        close = hint(row, known, f"capplan evidence list {system}")
+        raise InputError(f"{row!r} is not the id of a row of evidence{close}")
+    found = known[row]
+    source = next(each for each in sources() if each.id == found.source)
+    if as_json:
+        write_json({"row": found, "source": source})
+    elif as_csv:
+        write_csv(COLUMNS, [_cells(found)])
+    else:
+        view.row(found, source, Screen())
+
+
+@app.command("audit")
+def audit_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
+    """Hold the figures against operational laws and the document's own claims; print the register of contradictions."""
+    refuse_both(as_json, as_csv)
+    report = audit(system)
+    if as_json:
+        write_json(report)
+    elif as_csv:
+        write_csv(FINDING, _findings(report))
+    else:
+        view.report(report, Screen())
+
+
+def _cells(row: Evidence) -> list[Any]:
+    return [getattr(row, name) for name in COLUMNS]
+
+
+def _findings(report: AuditReport) -> list[list[Any]]:
+    parts = {"law": report.laws, "register": report.register, "reading": report.readings}
+    return [
+        [
+            part,
+            each.name,
+            each.law,
+            each.verdict,
+            each.unit,
+            each.expected.low,
+            each.expected.high,
+            each.documented.value if each.documented else None,
+            each.sentence,
+            " ".join(each.rows),
+        ]
+        for part, findings in parts.items()
+        for each in findings
+    ]

@@ -1,0 +1,128 @@
+"""Tables of evidence for people, readable in 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from capplan.calibration.audit import AuditReport
+from capplan.calibration.evidence_table import UNITS, Evidence, Source
+from capplan.calibration.finding import Finding, shown
+from capplan.cli.layout import bullets, facts, heading, section, table
+
+STYLES = {"contradicted": "bold red", "contradictory": "red", "rounding": "yellow", "consistent": "green"}
+SAVED = ("consistent", "rounding")
+LEFT_OUT = ("value", "low", "high", "unit", "written", "text")  # shown as one figure with its rounding
+
+
+def rows(found: Sequence[Evidence], console: Console) -> None:
+    """Print rows of evidence, one line each."""
+    listed = table(("id", "left"), ("figure", "right"), ("rounding", "left"), ("status", "left"), ("use", "left"))
+    for row in found:
+        status = Text(row.status, style=STYLES.get(row.status, ""))
+        listed.add_row(row.id, row.written, _rounding(row), status, row.use)
+    console.print(listed)
+    counts = Counter(row.use for row in found)
+    uses = ", ".join(f"{count} {use}" for use, count in counts.most_common())
+    console.print(Text(f"{len(found)} figures: {uses}. All of one: capplan evidence show ID", style="dim"))
+
+
+def _rounding(row: Evidence) -> str:
+    """Return the interval of the rounding in the unit that the figure was written in."""
+    if row.text or row.low == row.high:
+        return ""
+    unit = row.written.partition(" ")[2]
+    scale = float(UNITS[unit][1]) if unit else 1.0
+    if math.isinf(row.high):
+        return "or more"
+    return f"[{row.low / scale:g}, {row.high / scale:g}]"
+
+
+def row(found: Evidence, source: Source, console: Console) -> None:
+    """Print every field of a row, and its source."""
+    console.print(heading(found.id))
+    figure = found.text or f"{found.written} {_rounding(found)}".strip()
+    cells = {"value": figure, **{field.name: _field(getattr(found, field.name)) for field in fields(found)}}
+    wanted = {name: text for name, text in cells.items() if text and (name == "value" or name not in LEFT_OUT)}
+    wanted["value"] = figure
+    console.print(facts({name.replace("_", " "): text for name, text in wanted.items() if name != "id"}))
+    console.print(section("Source"))
+    about = {"title": source.title, "kind": source.kind, "citation": source.citation, "dating": source.dating}
+    console.print(facts({**about, "measured": source.measured}))
+    if source.defects:
+        console.print(section("What is known to be wrong with it"))
+        console.print(bullets(source.defects))
+
+
+def _field(value: object) -> str:
+    return {True: "yes", False: "no", None: ""}[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def report(found: AuditReport, console: Console) -> None:
+    """Print the audit: laws, worker gaps, the register of contradictions, and the readings that were tried."""
+    console.print(heading(f"Audit of the evidence about {found.system}"))
+    console.print(Text(_summary(found)))
+    console.print(section("Laws against the figures"))
+    _tally(found.laws, console)
+    console.print(section("Busy workers of a front node"))
+    _worker_gaps(found, console)
+    console.print(section("Register of contradictions: the document against its own figures"))
+    _findings((each for each in found.register if each.verdict == "contradicted"), console)
+    console.print(section("Claims that the figures bear out, or that only rounding saves"))
+    _findings((each for each in found.register if each.verdict in SAVED), console)
+    console.print(section("Claims that no figure speaks to"))
+    _findings((each for each in found.register if each.verdict == "untested"), console)
+    console.print(section("Readings that the document leaves open, tried"))
+    _findings(found.readings, console)
+    console.print(Text(f"data {found.data_hash[:12]}", style="dim"))
+
+
+def _summary(found: AuditReport) -> str:
+    laws = sum(each.verdict == "contradicted" for each in found.laws)
+    claims = sum(each.verdict == "contradicted" for each in found.register)
+    return (
+        f"{laws} of {len(found.laws)} checks of operational laws and {claims} of {len(found.register)} claims are "
+        "contradicted by the figures, whichever way they were rounded."
+    )
+
+
+def _tally(found: Sequence[Finding], console: Console) -> None:
+    """Print what is contradicted or only just saved; count the rest by law."""
+    fine = Counter(each.law for each in found if each.verdict == "consistent")
+    _findings((each for each in found if each.verdict != "consistent"), console)
+    for law, count in fine.items():
+        console.print(_line("consistent", Text(f"{law}: {count} {'check' if count == 1 else 'checks'}")))
+
+
+def _worker_gaps(found: AuditReport, console: Console) -> None:
+    listed = table(("  test", "left"), ("Little's law", "left"), ("documented", "left"), ("ratio", "left"))
+    listed.add_column("longer hold", no_wrap=True)
+    for gap in found.worker_gaps:
+        intervals = (shown(each) for each in (gap.expected, gap.documented, gap.ratio))
+        listed.add_row(f"  {gap.scenario}", *intervals, shown(gap.extra_hold_s.printed, "s"))
+    console.print(listed)
+    note = (
+        "In [ ] is what the rounding allows. Little's law takes the peak rate, so it bounds the mean number from "
+        "above; a longer hold of its worker by each request would close the gap."
+    )
+    console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
+
+
+def _findings(found: Iterable[Finding], console: Console) -> None:
+    for each in found:
+        console.print(_line(each.verdict, Text.assemble(each.sentence, (f"  {each.name}", "dim"))))
+
+
+def _line(verdict: str, text: Text) -> Table:
+    line = Table.grid(padding=(0, 1))
+    line.add_column(width=14, no_wrap=True)
+    line.add_column()
+    line.add_row(Text(f"  {verdict}", style=STYLES.get(verdict, "")), text)
+    return line

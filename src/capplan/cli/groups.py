@@ -1,0 +1,87 @@
+"""Groups of commands that refuse an unknown name in one sentence; the outermost imports a command when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from capplan.cli.verbs import VERBS
+from capplan.models.errors import InputError, nearest
+
+READER_GONE = 141  # what a shell reports of a program that SIGPIPE ends
+
+
+def hint(word: str, known: Collection[str], see: str) -> str:
+    """Suggest the known word closest to `word`, or else where to look."""
+    close = nearest(word, known)
+    return close if close.startswith("; did you mean") else f"; see '{see}'"
+
+
+class Commands(TyperGroup):
+    """Commands by name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called.
+
+        Raises
+        ------
+        InputError
+            When there is none of that name.
+        """
+        known = self.list_commands(ctx)
+        if args[0] not in known:
+            raise InputError(f"{args[0]!r} is not a command{hint(args[0], known, f'{ctx.command_path} --help')}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is called, or ask for one."""
+        if not ctx._protected_args:
+            known = ", ".join(self.list_commands(ctx))
+            raise InputError(f"'{ctx.command_path}' needs a command; known: {known}")
+        return super().invoke(ctx)
+
+
+class Verbs(Commands):
+    """The commands of the register, each imported when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names for the help, without importing anything."""
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what the help needs to know of a command."""
+        del ctx
+        return TyperCommand(cmd_name, help=VERBS[cmd_name].about) if cmd_name in VERBS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find and import the command that is called."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load(name), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and be quiet when the reader of its output has gone."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # for the flush at exit
+            raise typer.Exit(READER_GONE) from None
+        return result
+
+
+def load(name: str) -> Any:
+    """Import a command of the register."""
+    module, _, attribute = VERBS[name].target.partition(":")
+    found = getattr(import_module(module), attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)

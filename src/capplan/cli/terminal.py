@@ -1,0 +1,53 @@
+"""Ways to the terminal: tables for people, JSON and CSV for programs; data to stdout."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from capplan.models.errors import InputError
+from capplan.planner.prediction import plain
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+
+
+class Screen(Console):
+    """Stdout for people: 80 columns and no colour when it is not a terminal; texts are data, never markup."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **settings)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the entry point."""
+        raise BrokenPipeError
+
+
+def refuse_both(as_json: bool, as_csv: bool) -> None:
+    """Refuse two formats at once.
+
+    Raises
+    ------
+    InputError
+        When both are wanted.
+    """
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other: give one of them")
+
+
+def write_json(value: Any) -> None:
+    """Print frozen data as JSON."""
+    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows as CSV; a missing or unbounded number is an empty cell."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(plain(row) for row in rows)

@@ -1,0 +1,27 @@
+"""The register of commands: `capplan --help` is printed from it, and a command's module is imported when it runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Verb(NamedTuple):
+    """One command.
+
+    Attributes
+    ----------
+    target : str
+        `module:name` of a function with typer's annotations, or of a `typer.Typer` with commands of its own.
+    about : str
+        The line in `capplan --help`.
+    """
+
+    target: str
+    about: str
+
+
+# A command stands here when it works, in the order of `capplan --help`.
+VERBS = {
+    "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
+    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
+}
