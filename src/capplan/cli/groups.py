@@ -76,10 +76,15 @@ class Verbs(Commands):
         return result
 
 
+def import_target(target: str) -> Any:
+    """Import `module:name`."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 def load(name: str) -> Any:
     """Import a command of the register."""
-    module, _, attribute = VERBS[name].target.partition(":")
-    found = getattr(import_module(module), attribute)
+    found = import_target(VERBS[name].target)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

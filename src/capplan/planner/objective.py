@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -148,6 +148,12 @@ def figures_of(prediction: Prediction) -> Lookup:
         return None if band is None else _scaled(band, 1e-3)
 
     return lookup
+
+
+def judged(prediction: Prediction, objectives: Iterable[Objective]) -> Prediction:
+    """Return the prediction with `objectives` judged by its figures."""
+    figures = figures_of(prediction)
+    return replace(prediction, objectives=tuple(objective.evaluate(figures) for objective in objectives))
 
 
 def _leaves(node: Comparison | Combination) -> Iterator[Comparison]:

@@ -47,7 +47,8 @@ def _figures(prediction: Prediction) -> Iterator[Row]:
     if prediction.capacity_tps is not None:
         yield _row("capacity", "", "maximum", prediction.capacity_tps, "1/s")
     if prediction.offered_tps is not None:
-        yield _row("offered", "", prediction.offered_source, Band.exactly(prediction.offered_tps), "1/s")
+        offered = prediction.offered_tps  # not rounded: it is what was asked for
+        yield Row("offered", "", prediction.offered_source, offered, offered, offered, "1/s")
     if prediction.throughput_ratio is not None:
         yield _row("throughput_ratio", "", "mean", prediction.throughput_ratio, "1")
     for name, latency in prediction.latency_ms.items():

@@ -1,0 +1,198 @@
+"""A prediction for people: what the layout carries, how fast it answers, how sure that is; in 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from capplan.cli.figures import Format, band, given, rate, share_band, significant
+from capplan.cli.layout import bullets, facts, heading, section, table
+from capplan.planner.prediction import STATISTICS, Band, ObjectiveVerdict, Outage, Parts, Prediction
+from capplan.planner.prediction_rows import lost_in_words
+
+STATISTIC_NAMES = {"p999": "p99.9"}
+HOW_FAR = {
+    "inside": "The layout is among the measured ones.",
+    "near": "The layout is near the measured ones.",
+    "far": "The layout is far from every measurement.",
+}
+STYLES = {"inside": "green", "near": "yellow", "far": "bold red"}
+UNIT_NAMES = {"1": "", "1/s": " TPS", "ms": " ms"}
+NOT_MODELLED = "not modelled"
+
+
+def render(prediction: Prediction, console: Console) -> None:
+    """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout."""
+    console.print(heading(headline(prediction)))
+    _capacity(prediction, console)
+    _latency(prediction, console)
+    _resources(prediction, console)
+    _outages(prediction, console)
+    _objectives(prediction.objectives, console)
+    _evidence(prediction, console)
+
+
+def headline(prediction: Prediction) -> str:
+    """Say in a few short sentences what the layout carries, how fast, and how sure that is."""
+    layout, verb = _layout(prediction.scenario)
+    parts = [f"{layout} {verb} {_carried(prediction)}."]
+    means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
+    if means and prediction.offered_tps is not None:
+        answers = " and ".join(f"{name} {_in_ms(mean)}" for name, mean in means.items())
+        parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS.")
+    return " ".join([*parts, HOW_FAR[prediction.evidence.extrapolation]])
+
+
+def _in_ms(mean: Band) -> str:
+    return f"in {significant(mean.value)} ms" if math.isfinite(mean.value) else "ever later"
+
+
+def _layout(scenario: Mapping[str, Any]) -> tuple[str, str]:
+    """Name the layout, with the verb that follows it."""
+    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes")
+    if dcs is None or nodes is None:
+        return "This layout", "carries"
+    each = "node" if nodes == 1 else "nodes"
+    return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
+
+
+def _carried(prediction: Prediction) -> str:
+    capacity, ratio = prediction.capacity_tps, prediction.throughput_ratio
+    if capacity is not None:
+        return f"about {significant(capacity.value)} TPS ({significant(capacity.low)} to {significant(capacity.high)})"
+    if ratio is not None:
+        return f"about {band(ratio)} times the reference layout; no absolute figure is documented"
+    return "an amount that is not modelled"
+
+
+def _offered(prediction: Prediction) -> str:
+    offered = prediction.offered_tps or 0.0
+    return given(offered) if prediction.offered_source == "given" else rate(offered)
+
+
+def _capacity(prediction: Prediction, console: Console) -> None:
+    capacity = prediction.capacity_tps
+    asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
+    named = {"asked": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
+    if capacity is not None:
+        named["capacity"] = f"{band(capacity, rate)} TPS over all DCs"
+        named["90 % band"] = _parts(capacity.parts, rate)
+        named["criterion"] = capacity.criterion
+    if prediction.bottleneck is not None:
+        named["bottleneck"] = f"{prediction.bottleneck} saturates first"
+    console.print(facts(named))
+
+
+def _plainly(value: Any) -> str:
+    return "yes" if value is True else str(value)
+
+
+def _parts(parts: Parts, form: Format) -> str:
+    """Say how much of a band each cause makes."""
+    shown = {name: None if width is None else form(width) for name, width in vars(parts).items()}
+    known = ", ".join(f"{name} {width}" for name, width in shown.items() if width is not None)
+    missing = " and ".join(name for name, width in shown.items() if width is None)
+    return "; ".join(filter(None, (known and f"half-widths: {known}", missing and f"{missing} {NOT_MODELLED}")))
+
+
+def _latency(prediction: Prediction, console: Console) -> None:
+    if not prediction.latency_ms:
+        return
+    source = "as asked" if prediction.offered_source == "given" else "80 % of capacity"
+    console.print(section(f"Latency in ms at {_offered(prediction)} TPS ({source})"))
+    listed = table(("  ", "left"), *((name, "left") for name in prediction.latency_ms))
+    for statistic in STATISTICS:
+        figures = [getattr(latency, statistic) for latency in prediction.latency_ms.values()]
+        if any(figure is not None for figure in figures):
+            name = STATISTIC_NAMES.get(statistic, statistic)
+            listed.add_row(f"  {name}", *(_figure(figure) for figure in figures))
+    console.print(listed)
+
+
+def _figure(figure: Band | None, form: Format = significant) -> Text:
+    """Return a figure with its band, the band fainter than the figure."""
+    if figure is None:
+        return Text(NOT_MODELLED, style="dim")
+    value, _, rest = band(figure, form).partition(" ")
+    return Text.assemble(f"{value:>5}", (f" {rest}" if rest else "", "dim"))
+
+
+def _resources(prediction: Prediction, console: Console) -> None:
+    names = dict.fromkeys([*prediction.utilisation, *prediction.busy_workers])
+    if not names:
+        return
+    console.print(section("Resources at that rate"))
+    listed = table(("  ", "left"), ("utilisation", "left"), ("busy workers of a node", "left"))
+    for name in names:
+        used, busy = prediction.utilisation.get(name), prediction.busy_workers.get(name)
+        first = Text(f"  {name}", style="bold" if name == prediction.bottleneck else "")
+        listed.add_row(first, share_band(used) if used else "", band(busy) if busy else "")
+    console.print(listed)
+
+
+def _outages(prediction: Prediction, console: Console) -> None:
+    if not prediction.outages:
+        return
+    console.print(section(f"Outages, with all {_offered(prediction)} TPS on what is left"))
+    listed = table(("  without", "left"), ("TPS", "left"), ("carries?", "left"))
+    listed.add_column("assuming", ratio=1)
+    for outage in prediction.outages:
+        listed.add_row(f"  {lost_in_words(outage.lost)}", _left(outage), _carries(outage), outage.assumed)
+    console.print(listed)
+
+
+def _left(outage: Outage) -> Text:
+    if not outage.available:
+        return Text("not available", style="bold red")
+    return Text(NOT_MODELLED if outage.capacity_tps is None else band(outage.capacity_tps, rate))
+
+
+def _carries(outage: Outage) -> Text:
+    words = {True: ("yes", "green"), False: ("no", "bold red"), None: (NOT_MODELLED, "dim")}
+    return Text(*words[outage.carries_offered])
+
+
+def _objectives(verdicts: Iterable[ObjectiveVerdict], console: Console) -> None:
+    verdicts = tuple(verdicts)
+    if not verdicts:
+        return
+    console.print(section("Objectives"))
+    words = {True: ("met", "green"), False: ("not met", "bold red"), None: (NOT_MODELLED, "yellow")}
+    listed = Table.grid(padding=(0, 2))
+    listed.add_column(no_wrap=True)
+    listed.add_column()
+    for verdict in verdicts:
+        word, style = words[verdict.met]
+        doubt = "; the bands leave it open" if verdict.met is not None and not verdict.sure else ""
+        listed.add_row(Text(f"  {word}", style=style), Text(f"{verdict.text}: {_compared(verdict)}{doubt}"))
+    console.print(listed)
+
+
+def _compared(verdict: ObjectiveVerdict) -> str:
+    """Return the figures that decided an objective."""
+    figures = {}
+    for each in verdict.comparisons:
+        if each.value is None:
+            figures[each.metric] = NOT_MODELLED
+        elif each.metric.endswith((".utilisation", "loss")):
+            figures[each.metric] = share_band(each.value)
+        else:
+            figures[each.metric] = f"{band(each.value)}{UNIT_NAMES[each.unit]}"
+    return ", ".join(f"{metric} {figure}" for metric, figure in figures.items())
+
+
+def _evidence(prediction: Prediction, console: Console) -> None:
+    evidence = prediction.evidence
+    console.print(section("Evidence"))
+    verdict = Text.assemble((evidence.extrapolation, STYLES[evidence.extrapolation]), f": {evidence.why}")
+    console.print(Padding(verdict, (0, 0, 0, 2)))
+    for title, texts in {"Claimed": evidence.claims, "Note": evidence.notes, "Source": evidence.sources}.items():
+        console.print(bullets(f"{title}: {text}" for text in texts))
+    made = f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}"
+    console.print(Text(made, style="dim"))

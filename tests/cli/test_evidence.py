@@ -1,0 +1,131 @@
+"""`capplan systems` and `capplan evidence`: tables for people in 80 columns, JSON and CSV for programs."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from capplan.calibration.audit import audit
+from capplan.calibration.evidence_table import load
+from capplan.cli.main import main
+
+ROWS = load("openprovider")
+
+
+@pytest.fixture(autouse=True)
+def _eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run, and return stdout."""
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def in_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(said(capsys, *arguments, "--json"))
+
+
+def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(said(capsys, *arguments, "--csv"))))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["systems"], ["evidence", "list"], ["evidence", "show", "ts4-ldap.auth_ratio"], ["evidence", "audit"]]
+)
+def test_people_read_it_in_eighty_columns(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, *arguments)
+
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+    assert "…" not in out
+
+
+def test_the_list_has_every_row(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "evidence", "list", "openprovider")
+
+    shown = [line.split()[0] for line in out.splitlines()[2 : 2 + len(ROWS)]]
+    assert shown == [row.id for row in ROWS]
+    assert "7000/s  [6900, 7100]" in out
+    assert "15 min  [14.5, 15.5]" in out
+    assert "150 km  or more" in out
+
+
+def test_the_list_for_programs_is_in_si(capsys: pytest.CaptureFixture[str]) -> None:
+    mean = next(row for row in in_json(capsys, "evidence", "list") if row["id"] == "ts1.acct_mean")
+    cells = next(row for row in in_csv(capsys, "evidence", "list") if row["id"] == "ts1.acct_mean")
+
+    assert (mean["value"], mean["low"], mean["high"], mean["unit"]) == (0.004, 0.00375, 0.00425, "s")
+    assert (cells["value"], cells["unit"], cells["written"]) == ("0.004", "s", "4 ms")
+
+
+def test_words_and_open_ends_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {row["id"]: row for row in in_json(capsys, "evidence", "list")}
+
+    assert rows["all.cass_version"]["value"] is None
+    assert rows["all.dc_distance"]["high"] is None
+
+
+def test_show_has_the_fields_and_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "evidence", "show", "ts1.proxy.outgoing")
+
+    assert "14000/s [13800, 14200]" in out
+    assert "contradictory" in out
+    assert "vendor blog post" in out
+    assert in_json(capsys, "evidence", "show", "ts1.proxy.outgoing")["source"]["id"] == "openprovider"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_every_row_can_be_shown(row: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert row.locator.split()[0] in said(capsys, "evidence", "show", row.id)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["show", "ts1.acct_men"], "'ts1.acct_men' is not the id of a row of evidence; did you mean 'ts1.acct_mean'?"),
+        (["show", "?"], "'?' is not the id of a row of evidence; see 'capplan evidence list openprovider'"),
+        (["list", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
+        (["audit", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
+    ],
+)
+def test_unknown_names(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evidence", *arguments]) == 2
+    assert capsys.readouterr().err == f"capplan: {sentence}\n"
+
+
+def test_the_audit_prints_every_contradiction_and_every_gap(capsys: pytest.CaptureFixture[str]) -> None:
+    report = audit("openprovider")
+    out = said(capsys, "evidence", "audit")
+
+    for finding in (*report.contradictions, *report.readings):
+        assert finding.name in out
+    for busy in ("26.7 [24.6, 28.8]", "15.8 [14.6, 16.9]", "14.4 [13.4, 15.4]", "10.1 [9.4, 10.8]"):
+        assert busy in out
+    table = out[out.index("Busy workers") : out.index("Register")]
+    assert all(gap.scenario in table for gap in report.worker_gaps)
+
+
+def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    report = audit("openprovider")
+    rows = in_csv(capsys, "evidence", "audit")
+    whole = in_json(capsys, "evidence", "audit")
+
+    assert len(rows) == len(report.laws) + len(report.register) + len(report.readings)
+    assert whole["data_hash"] == report.data_hash
+    assert len(whole["worker_gaps"]) == len(report.worker_gaps)
+
+
+def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
+    (system,) = in_json(capsys, "systems")
+    (cells,) = in_csv(capsys, "systems")
+
+    assert system["name"] == cells["name"] == "openprovider"
+    assert system["evidence"]["figures"] == len(ROWS)
+    assert "--cass-nodes" in system["options"]
+    assert "--rtt" in said(capsys, "systems")

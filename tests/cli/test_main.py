@@ -1,0 +1,119 @@
+"""The entry point: help is quick, bad input is one sentence with exit code 2, a closed pipe is no error."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from capplan.cli import groups
+from capplan.cli.main import main
+from capplan.cli.verbs import VERBS, Verb
+
+START = [sys.executable, "-c", "from capplan.cli.main import run; run()"]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run, and return the sentence on stderr."""
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.startswith("capplan: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("capplan: ").rstrip()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_help_names_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for name, verb in VERBS.items():
+        assert name in out
+        assert verb.about in " ".join(out.split())
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"capplan {version('capplan')}\n"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_command_helps(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert f"capplan {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_import_little(flag: str) -> None:
+    command = f"""
+import sys
+from capplan.cli.main import main
+main([{flag!r}])
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+
+    assert {"numpy", "pandas", "pydantic", "scipy", "simpy"} & set(result.stderr.split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["evidnce"], "'evidnce' is not a command; did you mean 'evidence'?"),
+        (["banana"], "'banana' is not a command; see 'capplan --help'"),
+        (["evidence"], "'capplan evidence' needs a command; known: list, show, audit"),
+        (["evidence", "lst"], "'lst' is not a command; did you mean 'list'?"),
+        (["--versoin"], "'--versoin' is not an option; did you mean '--version'?"),
+        (["systems", "--jsn"], "'--jsn' is not an option; did you mean '--json'?"),
+        (["systems", "banana"], "got unexpected extra argument(s) (banana); see 'capplan systems --help'"),
+        (["systems", "--json", "--csv"], "--json and --csv exclude each other: give one of them"),
+    ],
+)
+def test_bad_usage(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, *arguments) == sentence
+
+
+def interrupt() -> None:
+    """Stop as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def broken() -> None:
+    """Fail as only a defect of capplan can."""
+    raise ZeroDivisionError
+
+
+def test_an_interrupt_is_quiet(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "interrupt", Verb("unused", "Stop."))
+    monkeypatch.setattr(groups, "import_target", lambda _: interrupt)
+
+    assert main(["interrupt"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "broken", Verb("unused", "Fail."))
+    monkeypatch.setattr(groups, "import_target", lambda _: broken)
+
+    with pytest.raises(ZeroDivisionError):
+        main(["broken"])
+
+
+@pytest.mark.parametrize("format_", [[], ["--json"], ["--csv"]])
+def test_a_reader_that_leaves_is_no_error(format_: list[str]) -> None:
+    command = [*START, "evidence", "audit", *format_]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+
+    assert (process.returncode, err) == (groups.READER_GONE, b"")
+
+
+def test_the_exit_code_is_that_of_the_answer() -> None:
+    result = subprocess.run([*START, "evidence", "lst"], capture_output=True, text=True, check=False)
+
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr

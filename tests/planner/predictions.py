@@ -1,0 +1,57 @@
+"""A prediction made by hand, with one of everything that the contract knows."""
+
+import math
+from typing import Any
+
+from capplan.planner.objective import judged, parse
+from capplan.planner.prediction import Band, Basis, Capacity, Latency, Outage, Parts, Prediction
+
+
+def band(value: float, low: float, high: float) -> Band:
+    return Band(value, low, high, Parts(parameter=(high - low) / 2))
+
+
+def latency(mean: float) -> Latency:
+    factors = {"mean": 1.0, "p50": 0.9, "p90": 1.7, "p95": 2.2, "p99": 3.6, "p999": 6.1}
+    return Latency(**{name: band(mean * x, mean * x * 0.8, mean * x * 1.6) for name, x in factors.items()})
+
+
+OBJECTIVES = ("acct.p99<20ms", "auth.mean<=5ms and cassandra.utilisation<80%", "loss<0.1%")
+EVIDENCE = Basis(
+    sources=("OpenProvider performance tests, the part with the results (vendor blog post).",),
+    extrapolation="far",
+    why="Every measured layout had 3 Cassandra nodes in each data centre; 6 were never tried.",
+    claims=("The document expects capacity to grow linearly with the Cassandra nodes: 21,000 TPS.",),
+    notes=("The policing tier was never saturated: its capacity is a lower bound.",),
+)
+
+
+def prediction(**changed: Any) -> Prediction:
+    fields: dict[str, Any] = {
+        "scenario": {"dcs": 3, "cass_nodes": 6, "rf": 3, "front_nodes": 2, "ldap": False, "rtt": "1.5ms"},
+        "capacity_tps": Capacity(
+            17432.6, 12010.4, 24020.9, Parts(parameter=5200.0, simulation=41.0), criterion="loss below 0.1 %, no drift"
+        ),
+        "bottleneck": "cassandra",
+        "offered_tps": 13946.1,
+        "offered_source": "default",
+        "latency_ms": {"auth": latency(4.02), "acct": latency(6.05)},
+        "utilisation": {"cassandra": band(0.8, 0.58, 1.0), "front": band(0.21, 0.18, 0.26)},
+        "busy_workers": {"front": band(13.4, 10.2, 17.9)},
+        "outages": (
+            Outage({"node": 1}, True, "LOCAL_QUORUM has 2 of 3 replicas left", band(15210.0, 10300.0, 21800.0), False),
+            Outage({"dc": 1}, False, "EACH_QUORUM as asked", Band.exactly(0.0), False),
+            Outage({"dc": 1}, True, "writes lowered to LOCAL_QUORUM", band(17000.0, 14800.0, 20100.0), True),
+            Outage({"dc": 2}, True, "writes lowered to LOCAL_QUORUM", None, None),
+        ),
+        "evidence": EVIDENCE,
+        "engine": "analytic",
+        "seed": 1,
+        "version": "0.1.0",
+        **changed,
+    }
+    made = Prediction(**fields)
+    return made if made.objectives else judged(made, map(parse, OBJECTIVES))
+
+
+UNBOUNDED = Band(math.inf, 30.0, math.inf)

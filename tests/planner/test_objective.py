@@ -1,0 +1,185 @@
+"""The grammar of objectives: what it reads, how it judges, and how it says no."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.planner.predictions import prediction
+
+from capplan.models.errors import InputError
+from capplan.planner.objective import Metric, Objective, figures_of, judged, parse
+from capplan.planner.prediction import Band
+
+CLASSES, RESOURCES = ("auth", "acct"), ("cassandra", "front")
+
+
+def read(text: str) -> Objective:
+    return parse(text, CLASSES, RESOURCES)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "bounds"),
+    [
+        ("acct.p99<20ms", "acct.p99", (0.02,)),
+        ("auth.mean <= 5 ms", "auth.mean", (0.005,)),
+        ("auth.p99.9<2s", "auth.p999", (2.0,)),
+        ("loss<0.1%", "loss", (0.001,)),
+        ("loss < 0.1 %", "loss", (0.001,)),
+        ("loss<0.001", "loss", (0.001,)),
+        ("cassandra.utilisation<80%", "cassandra.utilisation", (0.8,)),
+        ("front.busy_workers<=32", "front.busy_workers", (32.0,)),
+        ("capacity>=7000", "capacity", (7000.0,)),
+        ("capacity>=90/min", "capacity", (1.5,)),
+        ("acct.mean in 5ms..20ms", "acct.mean", (0.005, 0.02)),
+        ("cassandra.utilisation in 40% .. 80%", "cassandra.utilisation", (0.4, 0.8)),
+    ],
+)
+def test_a_comparison(text: str, name: str, bounds: tuple[float, ...]) -> None:
+    (comparison,) = read(text).comparisons()
+
+    assert comparison.metric.name == name
+    assert comparison.bounds == bounds
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("acct.p99<banana", "'banana' is not a duration: write a number and a unit, such as '1.5ms'"),
+        ("acct.p99<20", "'20' is not a duration: it needs a unit, such as '20ms'"),
+        ("acct.p99<20mz", "unit 'mz' is unknown; did you mean 'm"),
+        ("acct.p99<nan", "'nan' is not a duration: give a finite number of at least 0"),
+        ("acct.p99<-5ms", "'-5ms' is not a duration: give a finite number of at least 0"),
+        ("acct.p99<1e999ms", "give a finite number"),
+        ("acct.p98<20ms", "'p98' in 'acct.p98' is not a statistic; did you mean 'p99'?"),
+        ("acc.p99<20ms", "'acc' is not a request class; did you mean 'acct'?"),
+        ("cassandra.p99<20ms", "'cassandra' is not a request class; known: acct, auth"),
+        ("casandra.utilisation<80%", "'casandra' is not a resource; did you mean 'cassandra'?"),
+        ("cassandra.utilization<80%", "did you mean 'utilisation'?"),
+        ("cassandra.utilisation<80", "'80' is not a share: it must be at most 100%; did you mean '80%'?"),
+        ("cassandra.utilisation<800", "'800' is not a share: it must be at most 100%"),
+        ("cassandra.utilisation<much", "'much' is not a share: write a percentage"),
+        ("front.busy_workers<few", "'few' is not a number: write digits"),
+        ("capacity>7,000", "'7,000' is not a rate"),
+        ("capacty>7000", "'capacty' is not a metric; did you mean 'capacity'?"),
+        ("20ms>acct.p99", "write the metric first"),
+        ("acct.p99=20ms", "'=' after 'acct.p99' is not a comparison: write one of <, <=, >, >=, in"),
+        ("acct.p99 is 20ms", "'is' after 'acct.p99' is not a comparison"),
+        ("acct.p99", "'the end' after 'acct.p99' is not a comparison"),
+        ("acct.p99<", "a value is missing after 'acct.p99<'"),
+        ("acct.p99<20ms acct.mean<5ms", "a word is missing before 'acct.mean': join comparisons by 'and' or 'or'"),
+        ("acct.p99<20ms and", "a comparison is missing before 'the end'"),
+        ("and acct.p99<20ms", "a comparison is missing before 'and'"),
+        ("(acct.p99<20ms", "a parenthesis is not closed"),
+        ("acct.p99<20ms)", "')' closes no parenthesis"),
+        ("acct.p99<20ms (", "a value is missing after 'acct.p99<'"),
+        ("()", "a comparison is missing before ')'"),
+        ("", "it is empty"),
+        ("   ", "it is empty"),
+        ("acct.p99 in 20ms", "'20ms' is not a range: write its two ends"),
+        ("acct.p99 in 20ms..5ms", "its first end must not be above its second"),
+        ("(" * 900, "nested too deeply"),
+        ("acct.p99<20ms or " * 100, "is too long: at most 1000"),
+        ("__import__('os').system('x')<1", "is not a metric"),
+    ],
+)
+def test_refusals_are_one_sentence(text: str, wanted: str) -> None:
+    with pytest.raises(InputError, match=re.escape(wanted)) as refused:
+        read(text)
+    assert "\n" not in str(refused.value)
+
+
+@given(st.text(alphabet="acuthp.9<>=()% 012msinandorcapacity", max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        objective = read(text)
+    except InputError:
+        return
+    assert objective.comparisons()
+
+
+def test_names_are_free_where_none_are_given() -> None:
+    assert parse("anything.p50<1s").metrics() == (Metric("anything", "p50", "duration"),)
+
+
+def test_metrics_come_once() -> None:
+    metrics = read("acct.p99<20ms and (acct.p99>1ms or loss<1%)").metrics()
+
+    assert [metric.name for metric in metrics] == ["acct.p99", "loss"]
+
+
+def truth(text: str, **values: float) -> bool:
+    return bool(read(text).holds(lambda metric: values[metric.name.replace(".", "_")]))
+
+
+def test_and_binds_closer_than_or() -> None:
+    text = "auth.mean<1s or acct.mean<1s and loss<1%"
+
+    assert truth(text, auth_mean=0.5, acct_mean=2.0, loss=0.5)
+    assert not truth(f"({text.replace(' and', ') and')}", auth_mean=0.5, acct_mean=2.0, loss=0.5)
+
+
+@pytest.mark.parametrize(("relation", "below", "at", "above"), [("<", 1, 0, 0), ("<=", 1, 1, 0), (">", 0, 0, 1)])
+def test_relations_at_their_bound(relation: str, below: int, at: int, above: int) -> None:
+    found = [truth(f"capacity{relation}7000", capacity=value) for value in (6999.0, 7000.0, 7001.0)]
+
+    assert found == [below, at, above]
+
+
+def test_ranges_include_their_ends() -> None:
+    found = [truth("capacity in 1..2", capacity=value) for value in (0.9, 1.0, 2.0, 2.1)]
+
+    assert found == [False, True, True, False]
+
+
+def test_draws_are_judged_one_by_one() -> None:
+    draws = {"acct.p99": np.array([0.01, 0.03, 0.01]), "loss": np.array([0.0, 0.0, 0.5])}
+    found = read("acct.p99<20ms and loss<1%").holds(lambda metric: draws[metric.name])
+
+    assert found.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "met", "sure"),
+    [
+        ("acct.mean<20ms", True, True),
+        ("acct.mean<7ms", True, False),
+        ("acct.mean<6ms", False, False),
+        ("acct.mean<1ms", False, True),
+        ("acct.mean>1ms", True, True),
+        ("acct.mean in 1ms..20ms", True, True),
+        ("acct.mean in 6ms..7ms", True, False),
+        ("acct.mean in 1ms..2ms", False, True),
+        ("loss<1%", None, False),
+        ("loss<1% and acct.mean<1ms", False, True),
+        ("loss<1% or acct.mean<20ms", True, True),
+        ("loss<1% and acct.mean<20ms", None, False),
+        ("capacity>=7000", True, True),
+        ("cassandra.utilisation<90%", True, False),
+        ("front.busy_workers<64", True, True),
+    ],
+)
+def test_judged_by_a_prediction(text: str, met: bool | None, sure: bool) -> None:
+    verdict = read(text).evaluate(figures_of(prediction()))  # acct.mean is 6.05 (4.84 to 9.68) ms
+
+    assert (verdict.text, verdict.met, verdict.sure) == (text, met, sure)
+
+
+def test_a_verdict_shows_its_figures_in_their_units() -> None:
+    (objective,) = judged(prediction(), [read("acct.mean<20ms and loss<1%")]).objectives
+    latency, loss = objective.comparisons
+
+    assert latency.value is not None
+    assert latency.value.value == pytest.approx(6.05, rel=1e-12)
+    assert latency.value.parts.discrepancy is None
+    assert (latency.unit, latency.text, latency.met) == ("ms", "acct.mean<20ms", True)
+    assert (loss.value, loss.met) == (None, None)
+
+
+def test_an_unbounded_time_meets_no_upper_bound() -> None:
+    unbounded = Band(math.inf, math.inf, math.inf)
+    verdict = read("acct.p99<20ms").evaluate(lambda _: unbounded)
+
+    assert (verdict.met, verdict.sure) == (False, True)
