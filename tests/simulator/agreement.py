@@ -58,15 +58,5 @@ def each(runs: list[Run], figure: Callable[[Run], float]) -> list[float]:
     return [figure(run) for run in runs]
 
 
-def stationary(births: list[float], deaths: list[float]) -> np.ndarray:
-    """Return the state probabilities of a birth-death process; `deaths[n]` leads from n + 1 to n."""
-    weights = np.concatenate([[1.0], np.cumprod(np.array(births) / np.array(deaths))])
-    return np.asarray(weights / weights.sum())
-
-
-def mean_number(probabilities: np.ndarray) -> float:
-    return float(probabilities @ np.arange(probabilities.size))
-
-
 def exp(mean_s: float) -> Exponential:
     return Exponential(mean_s)

@@ -1,5 +1,7 @@
 """Networks small enough to work out by hand, in milliseconds."""
 
+from typing import Literal
+
 from capplan.models.distribution import Deterministic
 from capplan.models.network import Network
 from capplan.models.station import Pool, Station
@@ -37,6 +39,7 @@ def network(
     *,
     clients: int = 1,
     servers: int = 1,
+    discipline: Literal["fcfs", "ps"] = "fcfs",
     pool: Pool | None = None,
     timeout_ms: float | None = None,
     think_ms: float = 1,
@@ -47,7 +50,7 @@ def network(
     request = RequestClass("ask", flow, timeout_s=None if timeout_ms is None else timeout_ms / 1000)
     return Network(
         "small",
-        (Station("server", servers),),
+        (Station("server", servers, discipline),),
         (request, *more),
         Closed(clients, ms(think_ms), {session.name if session else "ask": 1.0}),
         pools=(pool or Pool("pool", 1),),

@@ -33,7 +33,6 @@ def with_class(**more: object) -> Network:
 
 
 REFUSED = {
-    "discipline 'ps'": with_station(discipline="ps"),
     "load-dependent rate of station 'server'": with_station(rate=RateTable((1.0, 0.9))),
     "expiry of station 'server'": with_station(expiry_s=1.0),
     "pauses of station 'server'": with_station(pauses=(Pauses(SECOND, SECOND),)),

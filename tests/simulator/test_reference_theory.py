@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.simulator.agreement import assert_agrees, each, exp, mean_number, replications, stationary
+from tests.simulator.agreement import assert_agrees, each, exp, replications
 
 from capplan.models.distribution import Deterministic, Distribution, Erlang, Hyperexponential, Lognormal
 from capplan.models.network import Network
+from capplan.models.order_statistics import fork_join_mean_response_s, kth_of_n_level, kth_of_n_mean_exponential
+from capplan.models.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmc, mmck
 from capplan.models.station import Pool, Station
 from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Session, Traffic
@@ -23,7 +25,7 @@ def queue(demand: Distribution, rate_per_s: float, servers: int = 1) -> Network:
 
 
 def test_mm1() -> None:
-    runs = replications(queue(exp(1.0), 0.6), 13_000, 1_000)
+    runs = replications(queue(exp(1.0), 0.6), 12_000, 1_000)
     assert_agrees(each(runs, lambda run: run.latency_mean_s()), 1 / (1 - 0.6), detects=0.07)
     assert_agrees(each(runs, lambda run: run.stations["server"].utilisation), 0.6, detects=0.03)
     assert_agrees(each(runs, lambda run: run.stations["server"].mean_queue), 0.6**2 / 0.4, detects=0.12)
@@ -32,10 +34,11 @@ def test_mm1() -> None:
 
 
 def test_mmc() -> None:
-    probabilities = stationary([3.0] * 400, [min(n + 1, 4) for n in range(400)])
-    runs = replications(queue(exp(1.0), 3.0, servers=4), 3_500, 200)
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), mean_number(probabilities) / 3.0, detects=0.08)
-    assert_agrees(each(runs, lambda run: run.stations["server"].mean_number), mean_number(probabilities), detects=0.08)
+    expected = mmc(3.0, 1.0, 4)
+    runs = replications(queue(exp(1.0), 3.0, servers=4), 2_600, 200)
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.08)
+    number = float(expected.mean_number)
+    assert_agrees(each(runs, lambda run: run.stations["server"].mean_number), number, detects=0.08)
 
 
 @pytest.mark.parametrize("limited_by", ["pool around a station", "pool with a queue limit around a delay"])
@@ -46,14 +49,13 @@ def test_mmck(limited_by: str) -> None:
         network = model(Hold("limit", Visit("server", exp(1.0))), 3.0, station, pools=(pool,))
     else:
         network = model(Hold("limit", Delay(exp(1.0))), 3.0, pools=(Pool("limit", 3, queue_limit=2),))
-    probabilities = stationary([3.0] * 5, [1, 2, 3, 3, 3])
-    accepted = 3.0 * (1 - probabilities[5])
+    expected = mmck(3.0, 1.0, 3, 5)
     runs = replications(network, 2_000, 100)
-    assert_agrees(each(runs, lambda run: run.loss_fraction()), probabilities[5], detects=0.06)
-    assert_agrees(each(runs, lambda run: run.throughput_per_s()), accepted, detects=0.02)
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), mean_number(probabilities) / accepted, detects=0.03)
+    assert_agrees(each(runs, lambda run: run.loss_fraction()), float(expected.loss_probability), detects=0.06)
+    assert_agrees(each(runs, lambda run: run.throughput_per_s()), float(expected.throughput_per_s), detects=0.02)
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.03)
     busy = 4 if limited_by == "pool around a station" else 2
-    share = float(probabilities[busy])
+    share = float(birth_death([3.0] * 5, [1, 2, 3, 3, 3])[busy])
     assert_agrees(each(runs, lambda run: float(run.pools["limit"].busy_share[busy])), share, detects=0.06)
 
 
@@ -68,22 +70,20 @@ def test_mmck(limited_by: str) -> None:
     ids=["M/D/1", "M/E3/1", "M/LN/1", "M/H2/1"],
 )
 def test_mg1(demand: Distribution, detects: float) -> None:
-    """Pollaczek-Khinchine: mean wait = rho (1 + SCV) / 2 / (1 - rho) services."""
+    """The mean wait depends on the squared coefficient of variation of demands (Pollaczek-Khinchine)."""
     runs = replications(queue(demand, 0.6), 9_000, 500)
-    wait_s = 0.6 * (1 + float(demand.scv)) / 2 / 0.4
+    wait_s = float(mg1_mean_wait_s(0.6, 1.0, demand.scv))
     assert_agrees(each(runs, lambda run: run.stations["server"].mean_wait_s), wait_s, detects)
 
 
 def test_machine_repair() -> None:
     """Eight machines run 10 s in the mean, two repairmen need 2 s: the finite-source queue."""
-    births, deaths = [(8 - n) / 10 for n in range(8)], [min(n + 1, 2) / 2 for n in range(8)]
-    probabilities = stationary(births, deaths)
-    broken = mean_number(probabilities)
+    expected = machine_repair(8, 10.0, 2.0, 2)
     traffic = Closed(8, exp(10.0), {"job": 1.0})
     runs = replications(model(Visit("repair", exp(2.0)), traffic, Station("repair", 2)), 6_000, 200)
-    assert_agrees(each(runs, lambda run: run.stations["repair"].mean_number), broken, detects=0.05)
-    assert_agrees(each(runs, lambda run: run.throughput_per_s()), (8 - broken) / 10, detects=0.03)
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), broken / ((8 - broken) / 10), detects=0.05)
+    assert_agrees(each(runs, lambda run: run.stations["repair"].mean_number), float(expected.mean_number), detects=0.05)
+    assert_agrees(each(runs, lambda run: run.throughput_per_s()), float(expected.throughput_per_s), detects=0.03)
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.05)
 
 
 def test_open_jackson_network() -> None:
@@ -91,48 +91,46 @@ def test_open_jackson_network() -> None:
     stores = Choice((0.3, 0.7), (Visit("small", exp(1.0)), Visit("large", exp(1.0))))
     flow = Sequence((Visit("front", exp(0.6)), stores, Visit("back", exp(0.4))))
     stations = (Station("front", 1), Station("small", 1), Station("large", 2), Station("back", 1))
-    runs = replications(model(flow, 1.0, *stations), 5_000, 500)
-    expected = {"front": 0.6 / 0.4, "small": 0.3 / 0.7, "back": 0.4 / 0.6}
-    expected["large"] = mean_number(stationary([0.7] * 200, [min(n + 1, 2) for n in range(200)]))
-    for name, number in expected.items():
-        assert_agrees([run.stations[name].mean_number for run in runs], number, detects=0.15)
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), sum(expected.values()), detects=0.06)
+    runs = replications(model(flow, 1.0, *stations), 4_000, 500)
+    rates, services_s = [1.0, 0.3, 0.7, 1.0], [0.6, 1.0, 1.0, 0.4]
+    expected = mmc(rates, services_s, [station.servers for station in stations]).mean_number
+    for station, number in zip(stations, expected, strict=True):
+        assert_agrees([run.stations[station.name].mean_number for run in runs], float(number), detects=0.15)
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.sum()), detects=0.06)
 
 
 def test_tandem_sojourns_are_independent() -> None:
     """Burke and Reich: the times at two single servers in a row are independent exponentials."""
     flow = Sequence((Visit("one", exp(1.0)), Visit("two", exp(1.0))))
-    runs = replications(model(flow, 0.5, Station("one", 1), Station("two", 1)), 12_000, 500)
+    runs = replications(model(flow, 0.5, Station("one", 1), Station("two", 1)), 9_500, 500)
     assert_agrees(each(runs, lambda run: run.latency_mean_s()), 4.0, detects=0.06)
     assert_agrees(each(runs, lambda run: float(np.mean(run.latencies_s() ** 2))), 4.0**2 + 2 * 4.0, detects=0.15)
 
 
 def test_two_of_three_without_queueing() -> None:
     """A read waits for the slower of the two replicas that it contacts, a write for the second of three."""
-    read = ForkJoin(tuple(Delay(exp(1.0)) for _ in range(2)), 2)
-    write = ForkJoin(tuple(Delay(exp(1.0)) for _ in range(3)), 2)
-    for flow, mean_s, median_s in (
-        (read, 1 + 1 / 2, -np.log(1 - 0.5**0.5)),
-        (write, 1 / 3 + 1 / 2, np.log(2)),  # 3 p² - 2 p³ = 1/2 at p = 1/2
-    ):
-        runs = replications(model(flow, 1.0), 1_500, 0)
-        assert_agrees(each(runs, lambda run: run.latency_mean_s()), mean_s, detects=0.04)
-        assert_agrees(each(runs, lambda run: run.latency_quantile_s(0.5)), float(median_s), detects=0.06)
+    for contacted in (2, 3):
+        runs = replications(model(ForkJoin(tuple(Delay(exp(1.0)) for _ in range(contacted)), 2), 1.0), 1_000, 0)
+        mean_s, level = kth_of_n_mean_exponential(1.0, 2, contacted), kth_of_n_level(0.5, 2, contacted)
+        assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(mean_s), detects=0.04)
+        median_s = float(exp(1.0).quantile(level))
+        assert_agrees(each(runs, lambda run: run.latency_quantile_s(0.5)), median_s, detects=0.06)
 
 
 def test_two_branch_fork_join_with_shared_arrivals() -> None:
     """Flatto and Hahn (1984): with two M/M/1 branches the mean response is (12 - rho) / 8 times that of one."""
     flow = ForkJoin((Visit("one", exp(1.0)), Visit("two", exp(1.0))), 2)
     runs = replications(model(flow, 0.6, Station("one", 1), Station("two", 1)), 8_000, 500)
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), (12 - 0.6) / 8 / (1 - 0.6), detects=0.09)
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(fork_join_mean_response_s(0.6, 1.0, 2)), 0.09)
 
 
 def test_lightly_loaded_write_is_the_second_of_three() -> None:
     """At 1 % load the visits hardly wait: the response differs from that without queues by less than 1 %."""
     flow = ForkJoin(tuple(Visit(f"replica {n}", exp(1.0)) for n in range(3)), 2)
-    runs = replications(model(flow, 0.01, *(Station(f"replica {n}", 1) for n in range(3))), 200_000, 0)
-    # Each visit waits 0.01 services in the mean; without it the second of three takes 1/3 + 1/2.
-    assert_agrees(each(runs, lambda run: run.latency_mean_s()), 1 / 3 + 1 / 2 + 0.005, detects=0.04)
+    runs = replications(model(flow, 0.01, *(Station(f"replica {n}", 1) for n in range(3))), 130_000, 0)
+    # Each visit waits 0.01 services in the mean.
+    mean_s = float(kth_of_n_mean_exponential(1.0, 2, 3)) + 0.005
+    assert_agrees(each(runs, lambda run: run.latency_mean_s()), mean_s, detects=0.04)
 
 
 def test_rate_counts_requests_of_sessions_and_classes() -> None:
@@ -141,7 +139,7 @@ def test_rate_counts_requests_of_sessions_and_classes() -> None:
     talk = Session("talk", ("login", "work", "work"), (exp(1.0), exp(1.0)))
     traffic = Open(4.0, {"talk": 0.5, "login": 0.5})
     network = Network("mix", (), classes, traffic, sessions=(talk,))
-    runs = replications(network, 1_500, 50)
+    runs = replications(network, 900, 50)
     assert_agrees(each(runs, lambda run: run.throughput_per_s()), 4.0, detects=0.05)
     assert_agrees(each(runs, lambda run: run.throughput_per_s("work")), 2.0, detects=0.06)
 
@@ -154,7 +152,7 @@ def test_abandonment_loses_the_tail() -> None:
         (RequestClass("job", Visit("server", exp(1.0)), timeout_s=3.0),),
         Open(0.5, {"job": 1.0}),
     )
-    runs = replications(network, 8_000, 500)
+    runs = replications(network, 6_000, 500)
     assert_agrees(each(runs, lambda run: run.loss_fraction()), float(np.exp(-0.5 * 3.0)), detects=0.13)
     assert_agrees(each(runs, lambda run: run.stations["server"].utilisation), 0.5, detects=0.04)
     assert all(run.count(Status.TIMED_OUT) for run in runs)

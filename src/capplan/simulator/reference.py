@@ -17,8 +17,9 @@ from capplan.simulator.clock import to_ticks
 from capplan.simulator.reference_events import Clockwork, Happening
 from capplan.simulator.reference_requests import Book, Request, Source
 from capplan.simulator.reference_scope import check_scope
+from capplan.simulator.reference_sharing import SharingStation
 from capplan.simulator.reference_stations import HeldPool, ServingStation, Window
-from capplan.simulator.reference_steps import FlowCompiler
+from capplan.simulator.reference_steps import FlowCompiler, Served
 from capplan.simulator.reference_traffic import Clients, Flow, Mix, begin_closed, begin_open
 from capplan.simulator.run import Run
 from capplan.simulator.sampling import tick_sampler
@@ -62,7 +63,7 @@ def simulate(
     _check(duration_s, warmup_s, seed, replication)
     window = Window(to_ticks(warmup_s), to_ticks(duration_s))
     clockwork, book = Clockwork(), Book()
-    stations = {station.name: ServingStation(station, clockwork, window) for station in network.stations}
+    stations = _stations(network, clockwork, window)
     pools = {pool.name: HeldPool(pool, clockwork, window) for pool in network.pools}
     compiler = FlowCompiler(clockwork, stations, pools)
     flows = [Flow(_from(compiler, each.flow), _ticks(each.timeout_s)) for each in network.classes]
@@ -82,6 +83,15 @@ def simulate(
         pools={name: pool.report() for name, pool in pools.items()},
         events=clockwork.count,
     )
+
+
+def _stations(network: Network, clockwork: Clockwork, window: Window) -> dict[str, Served]:
+    return {
+        station.name: SharingStation(station, number, clockwork, window)
+        if station.discipline == "ps"
+        else ServingStation(station, clockwork, window)
+        for number, station in enumerate(network.stations)
+    }
 
 
 def _check(duration_s: float, warmup_s: float, seed: int, replication: int) -> None:

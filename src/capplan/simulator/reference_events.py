@@ -14,6 +14,9 @@ What an event does, it does at once and to the end: work goes on until it has to
 their order, each until it waits, and then goes on itself; a server that becomes free takes the next visit before the
 one it has served goes on. What *other* work can now do (a unit handed over, a join or latch completed) is a RESUME
 event of the same tick, and these come before all other kinds. So the order in which events are created decides nothing.
+
+Ranks below 0 are for what an engine does before the events of a tick in order to know them (`reference_sharing`). It
+changes nothing that an event could see, and is not counted.
 """
 
 from __future__ import annotations
@@ -76,9 +79,9 @@ class Clockwork(simpy.Environment):
         """Let events happen in order: all of them, or those before the tick `until`."""
         agenda = self.agenda
         while agenda and (until is None or agenda[0][0] < until):
-            self.tick, _, event = heappop(agenda)
+            self.tick, rank, event = heappop(agenda)
             self._now = self.tick
-            self.count += 1
+            self.count += rank >= 0
             callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment] # SimPy's mark of the past
             for callback in callbacks:
                 callback(event)

@@ -48,8 +48,6 @@ def _not_run(network: Network) -> Iterator[str]:
 
 
 def _not_run_at(station: Station) -> Iterator[str]:
-    if station.discipline != "fcfs":
-        yield f"the discipline {station.discipline!r} (processor sharing)"
     if station.rate is not None:
         yield "the load-dependent rate"
     if station.expiry_s is not None:

@@ -28,6 +28,35 @@ class Window:
         return self.start <= tick < self.end
 
 
+class Visits:
+    """Sums over the visits that joined a station in the window."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.count = self.waited = self.responded = 0
+
+    def book(self, joined: int, wait: int, response: int) -> None:
+        """Count a visit, if it joined in the window."""
+        if self.window.has(joined):
+            self.count += 1
+            self.waited += wait
+            self.responded += response
+
+    def report(self, station: Station, queued: int, busy: int) -> StationReport:
+        """Sum up the window; `queued` and `busy` are visits that waited and servers that were busy, in ticks."""
+        mean_queue, mean_busy = queued / self.window.length, busy / self.window.length
+        return StationReport(
+            name=station.name,
+            servers=station.servers,
+            utilisation=mean_busy / station.servers,
+            mean_queue=mean_queue,
+            mean_number=mean_queue + mean_busy,
+            visits=self.count,
+            mean_wait_s=to_seconds(self.waited / self.count) if self.count else float("nan"),
+            mean_response_s=to_seconds(self.responded / self.count) if self.count else float("nan"),
+        )
+
+
 class ServingStation:
     """Servers and the visits that wait for them, in order of joining.
 
@@ -39,7 +68,8 @@ class ServingStation:
         self.station, self.clockwork, self.window = station, clockwork, window
         self.free = station.servers
         self.queue: deque[tuple[int, int, int, Moment]] = deque()
-        self.queued = self.busy = self.visits = self.waited = self.responded = 0
+        self.queued = self.busy = 0
+        self.visits = Visits(window)
 
     def visit(self, demand: int, rank: int) -> Moment:
         """Join; the moment returned is the end of the service."""
@@ -56,10 +86,7 @@ class ServingStation:
         served.at(begun + demand, rank)
         self.queued += window.overlap(joined, begun)
         self.busy += window.overlap(begun, begun + demand)
-        if window.has(joined):
-            self.visits += 1
-            self.waited += begun - joined
-            self.responded += begun + demand - joined
+        self.visits.book(joined, begun - joined, begun + demand - joined)
 
     def _served(self, _: simpy.Event) -> None:
         if self.queue:
@@ -70,18 +97,7 @@ class ServingStation:
     def report(self) -> StationReport:
         """Sum up the window; visits that still wait when the run stops count for the queue only."""
         waiting = sum(self.window.overlap(joined, self.window.end) for joined, *_ in self.queue)
-        mean_queue = (self.queued + waiting) / self.window.length
-        mean_busy = self.busy / self.window.length
-        return StationReport(
-            name=self.station.name,
-            servers=self.station.servers,
-            utilisation=mean_busy / self.station.servers,
-            mean_queue=mean_queue,
-            mean_number=mean_queue + mean_busy,
-            visits=self.visits,
-            mean_wait_s=to_seconds(self.waited / self.visits) if self.visits else float("nan"),
-            mean_response_s=to_seconds(self.responded / self.visits) if self.visits else float("nan"),
-        )
+        return self.visits.report(self.station, self.queued + waiting, self.busy)
 
 
 class HeldPool:

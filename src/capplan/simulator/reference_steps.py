@@ -25,6 +25,7 @@ from capplan.simulator.reference_events import (
 )
 from capplan.simulator.reference_requests import Request
 from capplan.simulator.reference_routes import Router
+from capplan.simulator.reference_sharing import SharingStation
 from capplan.simulator.reference_stations import HeldPool, ServingStation
 from capplan.simulator.sampling import picker, tick_sampler
 from capplan.simulator.streams import name_key, step_names, uniform
@@ -85,6 +86,7 @@ class OpenLatch:
             self.waiting.now(self.rank, Dropped())
 
 
+Served = ServingStation | SharingStation
 Runner = Callable[[Request, OpenLatch | None], Happening]
 
 
@@ -93,7 +95,7 @@ class FlowCompiler:
     """Compiles the flow of one request class; `names` and step numbers are in the order of `walk`."""
 
     clockwork: Clockwork
-    stations: dict[str, ServingStation]
+    stations: dict[str, Served]
     pools: dict[str, HeldPool]
 
     def compile(self, flow: Step) -> Runner:
@@ -130,7 +132,7 @@ class FlowCompiler:
             case _:
                 raise RefusedError(f"the SimPy engine does not run the step {step.kind!r} yet")
 
-    def _visit(self, station: ServingStation, demand: Distribution, key: int, number: int) -> Runner:
+    def _visit(self, station: Served, demand: Distribution, key: int, number: int) -> Runner:
         draw, rank = tick_sampler(demand), step_rank(Kind.SERVICE, number)
 
         def visit(request: Request, _: OpenLatch | None) -> Happening:

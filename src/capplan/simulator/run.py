@@ -51,7 +51,11 @@ class Requests:
 
 @dataclass(frozen=True)
 class StationReport:
-    """What a station did in the window; visits, wait and response are those of visits that joined in it."""
+    """What a station did in the window; visits, wait and response are those of visits that joined in it.
+
+    Nothing waits under processor sharing: there the wait is the response beyond the demand, and the queue the number
+    inside beyond the busy servers, so that Little's law holds for both.
+    """
 
     name: str
     servers: int
