@@ -17,8 +17,8 @@ F = V + d. Any engine finds the same ticks if it computes V so:
   go by request and step as everywhere, not by F. Who joins at that tick finds them gone.
 - A visit without demand ends at the tick of its joining, as a SERVICE event, and changes nothing in the station.
 
-Only differences of V count. In 64 bits, with V as whole ticks and parts below `PARTS`, the same numbers are (sums and differences
-carry)::
+Only differences of V count. In 64 bits, with V as whole ticks and parts below `PARTS` (which carry and borrow), the
+same numbers are::
 
     q, r = divmod(t, n)                      # growth in t ticks
     whole, parts = k * q + k * r // n, k * r % n * PARTS // n
