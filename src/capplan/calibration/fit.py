@@ -1,0 +1,214 @@
+"""Fitting a system's parameters to its evidence: maximum a posteriori, then an ensemble that keeps the correlation.
+
+A documented figure is an interval, since it was rounded; a repeat of the load test would scatter around what the model
+says. The likelihood of an interval is the normal probability of falling into it (interval-censored data). Priors are
+normal in the logarithm of each parameter.
+
+The ensemble is drawn by importance resampling: many points from a multivariate t around the maximum, with the
+curvature there, resampled by posterior over proposal (Gelman et al. 2013, section 10.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from capplan.calibration.evidence_table import Evidence
+from capplan.models.parameter import Parameter, Values, from_log, log_values
+from capplan.models.quantity import FloatArray
+
+REPEATABILITY = {"incoming_rate": 0.002, "latency": 0.05}
+"""Relative standard deviation of a repeat of the load test beside the rounding: guesses. The rounding of a rate is the
+step of the search for the highest one, so little is left beside it; times near saturation repeat badly."""
+_STEP = 2e-3  # of the central differences, in the logarithm of a parameter
+_CHUNK = 250  # draws evaluated at once: bounds the memory
+_T_DEGREES = 5.0
+
+Model = Callable[[Values], dict[str, FloatArray]]
+
+
+def log_likelihood(row: Evidence, value: FloatArray) -> FloatArray:
+    """Return the log-probability of the documented interval when the model says `value` (SI)."""
+    scale = REPEATABILITY[row.quantity] * row.value
+    low, high = (row.low - value) / scale, (row.high - value) / scale
+    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)  # the side where the tail is accurate
+    upper, lower = special.log_ndtr(high), special.log_ndtr(low)
+    return np.asarray(upper + np.log1p(-np.exp(lower - upper)))
+
+
+def deviance_residual(row: Evidence, value: FloatArray) -> FloatArray:
+    """Return the signed root of twice the log-likelihood that is lost against a perfect prediction."""
+    lost = log_likelihood(row, np.asarray(row.value)) - log_likelihood(row, value)
+    return np.asarray(np.sign(value - row.value) * np.sqrt(2 * np.maximum(lost, 0.0)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be fitted.
+
+    Attributes
+    ----------
+    parameters : tuple of Parameter
+        All parameters; those with a `log_sd` are free.
+    rows : tuple of Evidence
+        The figures to fit.
+    model : function
+        Parameter values (arrays over draws) to figures by row id (arrays over draws).
+    """
+
+    parameters: tuple[Parameter, ...]
+    rows: tuple[Evidence, ...]
+    model: Model
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """Logarithms of the free parameters' prior medians."""
+        return log_values(self.parameters)
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Standard deviations of the priors' logarithms."""
+        return np.array([parameter.log_sd for parameter in self.parameters if parameter.free])
+
+    def figures(self, log_points: FloatArray) -> FloatArray:
+        """Return the figures (draws, rows) at points (draws, free)."""
+        parts = []
+        for start in range(0, len(log_points), _CHUNK):
+            said = self.model(from_log(self.parameters, log_points[start : start + _CHUNK]))
+            parts.append(np.stack([said[row.id] for row in self.rows], axis=-1))
+        return np.concatenate(parts)
+
+    def residuals(self, log_points: FloatArray) -> FloatArray:
+        """Return deviance residuals and standardised priors (draws, rows + free).
+
+        Minus the log posterior is half their sum of squares.
+        """
+        said = self.figures(log_points)
+        data = [deviance_residual(row, said[:, column]) for column, row in enumerate(self.rows)]
+        return np.concatenate([np.stack(data, axis=-1), (log_points - self.centre) / self.spread], axis=-1)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The most probable parameters.
+
+    Attributes
+    ----------
+    log_point : array (free,)
+        Logarithms of the free parameters.
+    misfit : float
+        Twice the negative log posterior, less its constant: deviance of the figures and of the priors.
+    data_misfit : float
+        The figures' part of it.
+    jacobian : array (rows + free, free)
+        Of the residuals.
+    """
+
+    log_point: FloatArray
+    misfit: float
+    data_misfit: float
+    jacobian: FloatArray
+
+    @property
+    def effective_parameters(self) -> float:
+        """Parameters that the figures decide, not the priors: the trace of the hat matrix (Hastie et al. 2009, 7.6)."""
+        rows = len(self.jacobian) - self.jacobian.shape[1]
+        data = self.jacobian[:rows].T @ self.jacobian[:rows]
+        return float(np.trace(np.linalg.solve(self.jacobian.T @ self.jacobian, data)))
+
+
+class _Evaluator:
+    """Residuals and their Jacobian at a point, from one call of the model with all perturbed points as draws."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.known: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+
+    def residuals(self, point: FloatArray) -> FloatArray:
+        return self.at(point)[0]
+
+    def jacobian(self, point: FloatArray) -> FloatArray:
+        return self.at(point)[1]
+
+    def at(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        key = point.tobytes()
+        if key not in self.known:
+            steps = _STEP * np.eye(len(point))
+            all_points = np.concatenate([point[None], point + steps, point - steps])
+            said = self.problem.residuals(all_points)
+            ahead, behind = said[1 : len(point) + 1], said[len(point) + 1 :]
+            self.known[key] = (said[0], (ahead - behind).T / (2 * _STEP))
+        return self.known[key]
+
+
+def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
+    """Find the most probable parameters by Levenberg-Marquardt in a trust region (scipy's least_squares).
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+    start : array (free,), optional
+        Where to start; the prior medians when left out.
+    """
+    from scipy.optimize import least_squares  # slow to import, and only calibration needs it
+
+    evaluator = _Evaluator(problem)
+    origin = problem.centre if start is None else start
+    bounds = (problem.centre - 4 * problem.spread, problem.centre + 4 * problem.spread)
+    found = least_squares(
+        evaluator.residuals,
+        origin,
+        jac=evaluator.jacobian,
+        bounds=bounds,
+        x_scale=problem.spread,
+        max_nfev=60,
+        ftol=1e-5,
+        xtol=1e-5,
+    )
+    residuals, jacobian = evaluator.at(found.x)
+    data = residuals[: len(problem.rows)]
+    return Maximum(found.x, float(residuals @ residuals), float(data @ data), jacobian)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Draws from the posterior.
+
+    Attributes
+    ----------
+    log_points : array (draws, free)
+        Logarithms of the free parameters, equally weighted.
+    effective_size : float
+        Effective sample size of the proposals that they were resampled from (Kong 1992).
+    """
+
+    log_points: FloatArray
+    effective_size: float
+
+
+def ensemble(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:
+    """Draw an ensemble of `draws` points from the posterior, by importance resampling of `proposals` points."""
+    random = np.random.default_rng(seed)
+    covariance = np.linalg.inv(best.jacobian.T @ best.jacobian)
+    root = np.linalg.cholesky((covariance + covariance.T) / 2)
+    normal = random.standard_normal((proposals, len(best.log_point)))
+    scale = np.sqrt(_T_DEGREES / random.chisquare(_T_DEGREES, proposals))[:, None]
+    points = best.log_point + scale * normal @ root.T
+    distance = ((scale * normal) ** 2).sum(axis=-1)
+    log_proposal = -(_T_DEGREES + normal.shape[1]) / 2 * np.log1p(distance / _T_DEGREES)
+    log_weight = -0.5 * (problem.residuals(points) ** 2).sum(axis=-1) - log_proposal
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    levels = (np.arange(draws) + random.random()) / draws  # systematic resampling: least noise
+    chosen = np.minimum(np.searchsorted(np.cumsum(weight), levels), proposals - 1)
+    return Ensemble(points[chosen], float(1 / (weight**2).sum()))
+
+
+def rows_to_fit(rows: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the rows whose use is `fit`."""
+    return tuple(row for row in rows if row.use == "fit")

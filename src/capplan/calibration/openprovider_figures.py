@@ -1,0 +1,104 @@
+"""What the model of `openprovider` says for each documented figure that can be compared.
+
+The document gives the highest rate without loss, and mean times at that rate. Near saturation one per cent of rate
+moves times by ten, so the times are predicted at the *model's* highest rate, not at the documented one: the rate is
+scored once, as a rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capplan.calibration.evidence_table import Evidence, load, select
+from capplan.models.analytic import Analysis
+from capplan.models.openprovider import REPORTED, network
+from capplan.models.operating_point import capacity_per_s, peak_ratio, solve
+from capplan.models.parameter import Values
+from capplan.models.quantity import FloatArray
+from capplan.models.scenario import Scenario, changed
+
+LARGEST_LOSS = 1e-3
+"""The criterion of capacity: a guess, since the document says only that beyond its rates requests are dropped."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One documented load test.
+
+    Attributes
+    ----------
+    name : str
+        The document's name of it.
+    fold : str
+        The independent scenario that it belongs to.
+    scenario : Scenario
+        Its layout.
+    rows : tuple of Evidence
+        Its figures that can be compared: rate, mean times, busy workers.
+    """
+
+    name: str
+    fold: str
+    scenario: Scenario
+    rows: tuple[Evidence, ...]
+
+
+def experiments(base: Scenario | None = None) -> tuple[Experiment, ...]:
+    """Return the independent load tests; `base` carries the hypotheses (consistency levels)."""
+    base = base or Scenario()
+    rows = [row for row in load("openprovider") if row.use in ("fit", "check") and row.scenario != "all"]
+    names = dict.fromkeys(row.scenario for row in select(rows, use="fit", quantity="incoming_rate"))
+    found = []
+    for name in names:
+        own = [row for row in select(rows, scenario=name) if row.quantity in _COMPARED]
+        own = [row for row in own if row.proxy == own[0].proxy]  # with and without forwarding: one experiment
+        found.append(Experiment(name, own[0].fold, _layout(base, own[0]), tuple(own)))
+    return tuple(found)
+
+
+_COMPARED = ("incoming_rate", "latency", "busy_workers")
+
+
+def _layout(base: Scenario, row: Evidence) -> Scenario:
+    return changed(
+        base,
+        dcs=row.dcs,
+        front_nodes=row.front_nodes,
+        cass_nodes=row.cass_nodes,
+        rf=row.rf,
+        proxy=bool(row.proxy),
+        ldap=bool(row.ldap),
+    )
+
+
+def predicted(experiment: Experiment, values: Values) -> dict[str, FloatArray]:
+    """Predict the figures of an experiment by row id, in SI, arrays over draws (draws,)."""
+    analysis = Analysis(network(experiment.scenario, values, 1.0))
+    rate = capacity_per_s(analysis, LARGEST_LOSS)
+    point = solve(analysis, rate)
+    nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
+    known = {
+        ("incoming_rate", ""): rate * peak_ratio(analysis),
+        ("busy_workers", ""): point.busy_units / nodes,
+        **{("latency", name): point.response_s(*classes) for name, classes in REPORTED.items()},
+    }
+    return {row.id: known[row.quantity, row.request_class] for row in experiment.rows}
+
+
+def predicted_all(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
+    """Predict the figures of several experiments."""
+    return {name: value for test in tests for name, value in predicted(test, values).items()}
+
+
+def within_target(row: Evidence, value: float) -> bool:
+    """Whether a prediction meets the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider."""
+    allowed = 0.03 * row.value if row.quantity == "incoming_rate" else max(0.5e-3, 0.1 * row.value)
+    return abs(value - row.value) <= allowed
+
+
+def signed_errors(rows: Sequence[Evidence], values: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the relative error of the median draw by row id."""
+    return {row.id: float(np.median(values[row.id])) / row.value - 1 for row in rows if row.id in values}

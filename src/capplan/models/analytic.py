@@ -1,0 +1,227 @@
+"""The analytic solver: what a network carries and how fast it answers, for all parameter draws at once.
+
+Means are exact for product-form networks without pools. For the rest it composes approximations, whose error against
+simulation is measured in docs/reference/accuracy.md:
+
+1. work per station from the flows (exact);
+2. response times from the tree of steps, with stations as busy as in an open network at some *virtual rate*:
+   processor sharing stretches a service by 1 + C(m, a) / (m - a), C being Erlang's delay formula (exact for Poisson
+   arrivals); in-order service waits as Kimura (1994) says;
+3. a pool around the flow makes a flow-equivalent server (`flow_equivalent.py`) of everything inside it; with n requests
+   inside, the virtual rate is the one that has the mean response n / X(n);
+4. bursts that last longer than the queues need to settle are taken as a mixture of two constant rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from capplan.models.erlang import erlang_c
+from capplan.models.errors import InputError, RefusedError
+from capplan.models.flow_analysis import Congestion, ResponseReader, Work, WorkReader
+from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent
+from capplan.models.network import Network, walk
+from capplan.models.quantity import FloatArray, Number
+from capplan.models.random_time import RandomTime
+from capplan.models.single_station import gigm_mean_wait_kimura_s
+from capplan.models.station import Station
+from capplan.models.step import Hold
+from capplan.models.traffic import Open
+
+# Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
+_SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
+
+
+class Analysis:
+    """A network, analysed; every result has one entry per parameter draw.
+
+    Parameters
+    ----------
+    network : Network
+        Open traffic; numbers may be arrays over draws (all of one length).
+
+    Raises
+    ------
+    RefusedError
+        For a construct that this solver does not know, by name.
+    """
+
+    def __init__(self, network: Network) -> None:
+        if not isinstance(network.traffic, Open):
+            raise RefusedError(f"the analytic solver does not know {network.traffic.kind!r} traffic yet")
+        for station in network.stations:
+            _refuse_unknown(station)
+        self.network = network
+        self.traffic: Open = network.traffic
+        self.stations = {station.name: station for station in network.stations}
+        self.share = request_shares(network)
+        reader = WorkReader()
+        self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
+        self.work = _combined(self.share, self.class_work)
+        self.draws = _draws(self.work)
+
+    def load(self, station: str) -> FloatArray:
+        """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s)."""
+        return self._full(self.work[station].demand / self.stations[station].servers)
+
+    @cached_property
+    def clusters(self) -> list[tuple[str, ...]]:
+        """Stations of equal load and size, the most loaded first."""
+        groups: dict[tuple[int, str], list[str]] = {}
+        for name in self.work:
+            key = (self.stations[name].servers, f"{float(np.median(self.load(name))):.6e}")
+            groups.setdefault(key, []).append(name)
+        ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
+        return [tuple(names) for names in ranked]
+
+    def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
+        """Response time by class for the given congestion by station."""
+        reader = ResponseReader(congestion)
+        return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
+
+    def averaged(self, response: Mapping[str, RandomTime]) -> FloatArray:
+        """Mean over the mix of classes, seconds (draws,)."""
+        return self._full(sum((self.share[name] * time.total for name, time in response.items()), 0.0))
+
+    @cached_property
+    def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
+        """Mean time on the response path at each cluster, without queueing; 0 where all work is detached."""
+        unloaded = self.averaged(self.mean_response({}))
+        found = {}
+        for names in self.clusters:
+            if np.median(self.load(names[0])) < 0.2 * np.median(self.load(self.clusters[0][0])):
+                break
+            doubled = dict.fromkeys(names, Congestion(stretch=2.0))
+            found[names] = np.maximum(self.averaged(self.mean_response(doubled)) - unloaded, 0.0)
+        return found
+
+    @cached_property
+    def saturation_per_s(self) -> FloatArray:
+        """Mean rate at which the first station that requests wait for is always busy."""
+        loads = [self.load(names[0]) for names, time in self.path_times_s.items() if np.median(time) > 0]
+        return np.asarray(1 / np.max(loads, axis=0))
+
+    @cached_property
+    def drift_per_s(self) -> FloatArray:
+        """Mean rate from which the backlog of some station grows without end, detached work included."""
+        return np.asarray(1 / np.max([self.load(name) for name in self.work], axis=0))
+
+    @cached_property
+    def bottleneck(self) -> tuple[str, ...]:
+        """The stations that saturate first (of all, detached work included; by the median draw)."""
+        return self.clusters[0]
+
+    @cached_property
+    def pool(self) -> tuple[int, int] | None:
+        """Size and queue limit of the outermost pools together; None without pools."""
+        names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
+        pools = [pool for pool in self.network.pools if pool.name in names]
+        if not pools:
+            return None
+        if any(pool.queue_limit is None for pool in pools):
+            return sum(pool.size for pool in pools), 20 * sum(pool.size for pool in pools)
+        return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
+
+    @cached_property
+    def server(self) -> FlowEquivalent | None:
+        """Everything inside the outermost pools as one server; None without pools."""
+        if self.pool is None:
+            return None
+        inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
+        elsewhere = self.averaged(self.mean_response({})) - inside
+        return flow_equivalent(inside, elsewhere, self.saturation_per_s, *self.pool)
+
+    @cached_property
+    def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:
+        """Mean response (draws, shares) at the virtual rates, and by class its mean and variance."""
+        responses = [self.mean_response(self._congestion(self.saturation_per_s * share)) for share in _SHARES]
+        means = np.stack([self.averaged(response) for response in responses], axis=-1)
+        classes = {
+            name: tuple(
+                np.stack([self._full(getattr(response[name], part)) for response in responses], axis=-1)
+                for part in ("total", "variance")
+            )
+            for name in responses[0]
+        }
+        return means, classes  # type: ignore[return-value]  # a tuple of two, built by a generator
+
+    def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Mean (s) and variance (s²) of the response by class in an open network at `rate_per_s` (draws,)."""
+        response = self.mean_response(self._congestion(rate_per_s))
+        return {name: (self._full(time.total), self._full(time.variance)) for name, time in response.items()}
+
+    def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
+        known: dict[tuple[str, ...], Congestion] = {}
+        for names in self.clusters:
+            known[names] = _station_congestion(self.stations[names[0]], self.work[names[0]], rate_per_s)
+        return {name: busy for names, busy in known.items() for name in names}
+
+    def _full(self, value: Number) -> FloatArray:
+        return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _refuse_unknown(station: Station) -> None:
+    for name in ("rate", "expiry_s", "pauses", "background", "host"):
+        if getattr(station, name):
+            raise RefusedError(
+                f"the analytic solver does not know {name!r} (station {station.name!r}) yet: simulate it"
+            )
+
+
+def request_shares(network: Network) -> dict[str, float]:
+    """Return the share of each request class in the traffic, sessions taken apart.
+
+    Raises
+    ------
+    InputError
+        When the mix names nothing that asks.
+    """
+    sessions = {session.name: session.classes for session in network.sessions}
+    counts: dict[str, float] = {}
+    for name, share in network.traffic.mix.items():
+        for request in sessions.get(name, (name,)):
+            counts[request] = counts.get(request, 0.0) + share
+    total = sum(counts.values())
+    if not total:
+        raise InputError("the traffic mix is empty: name at least one request class or session")
+    return {name: count / total for name, count in counts.items()}
+
+
+def _combined(share: Mapping[str, float], class_work: Mapping[str, dict[str, Work]]) -> dict[str, Work]:
+    total: dict[str, Work] = {}
+    for name, weight in share.items():
+        for station, work in class_work[name].items():
+            total[station] = total.get(station, Work()).plus(weight, work)
+    return total
+
+
+def _draws(work: Mapping[str, Work]) -> int:
+    return max(int(np.size(each.demand)) for each in work.values())
+
+
+def _outer_pools(flow: object) -> set[str]:
+    found: set[str] = set()
+    hidden: set[int] = set()
+    for step in walk(flow):  # type: ignore[arg-type]  # any step
+        if isinstance(step, Hold):
+            if id(step) not in hidden:
+                found.add(step.pool)
+            hidden |= {id(inner) for inner in walk(step.step)}
+    return found
+
+
+def _station_congestion(station: Station, work: Work, rate_per_s: FloatArray) -> Congestion:
+    """Return how an open M/G/m queue with this work treats its visitors at `rate_per_s` requests a second."""
+    busy = np.minimum(rate_per_s * work.demand, station.servers * 0.9999)
+    delayed = erlang_c(station.servers, busy)
+    if station.discipline == "ps":
+        return Congestion(stretch=1 + delayed / (station.servers - busy))
+    visits = np.maximum(rate_per_s * work.visits, 1e-12)
+    mean = work.demand / np.maximum(work.visits, 1e-12)
+    scv = np.maximum(work.second / np.maximum(work.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0)
+    wait = gigm_mean_wait_kimura_s(busy / np.maximum(mean, 1e-300), mean, station.servers, 1.0, scv)
+    wait = np.where(visits > 1e-9, wait, 0.0)
+    return Congestion(wait=RandomTime(0.0, wait, np.maximum(2 / np.maximum(delayed, 1e-9) - 1, 0.0) * wait**2))

@@ -1,0 +1,157 @@
+"""The `openprovider` system: an AAA policy server whose policing nodes keep their sessions in Cassandra.
+
+Facts and figures: evidence source `openprovider` (the vendor's load test on one to three data centres). A session is
+one authorization, one accounting start, five interim updates and one stop, each message to any data centre in turn.
+A policing node gives every message to one of its workers, which reads and writes the local Cassandra nodes.
+
+Hypotheses, since the document does not say what a message does to the database: an authorization reads one row, an
+accounting start writes one, an interim update or a stop reads one and then writes one.
+"""
+
+from __future__ import annotations
+
+from capplan.models.cassandra import Cluster, Costs, pools, statement, stations
+from capplan.models.distribution import Exponential
+from capplan.models.network import Network
+from capplan.models.parameter import Parameter, Values
+from capplan.models.quantity import Number
+from capplan.models.scenario import Scenario
+from capplan.models.station import Pool, Station
+from capplan.models.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.traffic import Bursty, Open, RequestClass, Session
+from capplan.models.wan import round_trip_s
+
+FRONT_CORES = 32  # evidence all.front_vcpu
+CASSANDRA_CORES = 24  # evidence all.cass_vcpu
+UPDATES = 6  # interim updates and the stop of a session
+MESSAGES = 2 + UPDATES
+REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
+"""Request classes as the document reports them, by the classes of the network."""
+
+PARAMETERS = (
+    Parameter("replica_read_s", 1.1e-3, "s", "fitted", 1.0, "wide prior: a read of one replica takes 0.1 to 10 ms"),
+    Parameter("mutation_s", 0.85e-3, "s", "fitted", 1.0, "wide prior: a mutation takes 0.1 to 5 ms"),
+    Parameter("unseen_work", 1.2, "1", "fitted", 0.7, "wide prior: GC, compaction and kernel work beside the visible"),
+    Parameter("storage_s", 1.2e-4, "s", "fitted", 0.5, "wide prior: commit log, flush and compaction of one mutation"),
+    Parameter("burst_excess", 0.12, "1", "fitted", 0.5, "the document calls its rates peaks of a bursty traffic"),
+    Parameter("ldap_s", 8.0e-3, "s", "fitted", 0.5, "wide prior: an LDAP search in another network, 3 to 20 ms"),
+    Parameter("route_factor", 1.2, "1", "prior", 0.12, "fibre routes are 1.1 to 1.5 times the straight line"),
+    Parameter("coordinator_s", 0.2e-3, "s", "guess", 0.3, "parsing and coordinating one statement"),
+    Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a policing node's own work on one message"),
+    Parameter("lan_s", 0.1e-3, "s", "guess", 0.0, "one way between two machines of a data centre"),
+    Parameter(
+        "queue_limit",
+        4.0,
+        "1",
+        "guess",
+        0.0,
+        "messages that may wait for a worker; the document drops when all workers are busy",
+    ),
+    Parameter("burst_fraction", 0.05, "1", "guess", 0.0, "share of the time at the peak rate: the busiest 5 %"),
+    Parameter("burst_length_s", 1.0, "s", "guess", 0.0, "mean length of a burst: seconds, as rates are counted"),
+    Parameter("gap_s", 0.5e-3, "s", "documented", 0.0, "evidence all.flow_time: eight messages in 50 ms"),
+)
+
+
+def network(scenario: Scenario, values: Values, peak_rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
+    """Compose the system.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout.
+    values : mapping
+        Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
+    peak_rate_per_s : number
+        Offered rate in bursts, requests per second over all data centres.
+    lost : set of str
+        Nodes of Cassandra that are down, by station name; a data centre without a node left has no policing nodes.
+
+    Returns
+    -------
+    Network
+        Request classes auth, start and update; see `REPORTED`.
+    """
+    cluster = build_cluster(scenario, values, lost)
+    alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
+    fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
+    flows = {name: _by_dc(scenario, values, cluster, alive, name) for name in ("auth", "start", "update")}
+    ratio = 1 + values["burst_excess"]
+    arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
+    names = ("auth", "start", *("update",) * UPDATES)
+    return Network(
+        name=scenario.system,
+        stations=(*(Station(front_name(*at), FRONT_CORES, discipline="ps") for at in fronts), *stations(cluster)),
+        pools=(*(_workers(scenario, values, *at) for at in fronts), *pools(cluster)),
+        classes=tuple(RequestClass(name, flow) for name, flow in flows.items()),
+        sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
+        traffic=Open(peak_rate_per_s / ratio, {"session": 1.0}, arrivals),
+    )
+
+
+def build_cluster(scenario: Scenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
+    """Return where the replicas of a scenario are."""
+    return Cluster(
+        nodes=(scenario.cass_nodes,) * scenario.dcs,
+        rf=scenario.rf,
+        cores=CASSANDRA_CORES,
+        lan_s=values["lan_s"],
+        wan_s=_one_way_s(scenario, values),
+        down=lost,
+    )
+
+
+def _one_way_s(scenario: Scenario, values: Values) -> tuple[tuple[Number, ...], ...]:
+    given = scenario.given_rtt_s()
+    if given is not None:
+        return tuple(tuple(cell / 2 for cell in row) for row in given)
+    half = round_trip_s(scenario.distance_m(), values["route_factor"]) / 2
+    return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
+
+
+def _costs(scenario: Scenario, values: Values) -> Costs:
+    factor = scenario.data_factor
+    return Costs(
+        coordinator=values["coordinator_s"],
+        read=values["replica_read_s"] * factor,
+        mutation=values["mutation_s"] * factor,
+        unseen=values["unseen_work"],
+        storage=values["storage_s"] * factor,
+    )
+
+
+def _by_dc(scenario: Scenario, values: Values, cluster: Cluster, alive: list[int], name: str) -> Step:
+    costs = _costs(scenario, values)
+    targets = []
+    for dc in alive:
+        read = statement(cluster, costs, dc, scenario.consistency_read, "read")
+        write = statement(cluster, costs, dc, scenario.consistency_write, "write")
+        asked = {"auth": (read,), "start": (write,), "update": (read, write)}[name]
+        fronts = tuple(_at_front(scenario, values, (dc, front), name, asked) for front in range(scenario.front_nodes))
+        targets.append(Route("round_robin", fronts, name="front"))
+    return Route("round_robin", tuple(targets), name="dc")
+
+
+def _at_front(
+    scenario: Scenario, values: Values, place: tuple[int, int], name: str, statements: tuple[Step, ...]
+) -> Step:
+    own = Visit(front_name(*place), Exponential(values["front_s"]), name="front-cpu")
+    ldap = (Delay(Exponential(values["ldap_s"]), name="ldap"),) if scenario.ldap and name == "auth" else ()
+    forwards = scenario.proxy and name != "auth"
+    sent = (
+        (ForkJoin((Visit(front_name(*place), Exponential(values["front_s"]), name="proxy"),), 0),) if forwards else ()
+    )
+    return Hold(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
+
+
+def _workers(scenario: Scenario, values: Values, dc: int, front: int) -> Pool:
+    return Pool(_pool_name(dc, front), scenario.front_workers, int(values["queue_limit"]))
+
+
+def front_name(dc: int, front: int) -> str:
+    """Name of a policing node's cores as a station."""
+    return f"front/dc{dc + 1}/{front + 1}"
+
+
+def _pool_name(dc: int, front: int) -> str:
+    return f"workers/dc{dc + 1}/{front + 1}"
