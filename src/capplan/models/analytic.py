@@ -21,14 +21,14 @@ import numpy as np
 
 from capplan.models.erlang import erlang_c
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.flow_analysis import Congestion, ResponseReader, Work, WorkReader
+from capplan.models.flow_analysis import Congestion, ResponseReader, Shapes, Work, WorkReader
 from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent
-from capplan.models.network import Network, walk
+from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.random_time import RandomTime
 from capplan.models.single_station import gigm_mean_wait_kimura_s
 from capplan.models.station import Station
-from capplan.models.step import Hold
+from capplan.models.step import Hold, Step, children
 from capplan.models.traffic import Open
 
 # Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
@@ -77,9 +77,14 @@ class Analysis:
         ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
         return [tuple(names) for names in ranked]
 
+    @cached_property
+    def shapes(self) -> Shapes:
+        """Numbers of equal steps; stations of one cluster are alike."""
+        return Shapes({name: number for number, names in enumerate(self.clusters) for name in names})
+
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Response time by class for the given congestion by station."""
-        reader = ResponseReader(congestion)
+        reader = ResponseReader(congestion, self.shapes)
         return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
 
     def averaged(self, response: Mapping[str, RandomTime]) -> FloatArray:
@@ -202,15 +207,13 @@ def _draws(work: Mapping[str, Work]) -> int:
     return max(int(np.size(each.demand)) for each in work.values())
 
 
-def _outer_pools(flow: object) -> set[str]:
-    found: set[str] = set()
-    hidden: set[int] = set()
-    for step in walk(flow):  # type: ignore[arg-type]  # any step
-        if isinstance(step, Hold):
-            if id(step) not in hidden:
-                found.add(step.pool)
-            hidden |= {id(inner) for inner in walk(step.step)}
-    return found
+def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:
+    """Return the pools that are held around everything else."""
+    seen = {} if known is None else known
+    if id(flow) not in seen:
+        inside = [flow.pool] if isinstance(flow, Hold) else [n for c in children(flow) for n in _outer_pools(c, seen)]
+        seen[id(flow)] = set(inside)
+    return seen[id(flow)]
 
 
 def _station_congestion(station: Station, work: Work, rate_per_s: FloatArray) -> Congestion:

@@ -10,7 +10,7 @@ Not modelled, and so not hidden in a parameter either: speculative retry, digest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from capplan.models.consistency import Need, need
@@ -135,10 +135,11 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
         raise RefusedError(
             f"{operation!r} is refused: reads and writes of one row are modelled; no plain write costs it"
         )
-    build = _read if operation == "read" else _write
+    builder = _Statement(cluster, costs, dc, cluster.need(level, dc))
+    build = builder.read if operation == "read" else builder.write
     by_coordinator = []
     for name in cluster.living(dc):
-        ranges = tuple(build(cluster, costs, dc, name, first, level) for first in _ranges(cluster, dc))
+        ranges = tuple(build(name, first) for first in _ranges(cluster, dc))
         inside = Steps(
             (Visit(name, _work(costs.coordinator), name="parse"), Route("token_aware", ranges, name="range"))
         )
@@ -151,79 +152,91 @@ def _ranges(cluster: Cluster, dc: int) -> range:
     return range(1) if cluster.nodes[dc] == cluster.rf else range(cluster.nodes[dc])
 
 
-def _read(cluster: Cluster, costs: Costs, dc: int, me: str, first: int, level: str) -> Step:
-    wanted = cluster.need(level, dc)
-    count = wanted.total or wanted.by_dc[dc]
-    local = _from(me, cluster.replicas(dc, first))
-    contacted = [_read_at(costs, name, _away(name == me, cluster.lan_s)) for name in local]
-    for other in _nearest_first(cluster, dc):
-        remote = cluster.replicas(other, first % cluster.nodes[other])
-        contacted += [_read_at(costs, name, _away(False, cluster.wan_s[dc][other])) for name in remote]
-    plain = ForkJoin(tuple(contacted[:count]), count, name="replicas")
-    if count >= len(local):
-        return plain
-    repaired = ForkJoin(tuple(contacted[: len(local)]), count, name="replicas")
-    return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
+class _Statement:
+    """Builds the steps of one kind of statement; what several token ranges do alike is built once and shared."""
+
+    def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need) -> None:
+        self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
+        self.built: dict[tuple[object, ...], Step] = {}
+
+    def _once(self, key: tuple[object, ...], build: Callable[[], Step]) -> Step:
+        if key not in self.built:
+            self.built[key] = build()
+        return self.built[key]
+
+    def read(self, me: str, first: int) -> Step:
+        """Return a read of the range that starts at node `first`, coordinated by `me`: nearest replicas first."""
+        count = self.wanted.total or self.wanted.by_dc[self.dc]
+        local = _from(me, self.cluster.replicas(self.dc, first))
+        contacted = [self._read_at(name, 0.0 if name == me else self.cluster.lan_s) for name in local]
+        for other in self._nearest_first():
+            remote = self.cluster.replicas(other, first % self.cluster.nodes[other])
+            contacted += [self._read_at(name, self.cluster.wan_s[self.dc][other]) for name in remote]
+        plain = ForkJoin(tuple(contacted[:count]), count, name="replicas")
+        if count >= len(local):
+            return plain
+        repaired = ForkJoin(tuple(contacted[: len(local)]), count, name="replicas")
+        return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
+
+    def _nearest_first(self) -> list[int]:
+        others = [other for other in range(len(self.cluster.nodes)) if other != self.dc]
+        return sorted(others, key=lambda other: _scalar(self.cluster.wan_s[self.dc][other]))
+
+    def _read_at(self, name: str, one_way_s: Number) -> Step:
+        costs, here = self.costs, isinstance(one_way_s, float) and one_way_s == 0.0
+        way = () if here else (Delay(Deterministic(2 * one_way_s)),)
+        work = Visit(name, _work(costs.read), name=_slot(name))
+        return self._once((name, here), lambda: Steps((*way, work, _unseen(name, costs.read * costs.unseen))))
+
+    def write(self, me: str, first: int) -> Step:
+        """Return a write to the range that starts at node `first`, coordinated by `me`."""
+        hop = _hop(self.cluster.lan_s)
+        branches = [
+            self._apply(name, self.dc, () if name == me else (hop,), () if name == me else (hop,))
+            for name in _from(me, self.cluster.replicas(self.dc, first))
+        ]
+        chosen = int(me.rsplit("/", 1)[1]) + first
+        others = [dc for dc in range(len(self.cluster.nodes)) if dc != self.dc and self.cluster.living(dc)]
+        branches += [self._forwarded(other, chosen, first) for other in others]
+        groups = [Group("all", self.wanted.total)] if self.wanted.total else []
+        groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
+        return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
+
+    def _forwarded(self, other: int, chosen: int, first: int) -> Step:
+        """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""
+        away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
+        replicas = self.cluster.replicas(other, first % self.cluster.nodes[other])
+        forwarder = replicas[chosen % len(replicas)]
+
+        def build() -> Step:
+            branches = [
+                self._apply(name, other, () if name == forwarder else (hop,), (away,))
+                for name in _from(forwarder, replicas)
+            ]
+            return Steps((away, ForkJoin(tuple(branches), 0)), name=f"to-dc{other + 1}")
+
+        return self._once(("forwarded", replicas, forwarder), build)
+
+    def _apply(self, name: str, dc: int, there: tuple[Step, ...], back: tuple[Step, ...]) -> Step:
+        """Return one replica's mutation, the work that nobody waits for, and its answer where the level counts it."""
+        costs = self.costs
+
+        def build() -> Step:
+            later = ForkJoin((Visit(_storage(name), Deterministic(costs.storage), name="storage"),), 0)
+            work = Visit(name, _work(costs.mutation), name=_slot(name))
+            unseen = _unseen(name, costs.mutation * costs.unseen)
+            return Steps((*there, work, unseen, later, *self._answer(dc, back)))
+
+        return self._once(("apply", name, len(there)), build)
+
+    def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
+        if self.wanted.total:
+            return (*back, Signal("all"))
+        return (*back, Signal(f"dc{dc + 1}")) if dc in self.wanted.by_dc else ()
 
 
-def _nearest_first(cluster: Cluster, dc: int) -> list[int]:
-    others = [other for other in range(len(cluster.nodes)) if other != dc]
-    return sorted(others, key=lambda other: _scalar(cluster.wan_s[dc][other]))
-
-
-def _away(here: bool, one_way_s: Number) -> tuple[Step, ...]:
-    """Return the way there and back, as one delay before the work."""
-    return () if here else (Delay(Deterministic(2 * one_way_s)),)
-
-
-def _read_at(costs: Costs, name: str, way: tuple[Step, ...]) -> Step:
-    return Steps((*way, Visit(name, _work(costs.read), name=_slot(name)), *_unseen(name, costs.read * costs.unseen)))
-
-
-def _write(cluster: Cluster, costs: Costs, dc: int, me: str, first: int, level: str) -> Step:
-    wanted = cluster.need(level, dc)
-    branches: list[Step] = []
-    for name in _from(me, cluster.replicas(dc, first)):
-        hop = () if name == me else (_hop(cluster.lan_s),)
-        branches.append(Steps((*hop, *_apply(costs, name, _answer(wanted, dc, hop)))))
-    place = int(me.rsplit("/", 1)[1]) + first
-    others = [other for other in range(len(cluster.nodes)) if other != dc and cluster.living(other)]
-    branches += [_forwarded(cluster, costs, (dc, other), (place, first), wanted) for other in others]
-    groups = [Group("all", wanted.total)] if wanted.total else []
-    groups += [Group(f"dc{d + 1}", count) for d, count in wanted.by_dc.items()]
-    return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
-
-
-def _forwarded(cluster: Cluster, costs: Costs, between: tuple[int, int], place: tuple[int, int], wanted: Need) -> Step:
-    """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""
-    dc, other = between
-    chosen, first = place
-    away = _hop(cluster.wan_s[dc][other])
-    replicas = cluster.replicas(other, first % cluster.nodes[other])
-    forwarder = replicas[chosen % len(replicas)]
-    branches = []
-    for name in _from(forwarder, replicas):
-        hop = () if name == forwarder else (_hop(cluster.lan_s),)
-        branches.append(Steps((*hop, *_apply(costs, name, _answer(wanted, other, (away,))))))
-    return Steps((away, ForkJoin(tuple(branches), 0)), name=f"to-dc{other + 1}")
-
-
-def _answer(wanted: Need, dc: int, back: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the acknowledgement of a replica in `dc`; nothing where the level does not count it."""
-    if wanted.total:
-        return (*back, Signal("all"))
-    return (*back, Signal(f"dc{dc + 1}")) if dc in wanted.by_dc else ()
-
-
-def _apply(costs: Costs, name: str, answer: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return one replica's mutation, the work that nobody waits for, and its answer."""
-    later = ForkJoin((Visit(_storage(name), Deterministic(costs.storage), name="storage"),), 0)
-    work = Visit(name, _work(costs.mutation), name=_slot(name))
-    return (work, *_unseen(name, costs.mutation * costs.unseen), later, *answer)
-
-
-def _unseen(name: str, demand_s: Number) -> tuple[Step, ...]:
-    return (ForkJoin((Visit(name, _work(demand_s), name="unseen"),), 0),)
+def _unseen(name: str, demand_s: Number) -> Step:
+    return ForkJoin((Visit(name, _work(demand_s), name="unseen"),), 0)
 
 
 def _from(first: str, names: Sequence[str]) -> list[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import assert_never
+from dataclasses import dataclass, field, fields
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -95,19 +95,77 @@ class WorkReader:
         return dict(total)
 
 
+class Shapes:
+    """Numbers steps so that steps that take equally long get the same number.
+
+    Two steps have one shape when they differ only in which of some equally loaded stations they visit, so that a ring
+    of nodes is analysed once and not once for each node.
+
+    Parameters
+    ----------
+    alike : mapping of int
+        The number of the group of equally loaded stations that each station belongs to.
+    """
+
+    def __init__(self, alike: Mapping[str, int]) -> None:
+        self.alike = alike
+        self.numbers: dict[tuple[Any, ...], int] = {}
+        self.known: dict[int, tuple[Step, int]] = {}
+        self.laws: dict[int, tuple[Distribution, tuple[Any, ...]]] = {}
+
+    def of(self, step: Step) -> int:
+        """Return the number of a step's shape."""
+        if id(step) not in self.known:
+            self.known[id(step)] = (step, self.numbers.setdefault(self._key(step), len(self.numbers)))
+        return self.known[id(step)][1]
+
+    def _key(self, step: Step) -> tuple[Any, ...]:
+        inside = [self.of(child) for child in children(step)]
+        match step:
+            case Visit():
+                return (step.kind, self.alike.get(step.station, step.station), self._law(step.demand))
+            case Delay():
+                return (step.kind, self._law(step.duration))
+            case Signal():
+                return (step.kind, step.group)
+            case ForkJoin():
+                return (step.kind, step.needed, *sorted(inside))
+            case Latch():
+                return (step.kind, step.needed, *((group.name, group.needed) for group in step.groups), *inside)
+            case Choice():
+                return (step.kind, *(_bytes(chance) for chance in step.probabilities), *inside)
+            case Route():
+                return (step.kind, *sorted(inside))
+            case _:
+                return (step.kind, *inside)
+
+    def _law(self, law: Distribution) -> tuple[Any, ...]:
+        if id(law) not in self.laws:
+            numbers = (getattr(law, field.name) for field in fields(law))
+            self.laws[id(law)] = (law, (type(law), *(_bytes(number) for number in numbers)))
+        return self.laws[id(law)][1]
+
+
+def _bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+
 @dataclass
 class ResponseReader:
     """Computes the response time of a flow for given congestion by station."""
 
     congestion: Mapping[str, Congestion]
-    known: dict[int, tuple[Step, RandomTime]] = field(default_factory=dict)
+    shapes: Shapes
+    known: dict[int, RandomTime] = field(default_factory=dict)
+    heard: dict[int, dict[str, list[RandomTime]]] = field(default_factory=dict)
     races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = field(default_factory=dict)
 
     def of(self, step: Step) -> RandomTime:
         """Return the time from the start of `step` until what follows it may start."""
-        if id(step) not in self.known:
-            self.known[id(step)] = (step, self._read(step))
-        return self.known[id(step)][1]
+        shape = self.shapes.of(step)
+        if shape not in self.known:
+            self.known[shape] = self._read(step)
+        return self.known[shape]
 
     def _read(self, step: Step) -> RandomTime:
         match step:
@@ -142,6 +200,12 @@ class ResponseReader:
 
     def _signals(self, step: Step) -> dict[str, list[RandomTime]]:
         """Return when the signals of each group come, counted from the start of `step`."""
+        shape = self.shapes.of(step)
+        if shape not in self.heard:
+            self.heard[shape] = self._listen(step)
+        return self.heard[shape]
+
+    def _listen(self, step: Step) -> dict[str, list[RandomTime]]:
         if isinstance(step, Signal):
             return {step.group: [NOW]}
         if isinstance(step, StepSequence):
@@ -149,7 +213,9 @@ class ResponseReader:
         found = [self._signals(child) for child in children(step)]
         if isinstance(step, (Choice, Route)):
             return _either(weights(step), found)
-        return {group: [t for one in found for t in one.get(group, [])] for one in found for group in one}
+        own = {group.name for group in step.groups} if isinstance(step, Latch) else set()
+        names = {group for one in found for group in one} - own
+        return {group: [t for one in found for t in one.get(group, [])] for group in names}
 
     def _signals_in_turn(self, steps: Sequence[Step]) -> dict[str, list[RandomTime]]:
         collected: dict[str, list[RandomTime]] = defaultdict(list)
@@ -169,8 +235,11 @@ class ResponseReader:
 
 def _either(chances: Sequence[Number], found: Sequence[dict[str, list[RandomTime]]]) -> dict[str, list[RandomTime]]:
     """Mix the signals of alternatives in the order in which they come."""
+    counts = [{group: len(times) for group, times in one.items() if times} for one in found]
+    if any(count != counts[0] for count in counts):
+        raise RefusedError("the analytic solver knows no alternatives that signal unequally often: simulate them")
     mixed: dict[str, list[RandomTime]] = {}
-    for group in found[0]:
+    for group in counts[0]:
         columns = [sorted(one[group], key=lambda time: float(np.mean(time.total))) for one in found]
         mixed[group] = [mixture(chances, column) for column in zip(*columns, strict=True)]
     return mixed

@@ -64,9 +64,11 @@ class Network(Construct):
         _known("host", (station.host for station in self.stations if station.host is not None), hosts)
         _known("request class", (name for session in self.sessions for name in session.classes), classes)
         _known("request class or session", self.traffic.mix, sources)
+        checked: set[tuple[int, frozenset[str]]] = set()
+        counted: dict[int, Counter[str]] = {}
         for request in self.classes:
-            _check_names(request.flow, stations, pools, frozenset())
-            _signals(request.flow)
+            _check_names(request.flow, (stations, pools), frozenset(), checked)
+            _signals(request.flow, counted)
         for event in self.timeline.events:
             _check_event(event, self, stations | hosts)
 
@@ -102,13 +104,24 @@ def _known(what: str, used: Iterable[str], known: frozenset[str]) -> None:
             raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
 
 
-def _check_names(step: Step, stations: frozenset[str], pools: frozenset[str], groups: frozenset[str]) -> None:
-    """Check that what the flow names exists; `groups` are those of the latches around `step`."""
+def _check_names(
+    step: Step,
+    known: tuple[frozenset[str], frozenset[str]],
+    groups: frozenset[str],
+    checked: set[tuple[int, frozenset[str]]],
+) -> None:
+    """Check that the stations and pools (`known`) that the flow names exist; `groups`: of the latches around `step`.
+
+    A step that stands at several places of the flow (the same object) is checked once.
+    """
+    if (id(step), groups) in checked:
+        return
+    checked.add((id(step), groups))
     match step:
         case Visit():
-            _known("station", [step.station], stations)
+            _known("station", [step.station], known[0])
         case Hold():
-            _known("pool", [step.pool], pools)
+            _known("pool", [step.pool], known[1])
         case Signal():
             _known("latch group", [step.group], groups)
         case Latch():
@@ -118,14 +131,20 @@ def _check_names(step: Step, stations: frozenset[str], pools: frozenset[str], gr
         case _:
             pass
     for child in children(step):
-        _check_names(child, stations, pools, groups)
+        _check_names(child, known, groups, checked)
 
 
-def _signals(step: Step) -> Counter[str]:
+def _signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[str]:
     """Count the most signals that can leave `step` for each group; refuse a latch that these can never open."""
+    if id(step) not in counted:
+        counted[id(step)] = _counted_signals(step, counted)
+    return counted[id(step)]
+
+
+def _counted_signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[str]:
     if isinstance(step, Signal):
         return Counter([step.group])
-    counts = [_signals(child) for child in children(step)]
+    counts = [_signals(child, counted) for child in children(step)]
     most: Counter[str] = Counter()
     for count in counts:
         most = most | count if isinstance(step, (Choice, Route)) else most + count

@@ -10,6 +10,9 @@ accounting start writes one, an interim update or a stop reads one and then writ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from capplan.models.cassandra import Cluster, Costs, pools, statement, stations
 from capplan.models.distribution import Exponential
 from capplan.models.network import Network
@@ -37,6 +40,9 @@ PARAMETERS = (
     Parameter("ldap_s", 8.0e-3, "s", "fitted", 0.5, "wide prior: an LDAP search in another network, 3 to 20 ms"),
     Parameter("route_factor", 1.2, "1", "prior", 0.12, "fibre routes are 1.1 to 1.5 times the straight line"),
     Parameter("coordinator_s", 0.2e-3, "s", "guess", 0.3, "parsing and coordinating one statement"),
+    Parameter(
+        "profile_excess", 0.15, "1", "guess", 0.5, "extra cost of reading a session row that holds the LDAP profile"
+    ),
     Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a policing node's own work on one message"),
     Parameter("lan_s", 0.1e-3, "s", "guess", 0.0, "one way between two machines of a data centre"),
     Parameter(
@@ -75,7 +81,15 @@ def network(scenario: Scenario, values: Values, peak_rate_per_s: Number, lost: f
     cluster = build_cluster(scenario, values, lost)
     alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
     fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
-    flows = {name: _by_dc(scenario, values, cluster, alive, name) for name in ("auth", "start", "update")}
+    costs = _costs(scenario, values)
+    reads = {dc: statement(cluster, costs, dc, scenario.consistency_read, "read") for dc in alive}
+    writes = {dc: statement(cluster, costs, dc, scenario.consistency_write, "write") for dc in alive}
+    sessions = reads
+    if scenario.ldap:  # the profile is cached for accounting, and any node may get the next message: it is in the row
+        larger = replace(costs, read=costs.read * (1 + values["profile_excess"]))
+        sessions = {dc: statement(cluster, larger, dc, scenario.consistency_read, "read") for dc in alive}
+    asked = {dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])} for dc in alive}
+    flows = {name: _by_dc(scenario, values, asked, name) for name in ("auth", "start", "update")}
     ratio = 1 + values["burst_excess"]
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
@@ -120,14 +134,12 @@ def _costs(scenario: Scenario, values: Values) -> Costs:
     )
 
 
-def _by_dc(scenario: Scenario, values: Values, cluster: Cluster, alive: list[int], name: str) -> Step:
-    costs = _costs(scenario, values)
+def _by_dc(scenario: Scenario, values: Values, asked: Mapping[int, Mapping[str, tuple[Step, ...]]], name: str) -> Step:
+    """Return the flow of one class: to a data centre, to a policing node there, then the statements that it asks."""
     targets = []
-    for dc in alive:
-        read = statement(cluster, costs, dc, scenario.consistency_read, "read")
-        write = statement(cluster, costs, dc, scenario.consistency_write, "write")
-        asked = {"auth": (read,), "start": (write,), "update": (read, write)}[name]
-        fronts = tuple(_at_front(scenario, values, (dc, front), name, asked) for front in range(scenario.front_nodes))
+    for dc, statements in asked.items():
+        nodes = range(scenario.front_nodes)
+        fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in nodes)
         targets.append(Route("round_robin", fronts, name="front"))
     return Route("round_robin", tuple(targets), name="dc")
 

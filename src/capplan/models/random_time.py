@@ -17,7 +17,7 @@ from scipy import special
 from capplan.models.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
 from capplan.models.quantity import FloatArray, Number
 
-_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(65) / 64))  # quantile levels, dense at both ends
+_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(49) / 48))  # shares of a branch's reach, dense at both ends
 _SMALL = 1e-30
 
 
@@ -44,16 +44,19 @@ class RandomTime:
 
     def cdf(self, time_s: FloatArray) -> FloatArray:
         """Probability of being at most `time_s` seconds; broadcasts."""
-        mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
-        late = np.maximum(time_s - self.floor, 0.0)
-        return np.asarray(special.gammainc(np.minimum(mean**2 / variance, 1e6), late * mean / variance))
+        mean, shape = self._gamma()
+        return np.asarray(special.gammainc(shape, np.maximum(time_s - self.floor, 0.0) * shape / mean))
 
     def quantile(self, level: Number) -> Number:
         """Value below which `level` of the mass lies, in seconds."""
-        mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
-        shape = np.minimum(mean**2 / variance, 1e6)
+        mean, shape = self._gamma()
         value: Number = self.floor + special.gammaincinv(shape, level) * mean / shape
         return value
+
+    def _gamma(self) -> tuple[Number, Number]:
+        """Mean and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""
+        mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
+        return mean, np.minimum(mean**2 / variance, 1e6)
 
     def signature(self) -> bytes:
         """Return a key that is equal for times that are equal to seven digits."""
@@ -92,21 +95,30 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
-    """Integrate the Poisson-binomial tail on a grid from the lowest floor to beyond the slowest branch."""
-    end = reduce(np.maximum, [np.asarray(time.total + 12 * np.sqrt(time.variance)) for time in times])
-    floor = _lowest_floor(times) + np.zeros_like(end)
-    grid = floor[..., None] + (end - floor)[..., None] * _LEVELS**1.5
-    distinct: dict[bytes, FloatArray] = {}
+    """Integrate the Poisson-binomial tail on a grid that resolves each branch; the floor is the k-th lowest floor."""
+    distinct = {time.signature(): _aligned(time) for time in times}
+    grid = _joint_grid(tuple(distinct.values()))
+    passed = {key: time.cdf(grid) for key, time in distinct.items()}
+    columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
+    done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
+    mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
+    apart = grid - mean[..., None]
+    variance = np.trapezoid(2 * np.abs(apart) * np.where(apart > 0, 1 - done, done), grid, axis=-1)
+    floors = np.broadcast_arrays(mean, *(np.asarray(time.floor, dtype=float) for time in times))[1:]
+    floor = np.sort(np.stack(floors), axis=0)[needed - 1]
+    return RandomTime(_plain(floor), _plain(np.maximum(mean - floor, 0.0)), _plain(variance))
+
+
+def _joint_grid(times: Sequence[RandomTime]) -> FloatArray:
+    """Return moments (..., points), rising: each branch's floor, and the range in which it passes."""
+    parts: list[FloatArray] = []
     for time in times:
-        key = time.signature()
-        if key not in distinct:
-            distinct[key] = _aligned(time).cdf(grid)
-    columns = np.broadcast_arrays(*(distinct[time.signature()] for time in times))
-    tail = 1 - kth_of_n_cdf(np.stack(columns, axis=-1), needed)
-    late = grid - floor[..., None]
-    mean = np.trapezoid(tail, late, axis=-1)
-    second = np.trapezoid(2 * late * tail, late, axis=-1)
-    return RandomTime(_plain(floor), _plain(mean), _plain(np.maximum(second - mean**2, 0.0)))
+        deviation = np.sqrt(time.variance)
+        begin = np.maximum(time.mean - 8 * deviation, 0.0)
+        reach = time.mean + 12 * deviation - begin + 1e-9 * time.total + _SMALL  # a step of a certain time, resolved
+        parts += [np.asarray(time.floor), np.asarray(time.floor + begin + reach * _LEVELS**1.5)]
+    shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return np.sort(np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1))
 
 
 def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:

@@ -1,0 +1,172 @@
+"""The fitted file of a system: parameters, draws, residuals, and what they were fitted to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.evidence_table import data_hash
+from capplan.models.errors import InputError
+from capplan.models.openprovider import PARAMETERS
+from capplan.models.parameter import defaults
+from capplan.models.quantity import Number
+
+SCHEMA = "capplan.fitted/1"
+
+
+@dataclass(frozen=True)
+class FittedFigure:
+    """A documented figure beside what the model says of it (SI); `low` and `high` are the 5th and 95th percentiles."""
+
+    id: str
+    fold: str
+    documented: float
+    predicted: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A choice that the document leaves open, and how badly the figures fit under it (deviance: less is better)."""
+
+    consistency_read: str
+    consistency_write: str
+    misfit: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A calibrated system.
+
+    Attributes
+    ----------
+    system, version, seed, data_hash
+        What was fitted, by which capplan, with which random numbers, to which evidence.
+    names : tuple of str
+        Free parameters, in the order of the columns of `draws`.
+    most_probable : tuple of float
+        Their most probable values, SI.
+    draws : tuple of tuples of floats
+        Equally weighted draws from the posterior, SI.
+    fitted_parameters : int
+        Free parameters with wide priors.
+    effective_parameters : float
+        Parameters that the figures decide.
+    effective_sample_size : float
+        Of the proposals that the draws were resampled from.
+    hypotheses : tuple of Hypothesis
+        The open choices, the best first.
+    figures, left_out : tuple of FittedFigure
+        The figures as fitted, and each scenario's as predicted by a fit without it.
+    """
+
+    system: str
+    version: str
+    seed: int
+    data_hash: str
+    names: tuple[str, ...]
+    most_probable: tuple[float, ...]
+    draws: tuple[tuple[float, ...], ...]
+    fitted_parameters: int
+    effective_parameters: float
+    effective_sample_size: float
+    hypotheses: tuple[Hypothesis, ...]
+    figures: tuple[FittedFigure, ...]
+    left_out: tuple[FittedFigure, ...]
+
+    def values(self) -> dict[str, Number]:
+        """Return all parameter values, the free ones as arrays (draws,)."""
+        columns = np.array(self.draws).T
+        return {**defaults(PARAMETERS), **{name: columns[i] for i, name in enumerate(self.names)}}
+
+    def median_values(self) -> dict[str, float]:
+        """Return one value of each parameter: the draw nearest to the ensemble's centre, correlations kept."""
+        logs = np.log(np.array(self.draws))
+        spread = np.maximum(logs.std(axis=0), 1e-12)
+        nearest = int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
+        single = dict(zip(self.names, self.draws[nearest], strict=True))
+        return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(PARAMETERS).items()}
+
+
+def rounded(value: float) -> float:
+    """Round to seven digits, so that a file does not hang on the last bits of a sum."""
+    return float(f"{value:.7g}")
+
+
+def to_json(fitted: Fitted) -> dict[str, Any]:
+    """Return the contents of a fitted file."""
+    return {"schema": SCHEMA, **asdict(fitted)}
+
+
+def write(fitted: Fitted, path: Path) -> None:
+    """Write a fitted file: whole, or not at all."""
+    text = json.dumps(to_json(fitted), indent=1) + "\n"
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def packaged_path(system: str) -> Path:
+    """Return where the fitted file of a system stands in the package."""
+    return Path(str(files("capplan.calibration") / "fitted" / f"{system}.json"))
+
+
+@lru_cache(maxsize=8)
+def load(system: str) -> Fitted:
+    """Return a system's fitted file.
+
+    Raises
+    ------
+    InputError
+        When there is none, or when the evidence has changed since it was fitted.
+    """
+    path = packaged_path(system)
+    if not path.is_file():
+        raise InputError(f"system {system!r} is not calibrated: run `capplan calibrate {system}`")
+    return read(path)
+
+
+def read(path: Path) -> Fitted:
+    """Read a fitted file and check that it belongs to the evidence of this version.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, is no fitted file, or was fitted to other evidence.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("schema") != SCHEMA:
+            raise KeyError
+        fitted = _built(found)
+    except OSError:
+        raise InputError(f"fitted file {path.name!r} cannot be read: check the path") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path.name!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one") from None
+    if fitted.data_hash != data_hash(fitted.system):
+        raise InputError(
+            f"{path.name!r} was fitted to other evidence than this version has: run `capplan calibrate {fitted.system}`"
+        )
+    return fitted
+
+
+def _built(found: Mapping[str, Any]) -> Fitted:
+    lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+    return Fitted(
+        **{
+            **found,
+            **lists,
+            "draws": tuple(tuple(row) for row in found["draws"]),
+            "hypotheses": tuple(Hypothesis(**item) for item in found["hypotheses"]),
+            "figures": tuple(FittedFigure(**item) for item in found["figures"]),
+            "left_out": tuple(FittedFigure(**item) for item in found["left_out"]),
+        }
+    )

@@ -1,0 +1,190 @@
+"""`predict`: what a layout carries, how fast it answers, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+
+from capplan.calibration.evidence_table import load as load_evidence
+from capplan.calibration.evidence_table import select, sources
+from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.fitted_file import load as load_fitted
+from capplan.calibration.openprovider_figures import LARGEST_LOSS, experiments
+from capplan.models.openprovider import REPORTED
+from capplan.models.scenario import Scenario, changed
+from capplan.planner.extrapolation import Reach, reach
+from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
+from capplan.planner.outage import outages
+from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Prediction
+from capplan.planner.system_figures import Figures, Layout
+from capplan.planner.uncertainty import Uncertainty, estimated
+
+RESOURCES = ("cassandra", "storage", "front")
+_DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+
+Engine = Literal["analytic", "simpy"]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Everything that a prediction is put together from."""
+
+    scenario: Scenario
+    fitted: Fitted
+    layout: Layout
+    uncertainty: Uncertainty
+    reach: Reach
+    objectives: tuple[Objective, ...]
+
+
+def predict(
+    scenario: Scenario, *, seed: int = 1, engine: Engine = "analytic", fitted: Fitted | None = None
+) -> Prediction:
+    """Predict capacity, latency, utilisation and outages of a layout.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout, the offered rate and the objectives.
+    seed : int
+        Seed of every random number.
+    engine : str
+        `analytic`, or `simpy` to simulate the latencies (capacity stays analytic).
+    fitted : Fitted, optional
+        The calibration to use; the system's own when left out.
+
+    Raises
+    ------
+    InputError
+        When an objective cannot be read, or the system is not calibrated.
+    """
+    fitted = fitted or load_fitted(scenario.system)
+    objectives = tuple(parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo)
+    far = reach(scenario, experiments())
+    layout = Layout(scenario, fitted.values())
+    case = _Case(scenario, fitted, layout, estimated(fitted, far.distance, seed), far, objectives)
+    capacity = _capacity(case)
+    offered = float(np.max(scenario.tps)) if scenario.tps is not None else _default_rate(capacity.value)
+    figures = layout.at(offered)
+    prediction = Prediction(
+        scenario=_plain(scenario),
+        capacity_tps=capacity,
+        bottleneck=layout.resources[0],
+        offered_tps=offered,
+        offered_source="default" if scenario.tps is None else "given",
+        latency_ms=_latency(case, figures, offered, seed, engine),
+        utilisation={name: case.uncertainty.of_share(figures.utilisation(name)) for name in layout.resources},
+        busy_workers={"front": case.uncertainty.of_time(figures.busy_workers())},
+        outages=outages(scenario, fitted.values(), offered, case.uncertainty),
+        evidence=_basis(case, capacity),
+        engine=engine,
+        seed=seed,
+        version=version("capplan"),
+    )
+    return _judged(prediction, figures, objectives)
+
+
+def _default_rate(capacity: float) -> float:
+    """Return 80 % of the capacity, rounded to tens as people say it; a trickle when nothing is carried."""
+    return max(round(_DEFAULT_SHARE * capacity, -1), 1.0)
+
+
+def _capacity(case: _Case) -> Capacity:
+    band = case.uncertainty.of_rate(case.layout.capacity_with(case.objectives))
+    criterion = f"highest peak rate with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
+    if case.objectives:
+        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
+    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
+
+
+def _latency(case: _Case, figures: Figures, offered: float, seed: int, engine: Engine) -> dict[str, Latency]:
+    found = {name: _class_latency(case, figures, name) for name in REPORTED}
+    if engine == "analytic":
+        return found
+    from capplan.planner.simulated import simulated_latency  # SimPy is needed for this engine only
+
+    return simulated_latency(case.scenario, case.fitted.median_values(), offered, seed, found)
+
+
+def _class_latency(case: _Case, figures: Figures, name: str) -> Latency:
+    bands = {each: case.uncertainty.of_time(figures.latency_s(name, each) * 1e3) for each in STATISTICS}
+    return Latency(**bands)
+
+
+def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objective, ...]) -> Prediction:
+    known: Lookup = figures_of(prediction)
+
+    def lookup(metric: Metric) -> Band | None:
+        if metric.name != "loss":
+            return known(metric)
+        low, middle, high = (float(value) for value in np.quantile(figures.point.loss, [0.05, 0.5, 0.95]))
+        return Band(middle, low, high)
+
+    verdicts: tuple[ObjectiveVerdict, ...] = tuple(objective.evaluate(lookup) for objective in objectives)
+    values = {field.name: getattr(prediction, field.name) for field in fields(prediction)}
+    return Prediction(**{**values, "objectives": verdicts})
+
+
+def _basis(case: _Case, capacity: Capacity) -> Basis:
+    cited = tuple(source.citation for source in sources() if case.scenario.system in source.systems)
+    return Basis(cited, case.reach.verdict, case.reach.why, _claims(case.scenario), tuple(_notes(case, capacity)))
+
+
+def _claims(scenario: Scenario) -> tuple[str, ...]:
+    """Return what the document says without a measurement, to stand beside the prediction."""
+    rows = select(load_evidence("openprovider"), quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
+    if not rows or scenario.cass_nodes == 3:
+        return ()
+    best = max(row.value for row in rows)
+    linear = best * scenario.cass_nodes / 3
+    return (
+        f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
+        f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+    )
+
+
+def _notes(case: _Case, capacity: Capacity) -> list[str]:
+    notes = [
+        "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
+        "the time between them."
+    ]
+    notes.append(_front_note(case.scenario, capacity))
+    best, *others = case.fitted.hypotheses
+    worse = ", ".join(f"{o.consistency_write}/{o.consistency_read} {o.misfit - best.misfit:+.1f}" for o in others)
+    notes.append(
+        f"The document names no consistency levels. Its figures fit writes at {best.consistency_write} and reads at "
+        f"{best.consistency_read} best (deviance {best.misfit:.1f}; {worse}): weak evidence, from 15 rounded figures."
+    )
+    if case.scenario.data_factor == 1:
+        notes.append(_production_note(case))
+    return notes
+
+
+def _front_note(scenario: Scenario, capacity: Capacity) -> str:
+    seen = max(row.value for row in select(load_evidence("openprovider"), quantity="incoming_rate", scenario="TS1"))
+    nodes = scenario.dcs * scenario.front_nodes
+    tier = seen * nodes
+    text = f"One policing node was seen to carry {seen:,.0f} TPS, so {nodes} carry at least {tier:,.0f}"
+    if capacity.high <= tier:
+        return text + ": Cassandra saturates first."
+    return text + "; whether they carry more, up to this band, nobody measured: the policing tier may saturate first."
+
+
+def _production_note(case: _Case) -> str:
+    single = case.fitted.median_values()
+    slow = [float(Layout(changed(case.scenario, data_factor=f), single).capacity[0]) for f in (2.0, 3.0)]
+    return (
+        "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
+        f"much slower (--data-factor 2, 3) this layout carries about {slow[0]:,.0f} to {slow[1]:,.0f} TPS."
+    )
+
+
+def _plain(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields that say something: what is not given is left out."""
+    values = {field.name: getattr(scenario, field.name) for field in fields(scenario)}
+    if scenario.rtt is not None:
+        values.pop("distance")
+    return {name: value for name, value in values.items() if value is not None and value != ()}

@@ -1,0 +1,122 @@
+"""Figures of `openprovider` at a peak rate, as arrays over parameter draws; what objectives and bands are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from capplan.calibration.openprovider_figures import LARGEST_LOSS
+from capplan.models.analytic import Analysis
+from capplan.models.openprovider import REPORTED, network
+from capplan.models.operating_point import OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.parameter import Values
+from capplan.models.quantity import FloatArray
+from capplan.models.scenario import Scenario
+from capplan.planner.objective import Metric, Objective
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A layout at one offered peak rate; arrays (draws,), SI."""
+
+    analysis: Analysis
+    peak_rate: FloatArray
+    fronts: int
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The solved operating point."""
+        return solve(self.analysis, self.peak_rate / peak_ratio(self.analysis))
+
+    def latency_s(self, name: str, statistic: str) -> FloatArray:
+        """Response time of a reported class from the intended start, seconds."""
+        classes = REPORTED[name]
+        if statistic == "mean":
+            return self.point.response_s(*classes)
+        return self.point.quantile_s(LEVELS[statistic], *classes)
+
+    def utilisation(self, resource: str) -> FloatArray:
+        """Mean share of busy servers at the most loaded station of a resource."""
+        loads = [self.analysis.load(name) for name in self.analysis.work if resource_of(name) == resource]
+        return np.asarray(np.minimum(self.point.rate_per_s * np.max(loads, axis=0), 1.0))
+
+    def busy_workers(self) -> FloatArray:
+        """Mean number of busy workers of one policing node."""
+        return np.asarray(self.point.busy_units / self.fronts)
+
+    def value(self, metric: Metric) -> FloatArray:
+        """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
+        if metric.name == "loss":
+            return self.point.loss
+        if metric.statistic == "utilisation":
+            return self.utilisation(metric.subject)
+        if metric.statistic == "busy_workers":
+            return self.busy_workers()
+        return self.latency_s(metric.subject, metric.statistic)
+
+
+class Layout:
+    """A scenario with its parameters, analysed once.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is asked about.
+    values : mapping
+        Parameter values, numbers or arrays over draws.
+    lost : set of str
+        Cassandra nodes that are down.
+    """
+
+    def __init__(self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset()) -> None:
+        self.network = network(scenario, values, 1.0, lost)
+        self.analysis = Analysis(self.network)
+        self.fronts = sum(station.name.startswith("front/") for station in self.network.stations)
+
+    def at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures at an offered peak rate, requests per second over all data centres."""
+        rate = np.broadcast_to(np.asarray(peak_rate, dtype=float), (self.analysis.draws,))
+        return Figures(self.analysis, rate, self.fronts)
+
+    @cached_property
+    def capacity(self) -> FloatArray:
+        """Largest peak rate with little loss and no backlog that grows (draws,)."""
+        return np.asarray(capacity_per_s(self.analysis, LARGEST_LOSS) * peak_ratio(self.analysis))
+
+    def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
+        """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""
+        judged = [objective for objective in objectives if _speaks_of_one_rate(objective)]
+        if not judged:
+            return self.capacity
+        low, high = np.zeros(self.analysis.draws), self.capacity.copy()
+        met = self._hold(judged, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self._hold(judged, middle)
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        lowest = self.capacity * 2.0**-_HALVINGS * 1.5
+        return np.where(met, self.capacity, np.where(low < lowest, 0.0, low))
+
+    def _hold(self, objectives: Sequence[Objective], rate: FloatArray) -> FloatArray:
+        figures = self.at(rate)
+        return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Kinds of stations, the most loaded first."""
+        return tuple(dict.fromkeys(resource_of(names[0]) for names in self.analysis.clusters))
+
+
+def _speaks_of_one_rate(objective: Objective) -> bool:
+    return all(metric.name != "capacity" for metric in objective.metrics())
+
+
+def resource_of(station: str) -> str:
+    """Return the kind of a station: `cassandra`, `storage` or `front`."""
+    return station.split("/", 1)[0]

@@ -1,0 +1,75 @@
+"""From parameter draws to 90 % bands: what the parameters leave open, and what the model gets wrong at its best.
+
+The discrepancy is estimated from the scenarios that were left out of a refit: the root mean square of the logarithmic
+errors there, of rates and of times. It is widened with the distance from the measured layouts, by as much again for
+each doubling of an axis: no evidence says how it grows, so that factor is a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capplan.calibration.fitted_file import Fitted
+from capplan.models.quantity import FloatArray
+from capplan.planner.prediction import Band, Parts
+
+LOW, HIGH = 0.05, 0.95
+_NORMAL_95 = 1.6448536269514722  # 95th percentile of the standard normal law
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How wide bands are beside the parameters.
+
+    Attributes
+    ----------
+    rate, time : float
+        Standard deviation of the logarithm of the discrepancy of rates and of times.
+    seed : int
+        Seed of the pairing of parameter draws with discrepancies.
+    """
+
+    rate: float
+    time: float
+    seed: int
+
+    def of_rate(self, draws: FloatArray) -> Band:
+        """Return the band of a rate, or of anything in proportion to it."""
+        return self._band(draws, self.rate)
+
+    def of_time(self, draws: FloatArray) -> Band:
+        """Return the band of a time."""
+        return self._band(draws, self.time)
+
+    def of_share(self, draws: FloatArray) -> Band:
+        """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
+        band = self._band(draws, self.rate)
+        return Band(min(band.value, 1.0), min(band.low, 1.0), min(band.high, 1.0), band.parts)
+
+    def _band(self, draws: FloatArray, log_sd: float) -> Band:
+        value = float(np.median(draws))
+        levels = (np.random.default_rng(self.seed).permutation(len(draws)) + 0.5) / len(draws)
+        repeated = draws * np.exp(log_sd * _normal_quantile(levels))
+        low, high = (float(x) for x in np.quantile(repeated, [LOW, HIGH]))
+        parameter = float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
+        parts = Parts(parameter=parameter, discrepancy=_NORMAL_95 * log_sd * value)
+        return Band(value, min(low, value), max(high, value), parts)
+
+
+def _normal_quantile(levels: FloatArray) -> FloatArray:
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(levels))
+
+
+def estimated(fitted: Fitted, distance: float, seed: int) -> Uncertainty:
+    """Estimate the discrepancy at a distance (doublings) from the measured layouts."""
+    widened = 1 + distance
+    return Uncertainty(_spread(fitted, ".incoming") * widened, _spread(fitted, "_mean") * widened, seed)
+
+
+def _spread(fitted: Fitted, ending: str) -> float:
+    errors = [np.log(each.predicted / each.documented) for each in fitted.left_out if each.id.endswith(ending)]
+    return float(np.sqrt(np.mean(np.square(errors))))
