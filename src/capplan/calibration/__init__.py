@@ -1,1 +1,1 @@
-"""."""
+"""Where every number comes from: evidence, audit, fit, validation."""

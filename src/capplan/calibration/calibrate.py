@@ -21,6 +21,10 @@ _PROPOSALS_LEFT_OUT = 1000
 CHOICES = tuple((read, write) for read in ("LOCAL_QUORUM", "LOCAL_ONE") for write in ("QUORUM", "EACH_QUORUM"))
 """Consistency levels (read, write) that the document leaves open: it names none, but wants data consistent over DCs."""
 
+FOLDS = 4
+STAGES = len(CHOICES) + 1 + FOLDS
+"""How often `calibrate` tells its progress."""
+
 Progress = Callable[[str], None]
 
 

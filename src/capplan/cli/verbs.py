@@ -22,6 +22,13 @@ class Verb(NamedTuple):
 
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
+    "predict": Verb(
+        "capplan.cli.predict:predict_", "Predict what a layout carries, how fast it answers, how sure that is."
+    ),
     "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
+    "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
+    "validate": Verb(
+        "capplan.cli.validate:validate_", "Hold a calibrated system against its evidence and simple rules."
+    ),
 }

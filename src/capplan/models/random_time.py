@@ -50,8 +50,7 @@ class RandomTime:
     def quantile(self, level: Number) -> Number:
         """Value below which `level` of the mass lies, in seconds."""
         mean, shape = self._gamma()
-        value: Number = self.floor + special.gammaincinv(shape, level) * mean / shape
-        return value
+        return _plain(np.asarray(self.floor + special.gammaincinv(shape, level) * mean / shape, dtype=float))
 
     def _gamma(self) -> tuple[Number, Number]:
         """Mean and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""

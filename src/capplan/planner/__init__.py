@@ -1,1 +1,1 @@
-"""."""
+"""What should be built: predictions with bands, objectives, outages, extrapolation."""

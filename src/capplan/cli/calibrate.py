@@ -1,0 +1,59 @@
+"""`capplan calibrate`: fit a system to its evidence and write the fitted file."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from capplan.calibration.calibrate import STAGES, calibrate
+from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, write
+from capplan.cli.layout import facts, heading
+from capplan.cli.target import read_target
+from capplan.cli.terminal import Json, Screen, write_json
+
+
+def calibrate_(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The system to fit.")] = "openprovider",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws: the same seed gives the same file.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Where to write; the packaged fitted file when left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes."""
+    name = read_target(system).scenario.system
+    path = output or packaged_path(name)
+    fitted = _with_progress(seed)
+    write(fitted, path)
+    if as_json:
+        write_json(to_json(fitted))
+    else:
+        _show(fitted, path)
+
+
+def _with_progress(seed: int) -> Fitted:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("calibrating", total=STAGES)
+        started = 0
+
+        def tell(stage: str) -> None:
+            nonlocal started
+            progress.update(task, description=stage, completed=started)
+            started += 1
+
+        return calibrate(seed, version("capplan"), tell)
+
+
+def _show(fitted: Fitted, path: Path) -> None:
+    screen = Screen()
+    screen.print(heading(f"{fitted.system} is calibrated: {path.name}"))
+    values = dict(zip(fitted.names, fitted.most_probable, strict=True))
+    screen.print(facts({name: f"{value:.4g}" for name, value in values.items()}))
+    screen.print(
+        f"{fitted.fitted_parameters} fitted parameters; the figures decide {fitted.effective_parameters:.1f}. "
+        f"{len(fitted.draws)} draws from an effective {fitted.effective_sample_size:.0f}, seed {fitted.seed}."
+    )

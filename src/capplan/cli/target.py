@@ -1,0 +1,38 @@
+"""What a command is asked about: the name of a system, a scenario file or a fitted file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.fitted_file import read as read_fitted
+from capplan.models.document import read
+from capplan.models.errors import InputError, nearest
+from capplan.models.scenario import SYSTEMS, Scenario
+
+
+@dataclass(frozen=True)
+class Target:
+    """A scenario, and the calibration to use for it (None: the system's own)."""
+
+    scenario: Scenario
+    fitted: Fitted | None = None
+
+
+def read_target(text: str) -> Target:
+    """Read what a command is asked about.
+
+    Raises
+    ------
+    InputError
+        When it is neither a known system nor a file that can be read.
+    """
+    if text.endswith(".toml"):
+        return Target(read(Scenario, text))
+    if text.endswith(".json"):
+        fitted = read_fitted(Path(text))
+        return Target(Scenario(system=fitted.system), fitted)
+    if text not in SYSTEMS:
+        raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, SYSTEMS)}")
+    return Target(Scenario(system=text))

@@ -1,0 +1,99 @@
+"""`capplan validate`: every documented figure beside the prediction, and every scenario left out."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from capplan.calibration.fitted_file import load
+from capplan.calibration.validate import Compared, LeftOut, Validation, median_errors, validate
+from capplan.cli.layout import section, table
+from capplan.cli.target import read_target
+from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+
+
+def validate_(
+    target: Annotated[str, typer.Argument(help="A system or a fitted file (.json).")] = "openprovider",
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Hold a calibrated system against its evidence, and against simple rules; exit 1 if a goal is missed."""
+    refuse_both(as_json, as_csv)
+    chosen = read_target(target)
+    report = validate(chosen.fitted or load(chosen.scenario.system))
+    if as_json:
+        write_json(report)
+    elif as_csv:
+        columns = [field.name for field in fields(Compared)]
+        write_csv(columns, [[getattr(figure, name) for name in columns] for figure in report.figures])
+    else:
+        _show(report, Screen())
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _show(report: Validation, screen: Screen) -> None:
+    missed = [figure for figure in report.figures if figure.met is False]
+    judged = [figure for figure in report.figures if figure.met is not None]
+    screen.print(
+        Text(f"{len(judged) - len(missed)} of {len(judged)} documented figures of {report.system} are met", "bold")
+    )
+    screen.print("Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider.")
+    figures = table(
+        ("scenario", "left"),
+        ("figure", "left"),
+        ("documented", "right"),
+        ("predicted", "right"),
+        ("error", "right"),
+        ("goal", "left"),
+    )
+    for figure in report.figures:
+        figures.add_row(figure.scenario, figure.quantity, *_numbers(figure), f"{figure.error:+.1%}", _goal(figure))
+    screen.print(figures)
+    screen.print(
+        "Busy workers have no goal: Little's law refutes the document's own (capplan evidence audit), and no constant "
+        "factor mends them. The model says what rate times time says."
+    )
+    screen.print(
+        f"{report.fitted_parameters} fitted parameters; of all free ones the figures decide "
+        f"{report.effective_parameters:.1f}."
+    )
+    _show_left_out(report, screen)
+
+
+def _show_left_out(report: Validation, screen: Screen) -> None:
+    screen.print(section("Left out: each scenario's capacity by a fit without it, beside simple rules"))
+    names = list(report.left_out[0].errors())
+    errors = table(
+        ("scenario", "left"),
+        ("documented", "right"),
+        ("capplan, 90 % band", "right"),
+        *((name, "right") for name in names),
+    )
+    for each in report.left_out:
+        errors.add_row(
+            each.scenario, f"{each.documented:,.0f}", _band(each), *(f"{e:+.1%}" for e in each.errors().values())
+        )
+    medians = median_errors(report.left_out)
+    errors.add_row("median size", "", "", *(f"{medians[name]:.1%}" for name in names))
+    screen.print(errors)
+    screen.print(report.verdict)
+
+
+def _band(each: LeftOut) -> str:
+    return f"{each.predicted:,.0f} ({each.low:,.0f} to {each.high:,.0f})"
+
+
+def _numbers(figure: Compared) -> tuple[str, str]:
+    if figure.unit == "s":
+        return f"{figure.documented * 1e3:.1f} ms", f"{figure.predicted * 1e3:.2f} ms"
+    if figure.unit == "1/s":
+        return f"{figure.documented:,.0f}/s", f"{figure.predicted:,.0f}/s"
+    return f"{figure.documented:g}", f"{figure.predicted:.1f}"
+
+
+def _goal(figure: Compared) -> str:
+    return "" if figure.met is None else "met" if figure.met else "MISSED"
