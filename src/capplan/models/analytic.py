@@ -29,7 +29,7 @@ from capplan.models.random_time import RandomTime
 from capplan.models.single_station import gigm_mean_wait_kimura_s
 from capplan.models.station import Station
 from capplan.models.step import Hold, Step, children
-from capplan.models.traffic import Open
+from capplan.models.traffic import Bursty, Open
 
 # Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
 _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
@@ -61,7 +61,15 @@ class Analysis:
         reader = WorkReader()
         self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
         self.work = _combined(self.share, self.class_work)
-        self.draws = _draws(self.work)
+        if not self.work:
+            raise RefusedError("the analytic solver needs a station: in this network requests visit none; simulate it")
+        self.draws = max(int(np.size(work.demand)) for work in self.work.values())
+        self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
+
+    def _numbers_beside_demands(self) -> list[Number]:
+        arrivals = self.traffic.arrivals
+        ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
+        return [ratio, *(time.total for time in self.unloaded.values())]
 
     def load(self, station: str) -> FloatArray:
         """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s)."""
@@ -69,10 +77,12 @@ class Analysis:
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
-        """Stations of equal load and size, the most loaded first."""
-        groups: dict[tuple[int, str], list[str]] = {}
-        for name in self.work:
-            key = (self.stations[name].servers, f"{float(np.median(self.load(name))):.6e}")
+        """Stations of equal discipline, size and load (`fcfs`: of equal visits too), the most loaded first."""
+        groups: dict[tuple[int | str, ...], list[str]] = {}
+        for name, work in self.work.items():
+            station = self.stations[name]
+            alike = (work.demand,) if station.discipline == "ps" else (work.demand, work.visits, work.second)
+            key = (station.servers, station.discipline, *(f"{float(np.median(part)):.6e}" for part in alike))
             groups.setdefault(key, []).append(name)
         ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
         return [tuple(names) for names in ranked]
@@ -92,15 +102,23 @@ class Analysis:
         return self._full(sum((self.share[name] * time.total for name, time in response.items()), 0.0))
 
     @cached_property
+    def unloaded(self) -> dict[str, RandomTime]:
+        """Response time by class when nobody else asks."""
+        return self.mean_response({})
+
+    @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
         """Mean time on the response path at each cluster, without queueing; 0 where all work is detached."""
-        unloaded = self.averaged(self.mean_response({}))
-        found = {}
+        unloaded = self.averaged(self.unloaded)
+        found: dict[tuple[str, ...], FloatArray] = {}
         for names in self.clusters:
-            if np.median(self.load(names[0])) < 0.2 * np.median(self.load(self.clusters[0][0])):
+            first = next((known for known, time in found.items() if np.median(time) > 0), None)
+            if first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0])):
                 break
             doubled = dict.fromkeys(names, Congestion(stretch=2.0))
             found[names] = np.maximum(self.averaged(self.mean_response(doubled)) - unloaded, 0.0)
+        if not any(np.median(time) > 0 for time in found.values()):
+            raise RefusedError("the analytic solver needs a station that requests wait for: all work is detached")
         return found
 
     @cached_property
@@ -136,7 +154,7 @@ class Analysis:
         if self.pool is None:
             return None
         inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
-        elsewhere = self.averaged(self.mean_response({})) - inside
+        elsewhere = self.averaged(self.unloaded) - inside
         return flow_equivalent(inside, elsewhere, self.saturation_per_s, *self.pool)
 
     @cached_property
@@ -170,7 +188,7 @@ class Analysis:
 
 def _refuse_unknown(station: Station) -> None:
     for name in ("rate", "expiry_s", "pauses", "background", "host"):
-        if getattr(station, name):
+        if getattr(station, name) not in (None, ()):
             raise RefusedError(
                 f"the analytic solver does not know {name!r} (station {station.name!r}) yet: simulate it"
             )
@@ -201,10 +219,6 @@ def _combined(share: Mapping[str, float], class_work: Mapping[str, dict[str, Wor
         for station, work in class_work[name].items():
             total[station] = total.get(station, Work()).plus(weight, work)
     return total
-
-
-def _draws(work: Mapping[str, Work]) -> int:
-    return max(int(np.size(each.demand)) for each in work.values())
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:

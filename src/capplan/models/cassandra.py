@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import lcm
 
-from capplan.models.consistency import Need, need
+from capplan.models.consistency import Need, check_level, need
 from capplan.models.distribution import Deterministic, Erlang
-from capplan.models.errors import RefusedError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.quantity import Number
 from capplan.models.station import Pool, Station
 from capplan.models.step import (
@@ -129,17 +130,21 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     Raises
     ------
     RefusedError
-        For any other operation, by name.
+        For any other operation or a level that is not modelled, by name.
+    InputError
+        When some token range has too few living replicas for the level.
     """
     if operation not in ("read", "write"):
         raise RefusedError(
             f"{operation!r} is refused: reads and writes of one row are modelled; no plain write costs it"
         )
-    builder = _Statement(cluster, costs, dc, cluster.need(level, dc))
+    wanted = cluster.need(check_level(level, operation), dc)
+    _check_living(cluster, wanted, dc, level)
+    builder = _Statement(cluster, costs, dc, wanted)
     build = builder.read if operation == "read" else builder.write
     by_coordinator = []
     for name in cluster.living(dc):
-        ranges = tuple(build(name, first) for first in _ranges(cluster, dc))
+        ranges = tuple(build(name, first) for first in _ranges(cluster))
         inside = Steps(
             (Visit(name, _work(costs.coordinator), name="parse"), Route("token_aware", ranges, name="range"))
         )
@@ -147,9 +152,18 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     return Route("round_robin", tuple(by_coordinator), name=operation)
 
 
-def _ranges(cluster: Cluster, dc: int) -> range:
-    """Token ranges, by their first node: one when every node has every row."""
-    return range(1) if cluster.nodes[dc] == cluster.rf else range(cluster.nodes[dc])
+def _ranges(cluster: Cluster) -> range:
+    """Token ranges, by their first node in each data centre (modulo its nodes): one when every node has every row."""
+    return range(1) if all(count == cluster.rf for count in cluster.nodes) else range(lcm(*cluster.nodes))
+
+
+def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
+    for first in _ranges(cluster):
+        alive = [len(cluster.replicas(each, first)) for each in range(len(cluster.nodes))]
+        short = [each for each, count in wanted.by_dc.items() if alive[each] < count]
+        if short or sum(alive) < wanted.total or not cluster.living(dc):
+            where = f" in data centre {short[0] + 1}" if short else ""
+            raise InputError(f"{level} cannot be met with these nodes down: too few replicas of a row answer{where}")
 
 
 class _Statement:
@@ -170,7 +184,7 @@ class _Statement:
         local = _from(me, self.cluster.replicas(self.dc, first))
         contacted = [self._read_at(name, 0.0 if name == me else self.cluster.lan_s) for name in local]
         for other in self._nearest_first():
-            remote = self.cluster.replicas(other, first % self.cluster.nodes[other])
+            remote = _turned(self.cluster.replicas(other, first), _number(me) + first)
             contacted += [self._read_at(name, self.cluster.wan_s[self.dc][other]) for name in remote]
         plain = ForkJoin(tuple(contacted[:count]), count, name="replicas")
         if count >= len(local):
@@ -179,7 +193,9 @@ class _Statement:
         return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
 
     def _nearest_first(self) -> list[int]:
-        others = [other for other in range(len(self.cluster.nodes)) if other != self.dc]
+        """Other data centres; those equally near come in turn, so that no one gets the reads of all."""
+        count = len(self.cluster.nodes)
+        others = [(self.dc + step) % count for step in range(1, count)]
         return sorted(others, key=lambda other: _scalar(self.cluster.wan_s[self.dc][other]))
 
     def _read_at(self, name: str, one_way_s: Number) -> Step:
@@ -195,8 +211,8 @@ class _Statement:
             self._apply(name, self.dc, () if name == me else (hop,), () if name == me else (hop,))
             for name in _from(me, self.cluster.replicas(self.dc, first))
         ]
-        chosen = int(me.rsplit("/", 1)[1]) + first
-        others = [dc for dc in range(len(self.cluster.nodes)) if dc != self.dc and self.cluster.living(dc)]
+        chosen = _number(me) + first
+        others = [dc for dc in range(len(self.cluster.nodes)) if dc != self.dc and self.cluster.replicas(dc, first)]
         branches += [self._forwarded(other, chosen, first) for other in others]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
@@ -205,7 +221,7 @@ class _Statement:
     def _forwarded(self, other: int, chosen: int, first: int) -> Step:
         """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""
         away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
-        replicas = self.cluster.replicas(other, first % self.cluster.nodes[other])
+        replicas = self.cluster.replicas(other, first)
         forwarder = replicas[chosen % len(replicas)]
 
         def build() -> Step:
@@ -243,6 +259,15 @@ def _from(first: str, names: Sequence[str]) -> list[str]:
     """Order names so that `first`, if among them, comes first and the rest follow on the ring."""
     start = names.index(first) if first in names else 0
     return [*names[start:], *names[:start]]
+
+
+def _turned(names: tuple[str, ...], by: int) -> tuple[str, ...]:
+    """Start the ring elsewhere, so that coordinators ask different replicas of another data centre."""
+    return tuple(names[(place + by) % len(names)] for place in range(len(names)))
+
+
+def _number(name: str) -> int:
+    return int(name.rsplit("/", 1)[1])
 
 
 def _work(mean_s: Number) -> Erlang:

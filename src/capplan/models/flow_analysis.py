@@ -213,7 +213,7 @@ class ResponseReader:
         found = [self._signals(child) for child in children(step)]
         if isinstance(step, (Choice, Route)):
             return _either(weights(step), found)
-        own = {group.name for group in step.groups} if isinstance(step, Latch) else set()
+        own: set[str] = {group.name for group in step.groups} if isinstance(step, Latch) else set()
         names = {group for one in found for group in one} - own
         return {group: [t for one in found for t in one.get(group, [])] for group in names}
 

@@ -13,6 +13,7 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.quantity import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
 
 SYSTEMS = ("openprovider",)
+LARGEST_POOL = 4096  # worker threads of a policing node
 LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
 
 
@@ -70,6 +71,8 @@ class Scenario(Construct):
         for name in ("dcs", "cass_nodes", "front_nodes"):
             if getattr(self, name) > LARGEST:
                 raise InputError(f"{name} = {getattr(self, name)} is more than the {LARGEST} that capplan sizes")
+        if self.front_workers > LARGEST_POOL:
+            raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
         if self.rf > self.cass_nodes:
             raise InputError(
                 f"rf = {self.rf} needs at least {self.rf} Cassandra nodes in each data centre and there are "
@@ -96,10 +99,16 @@ class Scenario(Construct):
         if isinstance(self.rtt, str):
             one = _round_trip(self.rtt)
             return tuple(tuple(0.0 if a == b else one for b in range(self.dcs)) for a in range(self.dcs))
-        if len(self.rtt) != self.dcs or any(len(row) != self.dcs for row in self.rtt):
+        if len(self.rtt) != self.dcs:
             raise InputError(
                 f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"
             )
+        for number, row in enumerate(self.rtt, 1):
+            if len(row) != self.dcs:
+                raise InputError(
+                    f"row {number} of rtt has {len(row)} round trips and there are {self.dcs} data centres: "
+                    "give one for each, 0 for the data centre itself"
+                )
         matrix = tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
         if any(abs(matrix[a][b] - matrix[b][a]) > 1e-12 for a in range(self.dcs) for b in range(self.dcs)):
             raise InputError("rtt must be the same in both directions: a round trip has no direction")
