@@ -23,7 +23,17 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
+# Make the reference pages anew from the code (minutes: the accuracy page simulates)
+docs:
+    uv run python docs/generate/schemas.py
+    uv run python docs/generate/prediction_schema.py
+    uv run python docs/generate/accuracy.py
+
 # Check what a wheel would hold, then build the sdist and the wheel into dist/
 build:
     uv run pytest tests/project/test_wheel.py
     uv build
+
+# Measure speed as ratios against peers, each checked for the right answer first
+bench:
+    uv run python benchmarks/engines.py
