@@ -1,8 +1,8 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask a `Scenario` with `predict`, describe a system of your own as a `Network` and `simulate` it or
-solve it with `Analysis`, look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they are used, so
-that `import capplan` is fast.
+The front door: ask a `Scenario` with `predict`; describe a system of your own as a `Network` and `simulate` it or solve
+it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they are
+used, so that `import capplan` is fast.
 """
 
 from importlib import import_module

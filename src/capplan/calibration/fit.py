@@ -21,7 +21,7 @@ from capplan.calibration.evidence_table import Evidence
 from capplan.models.parameter import Parameter, Values, from_log, log_values
 from capplan.models.quantity import FloatArray
 
-REPEATABILITY = {"incoming_rate": 0.003, "latency": 0.03}
+REPEATABILITY = {"incoming_rate": 0.0025, "latency": 0.03}
 """Relative standard deviation of a repeat of the load test beside the rounding: guesses. The rounding of a rate is the
 step of the search for the highest one, and times are means over fifteen minutes: little is left beside it."""
 _STEP = 2e-3  # of the central differences, in the logarithm of a parameter

@@ -165,9 +165,9 @@ def _verdict(left_out: Sequence[LeftOut]) -> str:
         f"Left out one by one, capplan's median error of capacity is {errors['capplan']:.1%}; it {whole} the best "
         f"baseline, {best}, with {errors[best]:.1%}."
     )
-    if beaten:
+    if beaten:  # what the others say of one more step does not say what that step brings
         text += (
-            f" {best.capitalize()} is nearer for {' and '.join(beaten)}: what one more data centre brings cannot be "
+            f" It is farther off than {best} for {' and '.join(beaten)}: what one more data centre brings cannot be "
             "identified from the other scenarios, and the bands are widened by the errors made here."
         )
     return text

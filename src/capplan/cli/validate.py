@@ -67,24 +67,17 @@ def _show(report: Validation, screen: Screen) -> None:
 def _show_left_out(report: Validation, screen: Screen) -> None:
     screen.print(section("Left out: each scenario's capacity by a fit without it, beside simple rules"))
     names = list(report.left_out[0].errors())
-    errors = table(
-        ("scenario", "left"),
-        ("documented", "right"),
-        ("capplan, 90 % band", "right"),
-        *((name, "right") for name in names),
-    )
+    errors = table(("scenario", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
     for each in report.left_out:
-        errors.add_row(
-            each.scenario, f"{each.documented:,.0f}", _band(each), *(f"{e:+.1%}" for e in each.errors().values())
-        )
+        errors.add_row(each.scenario, _band(each), *(f"{error:+.1%}" for error in each.errors().values()))
     medians = median_errors(report.left_out)
-    errors.add_row("median size", "", "", *(f"{medians[name]:.1%}" for name in names))
+    errors.add_row("median", "", *(f"{medians[name]:.1%}" for name in names))
     screen.print(errors)
     screen.print(report.verdict)
 
 
 def _band(each: LeftOut) -> str:
-    return f"{each.predicted:,.0f} ({each.low:,.0f} to {each.high:,.0f})"
+    return f"{each.predicted:,.0f} ({each.low:,.0f}-{each.high:,.0f})"
 
 
 def _numbers(figure: Compared) -> tuple[str, str]:

@@ -283,7 +283,7 @@ def _slot(name: str) -> str:
 
 
 def _storage(name: str) -> str:
-    return name.replace("cassandra/", "storage/", 1)
+    return name.replace("cassandra/", "cassandra-storage/", 1)
 
 
 def _native(name: str) -> str:

@@ -57,7 +57,8 @@ def reach(scenario: Scenario, tests: Sequence[Experiment]) -> Reach:
     if not outside:
         return Reach(0.0, "inside", "Every part of the layout lies within the measured range.")
     verdict: Extrapolation = "near" if distance <= _NEAR else "far"
-    return Reach(distance, verdict, "; ".join(words for _, words in outside).capitalize() + ".")
+    why = "; ".join(words for _, words in outside)
+    return Reach(distance, verdict, why[0].upper() + why[1:] + ".")
 
 
 def _outside(value: float, low: float, high: float, words: str) -> list[tuple[float, str]]:

@@ -22,7 +22,7 @@ from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latenc
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
 
-RESOURCES = ("cassandra", "storage", "front")
+RESOURCES = ("cassandra", "cassandra-storage", "front")
 _DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
 Engine = Literal["analytic", "simpy"]
@@ -175,10 +175,11 @@ def _front_note(scenario: Scenario, capacity: Capacity) -> str:
 
 def _production_note(case: _Case) -> str:
     single = case.fitted.median_values()
-    slow = [float(Layout(changed(case.scenario, data_factor=f), single).capacity[0]) for f in (2.0, 3.0)]
+    slow = [float(Layout(changed(case.scenario, data_factor=f), single).capacity[0]) for f in (3.0, 2.0)]
+    few, many = (f"{round(rate, -2):,.0f}" for rate in slow)
     return (
         "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
-        f"much slower (--data-factor 2, 3) this layout carries about {slow[0]:,.0f} to {slow[1]:,.0f} TPS."
+        f"much slower (--data-factor 3, 2) this layout carries about {few} to {many} TPS."
     )
 
 

@@ -118,5 +118,5 @@ def _speaks_of_one_rate(objective: Objective) -> bool:
 
 
 def resource_of(station: str) -> str:
-    """Return the kind of a station: `cassandra`, `storage` or `front`."""
+    """Return the kind of a station: `cassandra`, `cassandra-storage` or `front`."""
     return station.split("/", 1)[0]
