@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy import special
+
 from capplan.calibration.evidence_table import Evidence, load, select
 from capplan.models.analytic import Analysis
+from capplan.models.errors import InputError
 from capplan.models.openprovider import REPORTED, network
-from capplan.models.operating_point import capacity_per_s, peak_ratio, solve
+from capplan.models.operating_point import capacity_per_s, peak_ratio, phases, solve
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario, changed
@@ -89,6 +93,22 @@ def predicted(experiment: Experiment, values: Values) -> dict[str, FloatArray]:
 def predicted_all(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
     """Predict the figures of several experiments."""
     return {name: value for test in tests for name, value in predicted(test, values).items()}
+
+
+def share_of_time_at_most(experiment: Experiment, values: Values, workers: float) -> float:
+    """Share of the time in which a policing node has at most `workers` busy workers, at the model's highest rate.
+
+    Requests inside are spread over the policing nodes at random (binomially); `values` are single numbers.
+    """
+    analysis = Analysis(network(experiment.scenario, values, 1.0))
+    rate, server = capacity_per_s(analysis, LARGEST_LOSS), analysis.server
+    if server is None:
+        raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
+    nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
+    inside = np.minimum(np.arange(server.places + 1.0), server.pool)
+    split = special.bdtr(workers, np.maximum(inside, workers), 1 / nodes)
+    below = np.where(inside <= workers, 1.0, split)
+    return sum(time * float(server.chances(rate * ratio)[0] @ below) for time, ratio in phases(analysis))
 
 
 def target_of(row: Evidence) -> float | None:

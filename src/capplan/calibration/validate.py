@@ -10,7 +10,8 @@ import numpy as np
 from capplan.calibration.baselines import BASELINES
 from capplan.calibration.evidence_table import Evidence
 from capplan.calibration.fitted_file import Fitted, FittedFigure
-from capplan.calibration.openprovider_figures import experiments, target_of
+from capplan.calibration.openprovider_figures import Experiment, experiments, share_of_time_at_most, target_of
+from capplan.models.parameter import Values
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Compared:
         Largest absolute error that the goal allows, in the figure's unit; None where the figure is only checked.
     met : bool or None
         Whether the goal is met.
+    share_of_time : float or None
+        For busy workers: the share of the time in which a policing node has at most the documented number.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Compared:
     error: float
     target: float | None
     met: bool | None
+    share_of_time: float | None
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,13 @@ class Validation:
 
 def validate(fitted: Fitted) -> Validation:
     """Compare a calibrated system with every documented figure."""
-    rows = [row for test in experiments() for row in test.rows]
     said = {figure.id: figure for figure in fitted.figures}
+    single = fitted.median_values()
+    compared = [_compared(row, said[row.id], _busy(test, row, single)) for test in experiments() for row in test.rows]
     left_out = _left_out(fitted)
     return Validation(
         fitted.system,
-        tuple(_compared(row, said[row.id]) for row in rows),
+        tuple(compared),
         left_out,
         fitted.fitted_parameters,
         fitted.effective_parameters,
@@ -123,13 +128,28 @@ def validate(fitted: Fitted) -> Validation:
     )
 
 
-def _compared(row: Evidence, figure: FittedFigure) -> Compared:
+def _busy(test: Experiment, row: Evidence, values: Values) -> float | None:
+    return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None
+
+
+def _compared(row: Evidence, figure: FittedFigure, share_of_time: float | None) -> Compared:
     target = target_of(row)
     error = figure.predicted / row.value - 1
     met = None if target is None else abs(figure.predicted - row.value) <= target
     kind = f"{row.request_class} {row.quantity}".strip().replace("_", " ")
     return Compared(
-        row.id, row.scenario, kind, row.unit, row.value, row.low, row.high, figure.predicted, error, target, met
+        row.id,
+        row.scenario,
+        kind,
+        row.unit,
+        row.value,
+        row.low,
+        row.high,
+        figure.predicted,
+        error,
+        target,
+        met,
+        share_of_time,
     )
 
 

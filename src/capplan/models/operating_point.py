@@ -109,9 +109,9 @@ class OperatingPoint:
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     """Solve a network at a mean offered rate (draws,), requests per second."""
     rate = np.broadcast_to(np.asarray(rate_per_s, dtype=float), (analysis.draws,))
-    phases = _phases(analysis)
-    states = tuple(_state(analysis, rate * ratio) for _, ratio in phases)
-    seen, durations = tuple(time * ratio for time, ratio in phases), tuple(time for time, _ in phases)
+    parts = phases(analysis)
+    states = tuple(_state(analysis, rate * ratio) for _, ratio in parts)
+    seen, durations = tuple(time * ratio for time, ratio in parts), tuple(time for time, _ in parts)
     return OperatingPoint(rate, seen, durations, states, analysis.share)
 
 
@@ -141,12 +141,12 @@ def loss(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     if analysis.server is None:
         return np.zeros(analysis.draws)
     lost = np.zeros(analysis.draws)
-    for time, ratio in _phases(analysis):
+    for time, ratio in phases(analysis):
         lost = lost + time * ratio * analysis.server.chances(rate_per_s * ratio)[:, -1]
     return lost
 
 
-def _phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
+def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     """Return the share of the time and the rate, relative to the mean, of each phase of the traffic."""
     arrivals, ratio = analysis.traffic.arrivals, peak_ratio(analysis)
     if not isinstance(arrivals, Bursty):
