@@ -66,9 +66,9 @@ def _about_busy_workers(report: Validation) -> str:
     levels = ", ".join(f"{scenario} {share:.0%}" for scenario, share in shares)
     return (
         "Busy workers have no goal: Little's law refutes the document's figures as means (capplan evidence audit), and "
-        "no constant factor mends them. The model's mean is rate times time. Read as a level that is seldom passed, "
-        f"the model stays at or below the documented figure for this share of the time: {levels}. No one reading fits "
-        "all scenarios, so the gap stays unexplained."
+        "no constant factor mends them. The model's mean is rate times time. Its busy workers are at or below the "
+        f"documented figure for this share of the time: {levels}. The closer these shares, the better a reading as a "
+        "high sample, not a mean, explains the document, which does not say what it reports."
     )
 
 
