@@ -1,4 +1,4 @@
-"""Write the reference of the language: its JSON schema, and a page made of a template and the constructs' docstrings.
+"""Write the reference of the language: JSON schemas, and a page made of a template and the constructs' docstrings.
 
 Run from anywhere: `uv run python docs/generate/schemas.py`. With `--check` nothing is written, and the exit code is 1
 when a file is out of date.
@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from capplan.models.document import network_schema
+from capplan.models.document import network_schema, schema
+from capplan.models.scenario import Scenario
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
@@ -26,11 +27,16 @@ UNIONS = {  # a kind that only this union has: what the page calls it
 
 def generated() -> dict[Path, str]:
     """Return the text of every file that this script writes."""
-    schema = network_schema()
+    network = network_schema()
     return {
-        DOCS / "reference" / "network.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n",
-        DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), schema),
+        DOCS / "reference" / "network.schema.json": _text(network),
+        DOCS / "reference" / "scenario.schema.json": _text(schema(Scenario)),
+        DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
+
+
+def _text(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _page(template: str, schema: dict[str, Any]) -> str:

@@ -27,12 +27,18 @@ class Scenario(Construct):
         Name of the system.
     dcs
         Active data centres.
-    cass_nodes, rf
-        Cassandra nodes and replicas in each data centre.
-    front_nodes, front_workers
-        Policing nodes in each data centre, and the worker threads of each.
-    consistency_read, consistency_write
-        Consistency levels of the statements.
+    cass_nodes
+        Cassandra nodes in each data centre.
+    rf
+        Replicas of each row in each data centre; at most as many as nodes.
+    front_nodes
+        Policing nodes in each data centre.
+    front_workers
+        Worker threads of each policing node.
+    consistency_read
+        Consistency level of reads.
+    consistency_write
+        Consistency level of writes.
     distance
         Straight-line distance between any two data centres (`150km`).
     rtt

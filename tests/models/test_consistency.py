@@ -1,0 +1,81 @@
+"""Answers that consistency levels need (Apache Cassandra documentation, "Data consistency"), and when they can come."""
+
+import pytest
+
+from capplan.models.consistency import READ_LEVELS, WRITE_LEVELS, available, check_level, need, quorum
+from capplan.models.errors import InputError, RefusedError
+
+THREE_DCS = [3, 3, 3]
+
+
+def test_quorums_are_majorities() -> None:
+    assert [quorum(n) for n in (1, 2, 3, 4, 5, 6, 9)] == [1, 2, 2, 3, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("level", "total", "by_dc"),
+    [
+        ("ONE", 1, {}),
+        ("TWO", 2, {}),
+        ("THREE", 3, {}),
+        ("QUORUM", 5, {}),
+        ("ALL", 9, {}),
+        ("LOCAL_ONE", 0, {1: 1}),
+        ("LOCAL_QUORUM", 0, {1: 2}),
+        ("EACH_QUORUM", 0, {0: 2, 1: 2, 2: 2}),
+    ],
+)
+def test_needs_with_three_replicas_in_each_of_three_data_centres(level: str, total: int, by_dc: dict[int, int]) -> None:
+    wanted = need(level, THREE_DCS, 1)
+    assert (wanted.total, dict(wanted.by_dc)) == (total, by_dc)
+
+
+def test_needs_follow_unequal_replication_factors() -> None:
+    assert dict(need("EACH_QUORUM", [3, 5, 1], 0).by_dc) == {0: 2, 1: 3, 2: 1}
+    assert need("QUORUM", [3, 2], 0).total == 3
+    assert dict(need("LOCAL_QUORUM", [3, 5], 1).by_dc) == {1: 3}
+
+
+@pytest.mark.parametrize(
+    ("alive", "met"),
+    [
+        ((3, 3, 3), set(WRITE_LEVELS)),
+        ((2, 2, 2), set(WRITE_LEVELS) - {"ALL"}),
+        ((3, 3, 0), {"ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM"}),  # a data centre is lost
+        ((3, 1, 1), {"ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM"}),  # 5 of 9
+        ((2, 1, 1), {"ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM"}),  # 4 of 9
+        ((3, 0, 0), {"ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM"}),  # all but one are lost
+        ((1, 3, 3), {"ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM"}),
+        ((1, 0, 0), {"ONE", "LOCAL_ONE"}),
+    ],
+)
+def test_what_is_available_when_replicas_are_lost(alive: tuple[int, ...], met: set[str]) -> None:
+    assert {level for level in WRITE_LEVELS if available(level, THREE_DCS, alive, 0)} == met
+
+
+def test_levels_are_read_in_any_case() -> None:
+    assert check_level("local_quorum", "read") == "LOCAL_QUORUM"
+    assert {check_level(level, "read") for level in READ_LEVELS} == set(READ_LEVELS)
+    assert {check_level(level, "write") for level in WRITE_LEVELS} == set(WRITE_LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("level", "why"), [("ANY", "hint"), ("serial", "lightweight"), ("LOCAL_SERIAL", "lightweight")]
+)
+def test_levels_that_are_not_modelled_are_refused_by_name(level: str, why: str) -> None:
+    with pytest.raises(RefusedError, match=f"{level.upper()!r} is refused.*{why}"):
+        check_level(level, "write")
+
+
+@pytest.mark.parametrize(
+    ("level", "operation", "suggested"),
+    [("QUORAM", "write", "QUORUM"), ("EACH_QUORM", "write", "EACH_QUORUM"), ("EACH_QUORUM", "read", "QUORUM")],
+)
+def test_no_level_is_answered_with_the_nearest(level: str, operation: str, suggested: str) -> None:
+    with pytest.raises(InputError, match=f"no consistency level of a {operation}.*did you mean {suggested!r}"):
+        check_level(level, operation)
+
+
+def test_more_answers_than_replicas_are_an_error() -> None:
+    with pytest.raises(InputError, match="THREE needs 3 replicas and there are 2"):
+        need("THREE", [1, 1], 0)

@@ -1,0 +1,178 @@
+"""What flows ask of stations and how long they take, against sums worked out by hand."""
+
+import numpy as np
+import pytest
+
+from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential
+from capplan.models.errors import RefusedError
+from capplan.models.flow_analysis import Congestion, ResponseReader, Shapes, WorkReader, random_time
+from capplan.models.random_time import RandomTime
+from capplan.models.step import (
+    Batch,
+    Choice,
+    Delay,
+    ForkJoin,
+    Group,
+    Hedge,
+    Hold,
+    Latch,
+    Route,
+    Sequence,
+    Signal,
+    Step,
+    Visit,
+)
+
+
+def sure(seconds: float) -> Deterministic:
+    return Deterministic(seconds)
+
+
+def delay(seconds: float) -> Delay:
+    return Delay(sure(seconds))
+
+
+def visit(station: str, seconds: float) -> Visit:
+    return Visit(station, sure(seconds))
+
+
+def seq(*steps: Step) -> Sequence:
+    return Sequence(steps)
+
+
+def fork(needed: int, *branches: Step) -> ForkJoin:
+    return ForkJoin(branches, needed)
+
+
+def latch(needed: int, step: Step) -> Latch:
+    return Latch((Group("all", needed),), step)
+
+
+def response(flow: Step, **congestion: Congestion) -> RandomTime:
+    return ResponseReader(congestion, Shapes({})).of(flow)
+
+
+def seconds(flow: Step, **congestion: Congestion) -> float:
+    return float(response(flow, **congestion).total)
+
+
+def test_work_counts_every_branch_whoever_waits_for_it() -> None:
+    flow = seq(
+        visit("a", 1.0),
+        fork(1, visit("a", 2.0), visit("b", 3.0)),  # the late branch still does its work
+        fork(0, visit("b", 5.0)),  # detached
+        latch(1, fork(0, seq(visit("c", 1.0), Signal("all")))),
+    )
+    work = WorkReader().of(flow)
+    assert {name: (each.visits, each.demand, each.second) for name, each in work.items()} == {
+        "a": (2.0, 3.0, 1.0 + 4.0),
+        "b": (2.0, 8.0, 9.0 + 25.0),
+        "c": (1.0, 1.0, 1.0),
+    }
+
+
+def test_alternatives_share_the_work() -> None:
+    choice = Choice((0.25, 0.75), (visit("a", 4.0), seq()))
+    route = Route("round_robin", (visit("a", 1.0), visit("b", 2.0), seq()))
+    work = WorkReader().of(seq(choice, Hold("pool", route)))
+    assert (work["a"].visits, work["a"].demand) == pytest.approx((0.25 + 1 / 3, 1 + 1 / 3))
+    assert (work["b"].visits, work["b"].demand, work["b"].second) == pytest.approx((1 / 3, 2 / 3, 4 / 3))
+
+
+def test_second_moments_follow_the_law() -> None:
+    assert WorkReader().of(Visit("a", Exponential(3.0)))["a"].second == pytest.approx(2 * 9.0)
+    assert WorkReader().of(Visit("a", Erlang(2.0, 2)))["a"].second == pytest.approx(1.5 * 4.0)
+
+
+@pytest.mark.parametrize(
+    ("flow", "expected_s"),
+    [
+        (seq(delay(1.0), visit("a", 2.0)), 3.0),
+        (fork(1, delay(3.0), delay(1.0)), 1.0),
+        (fork(2, delay(3.0), delay(1.0), delay(2.0)), 2.0),
+        (fork(3, delay(3.0), delay(1.0), delay(2.0)), 3.0),
+        (seq(delay(1.0), fork(0, delay(9.0))), 1.0),
+        (fork(2, fork(1, delay(4.0), delay(2.0)), seq(delay(1.0), fork(2, delay(0.5), delay(2.0)))), 3.0),
+        (Hold("pool", seq(delay(1.0), delay(1.0))), 2.0),
+        (Choice((0.25, 0.75), (delay(4.0), seq())), 1.0),
+        (Route("random", (delay(1.0), delay(2.0))), 1.5),
+    ],
+)
+def test_certain_flows_take_what_is_added_up_by_hand(flow: Step, expected_s: float) -> None:
+    assert seconds(flow) == pytest.approx(expected_s, rel=1e-8)
+
+
+def test_a_latch_waits_for_acknowledgements_through_a_forwarder() -> None:
+    """Near: 1 and 2 s. Far: 5 s there; the forwarder works 1 s, its peer 1 s after a hop of 0.5; 5 s back each."""
+    near = [seq(delay(work_s), Signal("all")) for work_s in (1.0, 2.0)]
+    far = seq(delay(5.0), fork(0, *(seq(delay(hop_s + 1.0), delay(5.0), Signal("all")) for hop_s in (0.0, 0.5))))
+    for needed, expected_s in [(1, 1.0), (2, 2.0), (3, 11.0), (4, 11.5)]:
+        assert seconds(latch(needed, fork(0, *near, far))) == pytest.approx(expected_s, rel=1e-7)
+
+
+def test_a_latch_needs_its_groups_and_the_end_of_its_step() -> None:
+    ends = {"near": 1.0, "middle": 2.0, "far": 6.0}
+    branches = fork(0, *(seq(delay(after_s), Signal(name)) for name, after_s in ends.items()))
+    groups = tuple(Group(name, 1) for name in ends)
+    assert seconds(Latch(groups, branches)) == pytest.approx(6.0, rel=1e-7)
+    assert seconds(Latch(groups, branches, needed=2)) == pytest.approx(2.0, rel=1e-7)
+    assert seconds(latch(1, seq(fork(0, seq(delay(1.0), Signal("all"))), delay(7.0)))) == pytest.approx(7.0, rel=1e-7)
+
+
+def test_the_inner_latch_hides_the_outer_group_of_the_same_name() -> None:
+    """The inner signal at 1 s fills the inner latch alone; the outer waits for its own, at 1 s + 4 s."""
+    inner = latch(1, fork(0, seq(delay(1.0), Signal("all"))))
+    assert seconds(latch(1, seq(inner, fork(0, seq(delay(4.0), Signal("all")))))) == pytest.approx(5.0, rel=1e-7)
+
+
+def test_alternatives_mix_the_signals_in_their_order() -> None:
+    either = Choice((0.5, 0.5), tuple(seq(delay(s), Signal("all")) for s in (2.0, 4.0)))
+    assert seconds(latch(1, fork(0, either))) == pytest.approx(3.0, rel=1e-7)
+
+
+def test_alternatives_that_signal_unequally_often_are_refused() -> None:
+    either = Choice((0.5, 0.5), (seq(Signal("all"), Signal("all")), Signal("all")))
+    with pytest.raises(RefusedError, match="unequally often"):
+        seconds(latch(2, fork(0, either, Signal("all"))))
+
+
+def test_congestion_stretches_services_and_adds_waits_at_its_station_alone() -> None:
+    flow = seq(visit("a", 2.0), visit("b", 3.0), delay(1.0))
+    busy = Congestion(stretch=1.5, wait=RandomTime(0.0, 0.25, 0.5))
+    assert seconds(flow, a=busy) == pytest.approx(2 * 1.5 + 0.25 + 3 + 1)
+    assert response(flow, a=busy).variance == 0.5
+
+
+def test_a_law_without_spread_is_all_floor() -> None:
+    assert random_time(sure(2.0)) == RandomTime(2.0, 0.0, 0.0)
+    assert random_time(Erlang(2.0, 4)) == RandomTime(0.0, 2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "step", [Hedge(delay(1.0), 0.5, delay(1.0)), Batch(2, 1.0, delay(1.0))], ids=["hedge", "batch"]
+)
+def test_steps_that_the_solver_does_not_know_are_refused_by_name(step: Hedge | Batch) -> None:
+    with pytest.raises(RefusedError, match=step.kind):
+        seconds(step)
+    with pytest.raises(RefusedError, match=step.kind):
+        WorkReader().of(step)
+
+
+def test_shapes_tell_apart_all_that_takes_another_time() -> None:
+    shapes = Shapes({"a": 0, "b": 0, "c": 1})
+    law: Distribution = Exponential(1.0)
+    one = shapes.of(seq(Visit("a", law), Signal("x")))
+    assert shapes.of(seq(Visit("b", Exponential(1.0)), Signal("x"))) == one
+    others: list[Step] = [
+        seq(Visit("c", law), Signal("x")),
+        seq(Visit("a", Exponential(2.0)), Signal("x")),
+        seq(Visit("a", Erlang(1.0, 1)), Signal("x")),
+        seq(Visit("a", law), Signal("y")),
+        seq(Signal("x"), Visit("a", law)),
+        seq(Delay(law), Signal("x")),
+        seq(Visit("a", Exponential(np.array([1.0, 2.0]))), Signal("x")),
+    ]
+    assert len({shapes.of(step) for step in others} | {one}) == len(others) + 1
+    forks = [fork(1, Visit("a", law), delay(1.0)), fork(2, Visit("a", law), delay(1.0))]
+    assert shapes.of(forks[0]) != shapes.of(forks[1])
+    assert shapes.of(forks[0]) == shapes.of(fork(1, delay(1.0), Visit("b", law)))

@@ -1,0 +1,108 @@
+"""Scenarios: what is refused and how it is said, and the way to a file and back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from capplan.models.document import dump, read, schema, write
+from capplan.models.errors import InputError
+from capplan.models.scenario import Scenario, changed
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"dcs": 0}, "dcs: 0 is not a positive whole number"),
+        ({"dcs": -1}, "-1 is not a positive whole number"),
+        ({"dcs": 65}, "dcs = 65 is more than the 64"),
+        ({"dcs": 2.0}, "2.0 is not a positive whole number"),
+        ({"front_workers": 10**9}, "front_workers = 1000000000 is more than"),
+        (
+            {"cass_nodes": 2, "rf": 3},
+            "rf = 3 needs at least 3 Cassandra nodes .* there are 2: add nodes, or lower rf to 2",
+        ),
+        ({"rtt": "3parsecs"}, "unit 'parsecs' is unknown"),
+        ({"rtt": "-1ms"}, "not a round trip"),
+        ({"rtt": "nan"}, "not a round trip"),
+        ({"rtt": "11s"}, "give 0 to 10s"),
+        ({"dcs": 2, "rtt": (("0ms", "1ms"),)}, "rtt has 1 rows and there are 2 data centres"),
+        ({"dcs": 2, "rtt": (("0ms", "1ms"), ("1ms",))}, "row 2 of rtt has 1 round trips and there are 2"),
+        ({"dcs": 2, "rtt": (("0ms", "1ms"), ("2ms", "0ms"))}, "same in both directions"),
+        ({"distance": "3parsecs"}, "unit 'parsecs' is unknown"),
+        ({"distance": "40000km"}, "not between two places on Earth"),
+        ({"system": "openprovidr"}, "system 'openprovidr' does not exist; did you mean 'openprovider'"),
+        ({"consistency_write": "ANY"}, "'ANY' is refused"),
+        ({"consistency_read": "SERIAL"}, "'SERIAL' is refused"),
+        ({"consistency_read": "EACH_QUORUM"}, "no consistency level of a read"),
+        ({"consistency_write": "QUORUMM"}, "did you mean 'QUORUM'"),
+        ({"dcs": 1, "cass_nodes": 2, "rf": 2, "consistency_write": "THREE"}, "THREE needs 3 replicas and there are 2"),
+        ({"data_factor": 0.0}, "greater than 0"),
+        ({"data_factor": float("nan")}, "data_factor"),
+        ({"tps": float("nan")}, "nan is not a rate"),
+        ({"tps": 0.0}, "tps"),
+        ({"cass_node": 6}, "did you mean 'cass_nodes'"),
+    ],
+)
+def test_bad_input_is_one_sentence(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        Scenario(**fields)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_key_in_a_file_names_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "layout.toml"
+    path.write_text("dcs = 3\ncass_node = 6\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"'cass_node'.*did you mean 'cass_nodes'"):
+        read(Scenario, path)
+
+
+def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+    write(Scenario(), tmp_path / "layout.toml")
+    with pytest.raises(InputError, match=r"did you mean 'layout\.toml'"):
+        read(Scenario, tmp_path / "layuot.toml")
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        Scenario(),
+        Scenario(dcs=1, cass_nodes=6, rf=5, proxy=True, ldap=True, data_factor=2.5, tps=9000.0, slo=("acct.p99<20ms",)),
+        Scenario(dcs=2, rtt=(("0ms", "1.5ms"), ("1.5ms", "0ms")), consistency_write="EACH_QUORUM"),
+        Scenario(rtt="3ms", distance="20km"),
+    ],
+)
+def test_a_scenario_survives_the_way_to_a_file_and_back(scenario: Scenario, tmp_path: Path) -> None:
+    write(scenario, tmp_path / "layout.toml")
+    assert read(Scenario, tmp_path / "layout.toml") == scenario
+    jsonschema.validate(json.loads(json.dumps(dump(scenario))), schema(Scenario))
+
+
+def test_the_schema_refuses_what_is_no_scenario() -> None:
+    for wrong in ({"cass_node": 3}, {"dcs": 0}, {"rtt": 3}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema(Scenario))
+
+
+def test_the_schema_describes_every_field() -> None:
+    for name, field in schema(Scenario)["properties"].items():
+        assert field.get("description", "").endswith("."), name
+
+
+def test_levels_are_written_in_capitals() -> None:
+    assert Scenario(consistency_read="local_one").consistency_read == "LOCAL_ONE"
+
+
+def test_round_trips_are_read_in_any_unit() -> None:
+    assert Scenario().given_rtt_s() is None
+    assert Scenario(dcs=2, rtt="1500us").given_rtt_s() == ((0.0, 0.0015), (0.0015, 0.0))
+    assert Scenario(dcs=2, rtt=(("0", "3"), ("3", "0"))).given_rtt_s() == ((0.0, 0.003), (0.003, 0.0))
+    assert Scenario(distance="150km").distance_m() == 150_000
+
+
+def test_a_changed_scenario_is_checked_anew() -> None:
+    assert changed(Scenario(), dcs=1) == Scenario(dcs=1)
+    with pytest.raises(InputError, match="rf = 3 needs"):
+        changed(Scenario(), cass_nodes=2)
