@@ -207,7 +207,7 @@ def ensemble(problem: Problem, best: Maximum, draws: int, proposals: int, seed: 
     for _ in range(_ROUNDS):
         points, weight = _weighted(problem, centre, covariance, proposals, random)
         rounds.append((float(1 / (weight**2).sum()), points, weight))
-        tempered = _tempered(weight)
+        tempered = _tempered(weight, 2 * len(centre))
         centre = tempered @ points
         covariance = np.asarray(((points - centre).T * tempered) @ (points - centre), dtype=np.float64)
     size, points, weight = max(rounds, key=lambda each: each[0])
@@ -230,11 +230,14 @@ def _weighted(
     return points, weight / weight.sum()
 
 
-def _tempered(weight: FloatArray) -> FloatArray:
-    """Flatten weights until a tenth of the points count, so that a poor round does not collapse the next."""
+def _tempered(weight: FloatArray, least: int) -> FloatArray:
+    """Flatten weights until a tenth of the points count, so that a poor round does not collapse the next.
+
+    At least `least` points count, so that their covariance has full rank, if there are twice as many.
+    """
     power = 1.0
     flat = weight
-    while 1 / (flat**2).sum() < 0.1 * len(weight):
+    while 1 / (flat**2).sum() < min(max(0.1 * len(weight), least), 0.5 * len(weight)):
         power *= 0.8
         flat = weight**power / (weight**power).sum()
     return flat

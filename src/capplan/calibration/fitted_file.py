@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
+from capplan.calibration.openprovider_figures import experiments
 from capplan.models.errors import InputError
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.parameter import defaults
@@ -107,11 +110,23 @@ def to_json(fitted: Fitted) -> dict[str, Any]:
 
 
 def write(fitted: Fitted, path: Path) -> None:
-    """Write a fitted file: whole, or not at all."""
-    text = json.dumps(to_json(fitted), indent=1) + "\n"
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    """Write a fitted file: whole, or not at all.
+
+    Raises
+    ------
+    InputError
+        When it cannot be written.
+    """
+    text = json.dumps(to_json(fitted), indent=1, allow_nan=False) + "\n"
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    load.cache_clear()
 
 
 def packaged_path(system: str) -> Path:
@@ -140,27 +155,32 @@ def read(path: Path) -> Fitted:
     Raises
     ------
     InputError
-        When the file is missing, is no fitted file, or was fitted to other evidence.
+        When the file is missing, is no fitted file, or was fitted to other evidence or with other parameters.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("schema") != SCHEMA:
             raise KeyError
         fitted = _built(found)
-    except OSError:
-        raise InputError(f"fitted file {path.name!r} cannot be read: check the path") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except OSError as error:
+        raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{path.name!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one") from None
+    other = None
     if fitted.data_hash != data_hash(fitted.system):
+        other = "to other evidence"
+    elif fitted.names != tuple(parameter.name for parameter in PARAMETERS if parameter.free):
+        other = "with other parameters"
+    if other:
         raise InputError(
-            f"{path.name!r} was fitted to other evidence than this version has: run `capplan calibrate {fitted.system}`"
+            f"{path.name!r} was fitted {other} than this version has: run `capplan calibrate {fitted.system}`"
         )
     return fitted
 
 
 def _built(found: Mapping[str, Any]) -> Fitted:
     lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-    return Fitted(
+    fitted = Fitted(
         **{
             **found,
             **lists,
@@ -169,4 +189,21 @@ def _built(found: Mapping[str, Any]) -> Fitted:
             "figures": tuple(FittedFigure(**item) for item in found["figures"]),
             "left_out": tuple(FittedFigure(**item) for item in found["left_out"]),
         }
+    )
+    if not isinstance(found["system"], str) or not _sound(fitted):
+        raise ValueError
+    return fitted
+
+
+def _sound(fitted: Fitted) -> bool:
+    """Whether tables are full and numbers are numbers: a file may have been changed by hand."""
+    points = (fitted.most_probable, *fitted.draws)
+    compared = {row.id for test in experiments() for row in test.rows}
+    return (
+        bool(fitted.draws and fitted.hypotheses)
+        and all({figure.id for figure in table} == compared for table in (fitted.figures, fitted.left_out))
+        and all(len(point) == len(fitted.names) for point in points)
+        and all(math.isfinite(value) and value > 0 for point in points for value in point)
+        and all(f.documented > 0 and f.low <= f.predicted <= f.high for f in (*fitted.figures, *fitted.left_out))
+        and all(f.low > 0 and f.high < math.inf for f in (*fitted.figures, *fitted.left_out))
     )

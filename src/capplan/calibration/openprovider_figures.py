@@ -106,7 +106,7 @@ def share_of_time_at_most(experiment: Experiment, values: Values, workers: float
         raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
     inside = np.minimum(np.arange(server.places + 1.0), server.pool)
-    split = special.bdtr(workers, np.maximum(inside, workers), 1 / nodes)
+    split = special.bdtr(workers, np.maximum(inside, workers).astype(int), 1 / nodes)
     below = np.where(inside <= workers, 1.0, split)
     return sum(time * float(server.chances(rate * ratio)[0] @ below) for time, ratio in phases(analysis))
 

@@ -15,6 +15,7 @@ from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, writ
 from capplan.cli.layout import facts, heading
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, write_json
+from capplan.models.errors import InputError
 
 
 def calibrate_(
@@ -26,6 +27,8 @@ def calibrate_(
     """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes."""
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
+    if not path.parent.is_dir():  # said before the minutes that it takes
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
     fitted = _with_progress(seed)
     write(fitted, path)
     if as_json:

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 from capplan.calibration.openprovider_figures import Experiment
 from capplan.models.scenario import Scenario
+from capplan.models.wan import round_trip_s
 from capplan.planner.prediction import Extrapolation
 
 _NEAR = 0.6  # doublings: four data centres instead of three are near, twice the nodes are far
+_GIVEN = 0.3  # of round trips that were given: the test's were not measured
+_LEVELS = 0.3  # of consistency levels other than those of the calibration
+_ROUTE_FACTOR = 1.2  # median of its prior
+_LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 _AXES = {
     "dcs": "data centres",
     "cass_nodes": "Cassandra nodes per data centre",
@@ -49,10 +54,10 @@ def reach(scenario: Scenario, tests: Sequence[Experiment]) -> Reach:
     if scenario.dcs > 1:
         outside += _wan(scenario, tests)
     levels = (scenario.consistency_read, scenario.consistency_write)
-    if levels != (Scenario().consistency_read, Scenario().consistency_write):
-        outside.append(
-            (0.3, f"reads at {levels[0]} and writes at {levels[1]}: not the levels that fit the evidence best")
-        )
+    usual = (Scenario().consistency_read, Scenario().consistency_write)
+    if levels != usual:
+        words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
+        outside.append((_LEVELS, words))
     distance = sum(each for each, _ in outside)
     if not outside:
         return Reach(0.0, "inside", "Every part of the layout lies within the measured range.")
@@ -72,9 +77,19 @@ def _wan(scenario: Scenario, tests: Sequence[Experiment]) -> list[tuple[float, s
     known = tests[0].scenario.distance_m()
     given = scenario.given_rtt_s()
     if given is not None:
-        return [(0.3, "round trips were given, the test's are known by distance only")]
+        return _round_trips(max(map(max, given)), float(round_trip_s(known, _ROUTE_FACTOR)))
     distance = scenario.distance_m()
     if math.isclose(distance, known):
         return []
-    away = min(abs(math.log2(max(distance, 1000.0) / known)), 3.0)
-    return [(away, f"data centres {distance / 1000:g} km apart: the test had {known / 1000:g} km")]
+    words = f"data centres {distance / 1000:g} km apart: the test had {known / 1000:g} km"
+    return [(_doublings(distance, known, _LEAST_DISTANCE_M), words)]
+
+
+def _round_trips(longest_s: float, known_s: float) -> list[tuple[float, str]]:
+    """Return how far given round trips lie from those of the test, which are known by their distance only."""
+    words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
+    return [(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words)]
+
+
+def _doublings(value: float, known: float, least: float) -> float:
+    return min(abs(math.log2(max(value, least) / known)), 3.0)

@@ -1,0 +1,216 @@
+"""The fitted file: whole or not at all, and only for the evidence that it was fitted to."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capplan.calibration import fitted_file
+from capplan.calibration.evidence_table import data_hash
+from capplan.calibration.fitted_file import SCHEMA, Fitted, load, packaged_path, read, rounded, to_json, write
+from capplan.models.errors import InputError
+from capplan.models.openprovider import PARAMETERS
+from capplan.models.parameter import defaults
+
+FITTED = load("openprovider")
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(json.dumps(to_json(FITTED)))
+    return made
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read(path)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+def written(document: Any, folder: Path) -> Path:
+    path = folder / "mine.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_a_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    write(FITTED, path)
+
+    assert read(path) == FITTED
+    assert json.loads(path.read_text(encoding="utf-8"))["schema"] == SCHEMA
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_the_packaged_file_is_the_file_that_would_be_written(tmp_path: Path) -> None:
+    write(FITTED, tmp_path / "again.json")
+
+    assert (tmp_path / "again.json").read_bytes() == packaged_path("openprovider").read_bytes()
+
+
+def test_what_the_packaged_file_must_have() -> None:
+    free = [parameter for parameter in PARAMETERS if parameter.free]
+
+    assert FITTED.data_hash == data_hash("openprovider")
+    assert FITTED.names == tuple(parameter.name for parameter in free)
+    assert FITTED.fitted_parameters == sum(parameter.kind == "fitted" for parameter in free) <= 6
+    assert 0 < FITTED.effective_parameters < len(free)
+    assert len(FITTED.draws) >= 200
+    assert len(set(FITTED.draws)) > len(FITTED.draws) / 2  # an ensemble, not one point over and over
+    assert FITTED.effective_sample_size >= 200
+    assert [each.misfit for each in FITTED.hypotheses] == sorted(each.misfit for each in FITTED.hypotheses)
+    assert len({(each.consistency_read, each.consistency_write) for each in FITTED.hypotheses}) == 4
+    assert {figure.id for figure in FITTED.left_out} == {figure.id for figure in FITTED.figures}
+    assert all(figure.low <= figure.predicted <= figure.high for figure in (*FITTED.figures, *FITTED.left_out))
+
+
+def test_values_are_all_parameters_and_the_free_ones_are_draws() -> None:
+    values = FITTED.values()
+
+    assert set(values) == {parameter.name for parameter in PARAMETERS}
+    for column, name in enumerate(FITTED.names):
+        assert np.array_equal(np.asarray(values[name]), [draw[column] for draw in FITTED.draws])
+    held = {name: value for name, value in values.items() if name not in FITTED.names}
+    assert held == {name: value for name, value in defaults(PARAMETERS).items() if name in held}
+
+
+def test_one_value_of_each_is_a_draw_that_keeps_the_correlation() -> None:
+    values = FITTED.median_values()
+
+    assert tuple(values[name] for name in FITTED.names) in FITTED.draws
+    assert all(isinstance(value, float) for value in values.values())
+
+
+def test_the_central_draw_is_chosen() -> None:
+    middle = FITTED.draws[0]
+    around = tuple(tuple(value * factor for value in middle) for factor in (0.8, 0.9, 1.1, 1.2))
+
+    assert replace(FITTED, draws=(*around, middle)).median_values()[FITTED.names[0]] == middle[0]
+
+
+def test_other_evidence_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    document["data_hash"] = "0" * 64
+
+    assert refused(written(document, tmp_path)) == (
+        "'mine.json' was fitted to other evidence than this version has: run `capplan calibrate openprovider`"
+    )
+
+
+def test_other_parameters_are_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    document["names"][0] = "former_s"
+
+    assert refused(written(document, tmp_path)) == (
+        "'mine.json' was fitted with other parameters than this version has: run `capplan calibrate openprovider`"
+    )
+
+
+def test_an_unknown_system_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    document["system"] = "openprovidr"
+
+    assert "did you mean 'openprovider'?" in refused(written(document, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "capplan.fitted/2"},
+        {"schema": None},
+        {"unknown": 1},
+        {"system": 5},
+        {"draws": []},
+        {"draws": [[0.001]]},
+        {"draws": 3},
+        {"draws": [["a"] * len(FITTED.names)]},
+        {"draws": [[-1.0] * len(FITTED.names)]},
+        {"draws": [[float("nan")] * len(FITTED.names)]},
+        {"most_probable": []},
+        {"figures": []},
+        {"left_out": []},
+        {"left_out": [{"id": "ts1.incoming"}]},
+        {"hypotheses": []},
+    ],
+    ids=str,
+)
+def test_a_changed_file_is_refused(change: dict[str, Any], document: dict[str, Any], tmp_path: Path) -> None:
+    assert refused(written({**document, **change}, tmp_path)) == (
+        f"'mine.json' is no fitted file ({SCHEMA}): run `capplan calibrate` to make one"
+    )
+
+
+def test_a_missing_key_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    for key in document:
+        left = {name: value for name, value in document.items() if name != key}
+        assert "is no fitted file" in refused(written(left, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"3", b"\xff\xfe\x00", b"[" * 100_000],
+    ids=["empty", "cut", "list", "3", "bytes", "deep"],
+)
+def test_a_broken_file_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(content)
+
+    assert "'mine.json' is no fitted file" in refused(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+
+    assert refused(path) == f"fitted file {str(path)!r} cannot be read: No such file or directory"
+    assert "cannot be read" in refused(tmp_path)
+
+
+def test_a_system_that_is_not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fitted_file, "packaged_path", lambda system: tmp_path / f"{system}.json")
+
+    with pytest.raises(InputError, match="system 'other' is not calibrated: run `capplan calibrate other`"):
+        load("other")
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mine.json"
+    write(FITTED, path)
+    before = path.read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for step in ("write_text", "replace"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, step, full)
+            with pytest.raises(InputError, match=r"mine\.json cannot be written: No space left on device"):
+                write(replace(FITTED, seed=FITTED.seed + 1), path)
+        assert path.read_bytes() == before
+        assert [each.name for each in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        write(FITTED, tmp_path / "none" / "mine.json")
+
+
+def test_what_is_not_finite_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write(replace(FITTED, effective_parameters=float("nan")), tmp_path / "mine.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitted_file, "packaged_path", lambda system: tmp_path / f"{system}.json")
+    for seed in (11, 12):
+        mine: Fitted = replace(FITTED, seed=seed)
+        write(mine, tmp_path / "openprovider.json")
+        assert load("openprovider").seed == seed
+    load.cache_clear()
+
+
+def test_rounding_keeps_seven_digits() -> None:
+    assert rounded(0.0012345678901) == 0.001234568
+    assert rounded(10499.96) == 10499.96

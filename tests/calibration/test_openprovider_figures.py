@@ -1,0 +1,95 @@
+"""Which documented figures the model is compared with, and how near it has to come."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capplan.calibration.evidence_table import by_id, load, select
+from capplan.calibration.openprovider_figures import experiments, predicted, predicted_all, target_of
+from capplan.models.openprovider import PARAMETERS
+from capplan.models.parameter import defaults
+from capplan.models.scenario import Scenario, changed
+
+ROWS = load("openprovider")
+TESTS = experiments()
+
+
+def test_five_experiments_in_four_independent_scenarios() -> None:
+    assert [test.name for test in TESTS] == ["TS1", "TS2", "TS3", "TS4", "TS4-LDAP"]
+    assert [test.fold for test in TESTS] == ["TS1", "TS2", "TS3", "TS4", "TS4"]
+
+
+def test_the_layouts_are_the_documented_ones() -> None:
+    layouts = [(t.scenario.dcs, t.scenario.front_nodes, t.scenario.cass_nodes, t.scenario.ldap) for t in TESTS]
+
+    assert layouts == [(1, 1, 3, False), (1, 2, 3, False), (2, 2, 3, False), (3, 2, 3, False), (3, 2, 3, True)]
+
+
+def test_the_hypotheses_are_carried_into_every_experiment() -> None:
+    base = changed(Scenario(), consistency_read="LOCAL_ONE", consistency_write="EACH_QUORUM")
+
+    for test in experiments(base):
+        assert (test.scenario.consistency_read, test.scenario.consistency_write) == ("LOCAL_ONE", "EACH_QUORUM")
+
+
+def test_each_experiment_has_a_rate_two_times_and_the_workers() -> None:
+    for test in TESTS:
+        figures = [(row.quantity, row.request_class) for row in test.rows]
+        assert sorted(figures) == [
+            ("busy_workers", ""),
+            ("incoming_rate", ""),
+            ("latency", "acct"),
+            ("latency", "auth"),
+        ]
+
+
+def test_an_experiment_that_was_reported_twice_counts_once() -> None:
+    ids = [row.id for test in TESTS for row in test.rows]
+
+    assert len(ids) == len(set(ids)) == 20
+    assert not any(".proxy." in name for name in ids)
+
+
+def test_no_figure_that_is_fitted_is_forgotten() -> None:
+    fitted = {row.id for row in select(ROWS, use="fit")}
+
+    assert fitted == {row.id for test in TESTS for row in test.rows if row.use == "fit"}
+
+
+def test_predictions_are_in_si_and_one_for_each_draw() -> None:
+    values = {**defaults(PARAMETERS), "mutation_s": np.array([0.8e-3, 1.0e-3, 1.2e-3])}
+    said = predicted(TESTS[0], values)
+
+    assert set(said) == {row.id for row in TESTS[0].rows}
+    assert all(value.shape == (3,) and np.all(value > 0) for value in said.values())
+    assert np.all(np.diff(said["ts1.incoming"]) < 0)  # more work for each request, fewer of them
+    assert np.all(said["ts1.acct_mean"] < 1)
+
+
+def test_draws_do_not_touch_each_other() -> None:
+    """An array of draws is answered as each of them would be alone."""
+    slow = np.array([0.8e-3, 1.2e-3])
+    together = predicted(TESTS[1], {**defaults(PARAMETERS), "mutation_s": slow})
+    for number, value in enumerate(slow):
+        alone = predicted(TESTS[1], {**defaults(PARAMETERS), "mutation_s": float(value)})
+        for name in together:
+            assert float(together[name][number]) == pytest.approx(float(alone[name][0]), rel=1e-9)
+
+
+def test_several_experiments_are_predicted_at_once() -> None:
+    values = defaults(PARAMETERS)
+    said = predicted_all(TESTS[:2], values)
+
+    assert said["ts2.incoming"] == predicted(TESTS[1], values)["ts2.incoming"]
+    assert set(said) == {row.id for test in TESTS[:2] for row in test.rows}
+
+
+def test_the_goals() -> None:
+    rows = by_id(ROWS)
+
+    assert target_of(rows["ts1.incoming"]) == pytest.approx(210.0)
+    assert target_of(rows["ts1.acct_mean"]) == pytest.approx(0.5e-3)  # 10 % of 4 ms is less
+    assert target_of(rows["ts4-ldap.auth_mean"]) == pytest.approx(1.3e-3)
+    assert target_of(replace(rows["ts1.acct_mean"], value=5e-3)) == pytest.approx(0.5e-3)  # where the two meet
+    assert target_of(rows["ts1.busy_workers"]) is None
