@@ -44,7 +44,8 @@ class Figures:
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
         loads = [self.analysis.load(name) for name in self.analysis.work if resource_of(name) == resource]
-        return np.asarray(np.minimum(self.point.rate_per_s * np.max(loads, axis=0), 1.0))
+        carried = self.point.rate_per_s * (1 - self.point.loss)
+        return np.asarray(np.minimum(carried * np.max(loads, axis=0), 1.0))
 
     def busy_workers(self) -> FloatArray:
         """Mean number of busy workers of one policing node."""
