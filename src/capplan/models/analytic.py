@@ -58,6 +58,7 @@ class Analysis:
         self.traffic: Open = network.traffic
         self.stations = {station.name: station for station in network.stations}
         self.share = request_shares(network)
+        self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = WorkReader()
         self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
         self.work = _combined(self.share, self.class_work)
@@ -94,7 +95,7 @@ class Analysis:
 
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Response time by class for the given congestion by station."""
-        reader = ResponseReader(congestion, self.shapes)
+        reader = ResponseReader(congestion, self.shapes, self.races)
         return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
 
     def averaged(self, response: Mapping[str, RandomTime]) -> FloatArray:

@@ -72,27 +72,36 @@ class Work:
         )
 
 
-@dataclass
 class WorkReader:
     """Adds up, per station, the service that a flow asks for, late and detached branches included."""
 
-    known: dict[int, tuple[Step, dict[str, Work]]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Step, dict[tuple[str, int], Number]]] = {}
+        self.laws: dict[int, Distribution] = {}
 
     def of(self, step: Step) -> dict[str, Work]:
         """Return the work of one passage by station."""
+        total: dict[str, Work] = defaultdict(Work)
+        for (station, law), often in self._visits(step).items():
+            mean, scv = self.laws[law].mean, self.laws[law].scv
+            total[station] = total[station].plus(often, Work(1.0, mean, (scv + 1) * mean**2))
+        return dict(total)
+
+    def _visits(self, step: Step) -> dict[tuple[str, int], Number]:
+        """Return how often each station is visited with each law (by its identity), per passage."""
         if id(step) not in self.known:
-            self.known[id(step)] = (step, self._read(step))
+            self.known[id(step)] = (step, self._counted(step))
         return self.known[id(step)][1]
 
-    def _read(self, step: Step) -> dict[str, Work]:
+    def _counted(self, step: Step) -> dict[tuple[str, int], Number]:
         if isinstance(step, Visit):
-            mean = step.demand.mean
-            return {step.station: Work(1.0, mean, (step.demand.scv + 1) * mean**2)}
-        total: dict[str, Work] = defaultdict(Work)
+            self.laws[id(step.demand)] = step.demand
+            return {(step.station, id(step.demand)): 1.0}
+        total: dict[tuple[str, int], Number] = {}
         for weight, child in zip(weights(step), children(step), strict=True):
-            for station, work in self.of(child).items():
-                total[station] = total[station].plus(weight, work)
-        return dict(total)
+            for visit, often in self._visits(child).items():
+                total[visit] = total.get(visit, 0.0) + weight * often
+        return total
 
 
 class Shapes:
@@ -152,13 +161,13 @@ def _bytes(value: Any) -> Any:
 
 @dataclass
 class ResponseReader:
-    """Computes the response time of a flow for given congestion by station."""
+    """Computes the response time of a flow for given congestion by station; `races` are remembered by their laws."""
 
     congestion: Mapping[str, Congestion]
     shapes: Shapes
+    races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = field(default_factory=dict)
     known: dict[int, RandomTime] = field(default_factory=dict)
     heard: dict[int, dict[str, list[RandomTime]]] = field(default_factory=dict)
-    races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = field(default_factory=dict)
 
     def of(self, step: Step) -> RandomTime:
         """Return the time from the start of `step` until what follows it may start."""

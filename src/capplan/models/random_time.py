@@ -17,7 +17,7 @@ from scipy import special
 from capplan.models.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
 from capplan.models.quantity import FloatArray, Number
 
-_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(49) / 48))  # shares of a branch's reach, dense at both ends
+_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # shares of a branch's reach, dense at both ends
 _SMALL = 1e-30
 
 

@@ -13,6 +13,7 @@ from capplan.planner.prediction import Band, Outage
 from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import Uncertainty
 
+_THINNED = 8  # every eighth draw decides a capacity's band well enough, and an outage costs as much as a prediction
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
 
 
@@ -22,7 +23,8 @@ def outages(scenario: Scenario, values: Values, offered_tps: float, uncertainty:
     Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
     for the lost replicas are not modelled.
     """
-    return tuple(row for lost in _losses(scenario) for row in _rows(scenario, values, offered_tps, uncertainty, lost))
+    fewer = {name: value if isinstance(value, float) else value[::_THINNED] for name, value in values.items()}
+    return tuple(row for lost in _losses(scenario) for row in _rows(scenario, fewer, offered_tps, uncertainty, lost))
 
 
 def _losses(scenario: Scenario) -> list[dict[str, int]]:

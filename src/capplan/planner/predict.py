@@ -14,11 +14,11 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.calibration.openprovider_figures import LARGEST_LOSS, experiments
 from capplan.models.openprovider import REPORTED
-from capplan.models.scenario import Scenario, changed
+from capplan.models.scenario import Scenario
 from capplan.planner.extrapolation import Reach, reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
 from capplan.planner.outage import outages
-from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Prediction
+from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
 
@@ -121,7 +121,7 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
         if metric.name != "loss":
             return known(metric)
         low, middle, high = (float(value) for value in np.quantile(figures.point.loss, [0.05, 0.5, 0.95]))
-        return Band(middle, low, high)
+        return Band(middle, low, high, Parts(parameter=(high - low) / 2))
 
     verdicts: tuple[ObjectiveVerdict, ...] = tuple(objective.evaluate(lookup) for objective in objectives)
     values = {field.name: getattr(prediction, field.name) for field in fields(prediction)}
@@ -158,6 +158,8 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
         f"The document names no consistency levels. Its figures fit writes at {best.consistency_write} and reads at "
         f"{best.consistency_read} best (deviance {best.misfit:.1f}; {worse}): weak evidence, from 15 rounded figures."
     )
+    if case.objectives:
+        notes.append("What is left after an outage is judged by loss and backlog only, not by the objectives.")
     if case.scenario.data_factor == 1:
         notes.append(_production_note(case))
     return notes
@@ -174,9 +176,11 @@ def _front_note(scenario: Scenario, capacity: Capacity) -> str:
 
 
 def _production_note(case: _Case) -> str:
+    slower = np.array([3.0, 2.0])  # both at once, as two draws
+    times = ("replica_read_s", "mutation_s", "storage_s")
     single = case.fitted.median_values()
-    slow = [float(Layout(changed(case.scenario, data_factor=f), single).capacity[0]) for f in (3.0, 2.0)]
-    few, many = (f"{round(rate, -2):,.0f}" for rate in slow)
+    slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}).capacity
+    few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
         f"much slower (--data-factor 3, 2) this layout carries about {few} to {many} TPS."
