@@ -19,11 +19,11 @@ OPTIONS = {
     "--front-workers": "worker threads of a front node",
     "--consistency-read": "consistency level of reads",
     "--consistency-write": "consistency level of writes",
-    "--rtt": "round trip between any two data centres, such as 3ms",
+    "--rtt": "round trip between data centres, such as 3ms",
     "--distance-km": "distance between data centres, instead of --rtt",
     "--proxy/--no-proxy": "forward accounting to another server",
     "--ldap": "look each authorization up in LDAP",
-    "--data-factor": "data volume, times that of the load test",
+    "--data-factor": "Cassandra's service times over those of the load test",
 }
 
 

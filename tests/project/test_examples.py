@@ -1,0 +1,33 @@
+"""The example scenarios answer as their page says."""
+
+from pathlib import Path
+
+import pytest
+
+from capplan.models.document import read
+from capplan.models.scenario import Scenario
+from capplan.planner.predict import predict
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "met", "about"),
+    [("three-dcs-without-one.toml", False, 9_700), ("three-dcs-without-two.toml", True, 7_270)],
+)
+def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met: bool, about: int) -> None:
+    prediction = predict(read(Scenario, EXAMPLES / name))
+    (objective,) = prediction.objectives
+    assert objective.met is met
+    assert prediction.capacity_tps is not None
+    assert prediction.capacity_tps.value == pytest.approx(about, rel=0.01)
+    row = next(line for line in PAGE.splitlines() if name in line)
+    assert f"about {about:,}/s" in row
+    assert ("| met" in row) is met
+
+
+def test_every_example_is_on_the_page() -> None:
+    files = {path.name for path in EXAMPLES.glob("*.toml")}
+    assert files
+    assert all(name in PAGE for name in files)
