@@ -22,9 +22,7 @@ class Verb(NamedTuple):
 
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
-    "predict": Verb(
-        "capplan.cli.predict:predict_", "Predict what a layout carries, how fast it answers, how sure that is."
-    ),
+    "predict": Verb("capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure."),
     "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
