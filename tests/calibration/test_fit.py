@@ -169,7 +169,7 @@ def test_the_ensemble_keeps_correlations() -> None:
     drawn = ensemble(problem, maximum(problem), 2000, proposals=4000, seed=1)
 
     # Var(sum) = 0.0025^2 nearly, Var(difference) = 2 * 0.1^2, exactly as the prior says: six standard errors.
-    correlation = float(np.corrcoef(drawn.log_points.T)[0, 1])
+    correlation = float(np.asarray(np.corrcoef(drawn.log_points.T))[0, 1])
     assert correlation < -0.99
     assert float((drawn.log_points[:, 0] - drawn.log_points[:, 1]).std()) == pytest.approx(
         0.1 * np.sqrt(2), rel=6 / np.sqrt(2 * 2000)

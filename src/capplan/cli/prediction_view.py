@@ -90,6 +90,10 @@ def _capacity(prediction: Prediction, console: Console) -> None:
 
 
 def _plainly(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,g}"
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(_plainly, value))
     return "yes" if value is True else str(value)
 
 
