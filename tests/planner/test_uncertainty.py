@@ -1,0 +1,98 @@
+"""Bands: the parameters and the discrepancy, combined as independent; wider the farther from what was measured."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capplan.calibration.fitted_file import FittedFigure, load
+from capplan.planner.uncertainty import Uncertainty, estimated
+
+FITTED = load("openprovider")
+NORMAL_95 = 1.6448536269514722
+
+
+def lognormal_draws(log_sd: float, count: int = 4000) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return 1000.0 * np.exp(log_sd * np.random.default_rng(5).standard_normal(count))
+
+
+def test_a_band_is_the_90_percent_of_parameters_and_discrepancy_together() -> None:
+    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_rate(lognormal_draws(0.03))
+
+    # Independent normal errors in the logarithm: 3 % and 4 % make 5 %. The 5th percentile of 4000 draws has a standard
+    # error of 0.033 of a standard deviation: four of them.
+    for edge, sign in ((band.low, -1), (band.high, 1)):
+        assert math.log(edge / 1000.0) == pytest.approx(sign * NORMAL_95 * 0.05, abs=4 * 0.033 * 0.05)
+    assert band.value == pytest.approx(1000.0, rel=0.003)
+
+
+def test_the_parts_are_what_each_would_be_alone() -> None:
+    draws = lognormal_draws(0.03)
+    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_rate(draws)
+
+    assert band.parts.parameter == pytest.approx(float(np.quantile(draws, 0.95) - np.quantile(draws, 0.05)) / 2)
+    assert band.parts.discrepancy == pytest.approx(NORMAL_95 * 0.04 * band.value)
+    assert band.parts.simulation is None
+
+
+def test_draws_that_agree_leave_the_discrepancy() -> None:
+    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_time(np.full(2000, 5.0))
+
+    assert band.value == 5.0
+    assert band.high == pytest.approx(5.0 * math.exp(NORMAL_95 * 0.1), rel=1e-3)
+    assert band.low == pytest.approx(5.0 * math.exp(-NORMAL_95 * 0.1), rel=1e-3)
+    assert band.parts.parameter == 0
+
+
+def test_a_utilisation_never_passes_one() -> None:
+    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_share(np.full(100, 0.97))
+
+    assert band.low < band.value == 0.97
+    assert band.high == 1.0
+
+
+def test_a_capacity_of_zero_is_zero() -> None:
+    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_rate(np.zeros(50))
+
+    assert (band.low, band.value, band.high) == (0, 0, 0)
+
+
+def test_the_seed_pairs_draws_with_discrepancies() -> None:
+    draws = lognormal_draws(0.03, 200)
+    first, again, other = (Uncertainty(0.04, 0.1, seed).of_rate(draws) for seed in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+    assert first.value == other.value
+
+
+def test_the_discrepancy_is_the_error_where_a_scenario_was_left_out() -> None:
+    figures = (
+        FittedFigure("a.incoming", "A", 100.0, 100.0 * math.exp(0.03), 1.0, 200.0),
+        FittedFigure("b.incoming", "B", 100.0, 100.0 * math.exp(-0.04), 1.0, 200.0),
+        FittedFigure("a.auth_mean", "A", 1.0, math.exp(0.1), 0.5, 2.0),
+        FittedFigure("b.acct_mean", "B", 1.0, 1.0, 0.5, 2.0),
+        FittedFigure("b.busy_workers", "B", 1.0, 9.0, 0.5, 12.0),
+    )
+    found = estimated(replace(FITTED, left_out=figures), 0.0, 3)
+
+    assert found.rate == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
+    assert found.time == pytest.approx(math.sqrt(0.1**2 / 2))
+    assert found.seed == 3
+
+
+def test_each_doubling_adds_as_much_again() -> None:
+    near, far = estimated(FITTED, 0.0, 1), estimated(FITTED, 2.0, 1)
+
+    assert near.rate > 0
+    assert near.time > 0
+    assert far.rate == pytest.approx(3 * near.rate)
+    assert far.time == pytest.approx(3 * near.time)
+
+
+def test_the_packaged_discrepancy_covers_what_was_missed() -> None:
+    """The discrepancy comes from the left-out errors, not from the residuals of the fit, which are smaller."""
+    residuals = [math.log(f.predicted / f.documented) for f in FITTED.figures if f.id.endswith(".incoming")]
+
+    assert estimated(FITTED, 0.0, 1).rate > float(np.sqrt(np.mean(np.square(residuals))))
