@@ -1,0 +1,218 @@
+"""Measure the analytic solver against the SimPy engine and write docs/reference/accuracy.md (some five minutes).
+
+Run from anywhere: `uv run python docs/generate/accuracy.py`. Seeds and sizes are fixed, so the page comes out the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from capplan.models.analytic import Analysis
+from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
+from capplan.models.network import Network
+from capplan.models.openprovider import PARAMETERS, REPORTED
+from capplan.models.openprovider import network as openprovider
+from capplan.models.operating_point import capacity_per_s, solve
+from capplan.models.parameter import defaults
+from capplan.models.scenario import Scenario
+from capplan.models.station import Pool, Station
+from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
+from capplan.models.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
+from capplan.simulator.reference import simulate
+from capplan.simulator.run import Run
+
+DOCS = Path(__file__).resolve().parents[1]
+TEMPLATE, PAGE = DOCS / "generate" / "accuracy.md", DOCS / "reference" / "accuracy.md"
+SEED, REPLICATIONS = 2026, 5
+LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+VALUES = {
+    **defaults(PARAMETERS),
+    "replica_read_s": 0.001214,
+    "mutation_s": 0.000925,
+    "unseen_work": 1.092,
+    "storage_s": 0.0001169,
+    "burst_excess": 1e-9,  # as good as Poisson: bursts of a second would need hours
+    "route_factor": 1.158,
+    "coordinator_s": 0.000167,
+    "ldap_s": 0.00948,
+}
+Discipline = Literal["fcfs", "ps"]
+LAWS: dict[str, Distribution] = {
+    "D": Deterministic(1.0),
+    "E2": Erlang(1.0, 2),
+    "M": Exponential(1.0),
+    "H2": Hyperexponential((0.8, 0.2), (0.5, 3.0)),  # SCV 3
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network at a rate, and how many requests are simulated in each replication; times are shown in `unit_s`."""
+
+    label: str
+    network: Network
+    rate_per_s: float
+    requests: int
+    warmup_s: float
+    unit_s: float = 1.0
+
+    def runs(self) -> list[Run]:
+        """Return the replications."""
+        duration_s = self.warmup_s + self.requests / self.rate_per_s
+        return [
+            simulate(self.network, duration_s, seed=SEED, replication=number, warmup_s=self.warmup_s)
+            for number in range(REPLICATIONS)
+        ]
+
+
+def compared(case: Case, groups: dict[str, tuple[str, ...]], lossy: bool) -> Iterator[str]:
+    """Yield a row of the table for each group of request classes."""
+    sys.stderr.write(f"{case.label}\n")
+    runs, point = case.runs(), solve(Analysis(case.network), case.rate_per_s)
+    for name, classes in groups.items():
+        samples = [np.concatenate([run.latencies_s(each) for each in classes]) / case.unit_s for run in runs]
+        figures = [([float(one.mean()) for one in samples], float(point.response_s(*classes)[0]) / case.unit_s)]
+        for level in LEVELS.values():
+            solved = float(point.quantile_s(level, *classes)[0]) / case.unit_s
+            figures.append(([float(np.quantile(one, level)) for one in samples], solved))
+        cells = [case.label, *([name] if len(groups) > 1 else []), *(_cell(*figure) for figure in figures)]
+        if lossy:
+            cells.append(_loss([run.loss_fraction() for run in runs], float(point.loss[0])))
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _cell(simulated: list[float], solved: float) -> str:
+    mean, error = float(np.mean(simulated)), _standard_error(simulated)
+    return f"{mean:.3g} ± {error / mean:.1%} → {solved:.3g} (**{solved / mean - 1:+.1%}**)"
+
+
+def _loss(simulated: list[float], solved: float) -> str:
+    return f"{np.mean(simulated):.2g} ± {_standard_error(simulated):.1g} → {solved:.2g}"
+
+
+def _standard_error(simulated: list[float]) -> float:
+    return float(np.std(simulated, ddof=1) / np.sqrt(len(simulated)))
+
+
+def table(cases: list[Case], groups: dict[str, tuple[str, ...]] | None = None, lossy: bool = False) -> str:
+    """Return a table that compares simulation and solver case by case."""
+    groups = groups or {"job": ("job",)}
+    heads = ["case", *(["class"] if len(groups) > 1 else []), "mean", *LEVELS, *(["loss"] if lossy else [])]
+    rows = [row for case in cases for row in compared(case, groups, lossy)]
+    return "\n".join(["| " + " | ".join(heads) + " |", "| " + " | ".join("---" for _ in heads) + " |", *rows])
+
+
+def job(
+    flow: Step, rate: float, *stations: Station, pools: tuple[Pool, ...] = (), arrivals: Arrivals | None = None
+) -> Network:
+    """Return a network with one class of requests."""
+    return Network(
+        "small", stations, (RequestClass("job", flow),), Open(rate, {"job": 1.0}, arrivals or Poisson()), pools
+    )
+
+
+def queues() -> Iterator[Case]:
+    """Yield one station: M/G/m in order and shared."""
+    chosen: list[tuple[str, Discipline, int, float]] = [
+        ("M", "fcfs", 4, 0.8),
+        ("D", "fcfs", 4, 0.8),
+        ("H2", "fcfs", 4, 0.8),
+        ("M", "ps", 4, 0.8),
+        ("D", "ps", 4, 0.8),
+        ("E2", "ps", 24, 0.9),
+        ("H2", "ps", 4, 0.8),
+    ]
+    for law, discipline, servers, load in chosen:
+        station = Station("server", servers, discipline)
+        label = f"M/{law}/{servers} {'shared' if discipline == 'ps' else 'in order'}, load {load}"
+        rate = load * servers
+        yield Case(label, job(Visit("server", LAWS[law]), rate, station), rate, 40_000, 200.0)
+
+
+def quorums() -> Iterator[Case]:
+    """Yield replicas that share their arrivals: a read contacts 2 of 3, a write 3 of 3 or 9 of 9."""
+    nodes: list[tuple[float, int, str, Discipline]] = [(0.8, 1, "M", "fcfs"), (0.9, 24, "E2", "ps")]
+    for load, servers, law, discipline in nodes:
+        kind = f"M/{law}/{servers} {'shared' if discipline == 'ps' else 'in order'}, load {load}"
+        for label, replicas, requests in (
+            ("read 2 of 2", 3, 24_000),
+            ("write 2 of 3", 3, 24_000),
+            ("write 5 of 9", 9, 9_000),
+        ):
+            names = [f"node {number}" for number in range(replicas)]
+            flow, visits = _quorum(label, [Visit(name, LAWS[law], name=name) for name in names])
+            rate = load * servers / visits
+            stations = [Station(name, servers, discipline) for name in names]
+            yield Case(f"{label}: {kind}", job(flow, rate, *stations), rate, requests, 100.0)
+
+
+def _quorum(label: str, branches: list[Visit]) -> tuple[Step, float]:
+    """Return the flow and how often it visits each replica."""
+    if label.startswith("write"):
+        return ForkJoin(tuple(branches), len(branches) // 2 + 1), 1.0
+    pairs = tuple(ForkJoin((branches[one], branches[(one + 1) % 3]), 2) for one in range(3))
+    return Choice((1 / 3,) * 3, pairs), 2 / 3
+
+
+def pools() -> Iterator[Case]:
+    """Yield pools of 12 with 4 places to wait around a delay of 1 s and a shared station of 4 servers of 1 s."""
+    cases: list[tuple[str, Discipline, float]] = [
+        ("M", "ps", 3.2),
+        ("M", "ps", 4.0),
+        ("D", "ps", 3.2),
+        ("H2", "ps", 3.2),
+        ("M", "fcfs", 3.2),
+        ("D", "fcfs", 3.2),
+        ("H2", "fcfs", 3.2),
+    ]
+    for law, discipline, rate in cases:
+        kind = "shared" if discipline == "ps" else "in order"
+        yield Case(f"M/{law}/4 {kind}, load {rate / 4}", _pooled(law, discipline, rate, None), rate, 24_000, 50.0)
+    for length_s in (1.0, 10.0, 100.0):
+        bursts = Bursty(1.5, 0.2, length_s)
+        label = f"M/M/4 shared, mean load 0.7, bursts 1.5 times as high for {length_s:g} s"
+        yield Case(label, _pooled("M", "ps", 2.8, bursts), 2.8, 40_000, 50.0)
+
+
+def _pooled(law: str, discipline: Discipline, rate: float, arrivals: Arrivals | None) -> Network:
+    inside = Sequence((Delay(Exponential(1.0)), Visit("server", LAWS[law])))
+    station, pool = Station("server", 4, discipline), Pool("workers", 12, 4)
+    return job(Hold("workers", inside), rate, station, pools=(pool,), arrivals=arrivals)
+
+
+def layouts() -> Iterator[Case]:
+    """Yield the documented layouts at shares of the solver's capacity."""
+    sizes = (("TS1, one data centre", 1, (16_000, 30_000)), ("TS4, three data centres", 3, (9_000, 9_000)))
+    for label, dcs, (few, many) in sizes:
+        scenario = Scenario(dcs=dcs)
+        capacity = float(capacity_per_s(Analysis(openprovider(scenario, VALUES, 1.0)), 1e-3)[0])
+        for share in (0.6, 0.85, 0.95, 1.0):
+            requests, warmup_s = (many, 2.0 if dcs == 1 else 0.4) if share > 0.9 else (few, 0.4)
+            case, rate = f"{label}: {share:.0%} of {capacity:,.0f}/s", share * capacity
+            yield Case(case, openprovider(scenario, VALUES, rate), rate, requests, warmup_s, 1e-3)
+
+
+def main() -> int:
+    """Measure and write the page."""
+    parts = {
+        "queues": table(list(queues())),
+        "quorums": table(list(quorums())),
+        "pools": table(list(pools()), lossy=True),
+        "layouts": table(list(layouts()), REPORTED, lossy=True),
+        "setting": f"seed {SEED}, {REPLICATIONS} replications",
+    }
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace("{{" + name + "}}", part)
+    PAGE.write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
