@@ -151,6 +151,11 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
         "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
         "the time between them."
     ]
+    if case.layout.resources[0] == "cassandra-storage":
+        notes.append(
+            "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only TS4 "
+            "bears on it, by growing so little over TS3."
+        )
     notes.append(_front_note(case.scenario, capacity))
     best, *others = case.fitted.hypotheses
     worse = ", ".join(f"{o.consistency_write}/{o.consistency_read} {o.misfit - best.misfit:+.1f}" for o in others)
@@ -171,7 +176,7 @@ def _front_note(scenario: Scenario, capacity: Capacity) -> str:
     tier = seen * nodes
     text = f"One policing node was seen to carry {seen:,.0f} TPS, so {nodes} carry at least {tier:,.0f}"
     if capacity.high <= tier:
-        return text + ": Cassandra saturates first."
+        return text + ": more than Cassandra does."
     return text + "; whether they carry more, up to this band, nobody measured: the policing tier may saturate first."
 
 
