@@ -191,7 +191,7 @@ def test_what_is_lost_keeps_nobody_busy() -> None:
 
 
 def test_busy_workers_are_rate_times_time() -> None:
-    """Little's law at a low rate, where the mix of one authorization to seven accounting requests is all that counts."""
+    """Little's law at a low rate, where only the mix of one authorization to seven accounting requests counts."""
     made = said(tps=1000.0)
     layout = Layout(Scenario(), load_fitted("openprovider").values())
     mean_rate = float(np.median(layout.at(1000.0).point.rate_per_s))

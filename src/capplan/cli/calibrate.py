@@ -27,8 +27,7 @@ def calibrate_(
     """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes."""
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
-    if not path.parent.is_dir():  # said before the minutes that it takes
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    _check(path)
     fitted = _with_progress(seed)
     write(fitted, path)
     if as_json:
@@ -37,9 +36,18 @@ def calibrate_(
         _show(fitted, path)
 
 
+def _check(path: Path) -> None:
+    """Say what is wrong with a path before the minutes that it takes to have something to write."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder, give the name of a file")
+
+
 def _with_progress(seed: int) -> Fitted:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("calibrating", total=STAGES)
         started = 0
 

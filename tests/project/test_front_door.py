@@ -1,0 +1,66 @@
+"""The front door: every name opens, none is missing, and standing in it costs nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import capplan
+
+SOURCE = Path(capplan.__file__).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", capplan.__all__)
+def test_every_name_opens_and_is_documented(name: str) -> None:
+    found = getattr(capplan, name)
+
+    assert found.__name__ == name
+    assert found.__module__.startswith("capplan.")
+    assert (found.__doc__ or "").strip()
+
+
+def test_the_list_is_complete_and_sorted() -> None:
+    assert list(capplan.__all__) == sorted(capplan.__all__)
+    assert dir(capplan) == list(capplan.__all__)
+    assert set(capplan.__all__) == set(capplan._HOMES)
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """The imports that only a type checker reads name the module that the door opens."""
+    for name, home in capplan._HOMES.items():
+        assert f"    from capplan.{home} import " in SOURCE
+        lines = [line for line in SOURCE.splitlines() if line.startswith(f"    from capplan.{home} import ")]
+        assert any(name in line.partition(" import ")[2].split(", ") for line in lines)
+
+
+def test_the_names_are_those_of_their_modules() -> None:
+    from capplan.models.scenario import Scenario
+    from capplan.planner.predict import predict
+
+    assert capplan.Scenario is Scenario
+    assert capplan.predict is predict
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="module 'capplan' has no attribute 'predit'"):
+        capplan.predit  # noqa: B018 - the attribute is the point
+    with pytest.raises(ImportError):
+        from capplan import predit  # noqa: F401 - so is the import
+
+
+def test_a_star_import_brings_them_all() -> None:
+    names: dict[str, object] = {}
+    exec("from capplan import *", names)
+
+    assert set(capplan.__all__) <= set(names)
+
+
+def test_import_is_light() -> None:
+    command = "import sys, capplan; print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    imported = set(result.stdout.split())
+
+    assert "capplan" in imported
+    assert {"numpy", "scipy", "pydantic", "simpy", "typer", "rich", "tomllib"} & imported == set()
+    assert not any(name.startswith("capplan.") for name in imported)
