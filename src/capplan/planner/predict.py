@@ -153,8 +153,8 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
     ]
     if case.layout.resources[0] == "cassandra-storage":
         notes.append(
-            "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only TS4 "
-            "bears on it, by growing so little over TS3."
+            "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
+            "TS4 bears on it, by growing so little over TS3."
         )
     notes.append(_front_note(case.scenario, capacity))
     best, *others = case.fitted.hypotheses
