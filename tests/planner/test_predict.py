@@ -183,6 +183,9 @@ def test_beyond_capacity_requests_are_lost_and_workers_are_busy() -> None:
     assert 0.2 < comparison.value.value < 0.7
     assert comparison.value.parts.parameter is not None
     assert over.busy_workers["front"].value == pytest.approx(64, rel=0.02)
+    assert over.busy_workers["front"].high <= 64
+    assert f"about {comparison.value.value:.1%} of the requests are turned away" in over.evidence.notes[0]
+    assert not any("turned away" in note for note in said().evidence.notes)
 
 
 def test_what_is_lost_keeps_nobody_busy() -> None:

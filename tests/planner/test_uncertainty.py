@@ -52,6 +52,13 @@ def test_a_utilisation_never_passes_one() -> None:
     assert band.high == 1.0
 
 
+def test_no_more_servers_are_busy_than_there_are() -> None:
+    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_busy(np.full(100, 60.0), 64)
+
+    assert 45 < band.low < band.value == 60.0
+    assert band.high == 64
+
+
 def test_a_capacity_of_zero_is_zero() -> None:
     band = Uncertainty(rate=0.1, time=0.1, seed=1).of_rate(np.zeros(50))
 

@@ -77,9 +77,9 @@ def predict(
         offered_source="default" if scenario.tps is None else "given",
         latency_ms=_latency(case, figures, offered, seed, engine),
         utilisation={name: case.uncertainty.of_share(figures.utilisation(name)) for name in layout.resources},
-        busy_workers={"front": case.uncertainty.of_time(figures.busy_workers())},
+        busy_workers={"front": case.uncertainty.of_busy(figures.busy_workers(), scenario.front_workers)},
         outages=outages(scenario, fitted.values(), offered, case.uncertainty),
-        evidence=_basis(case, capacity),
+        evidence=_basis(case, capacity, figures),
         engine=engine,
         seed=seed,
         version=version("capplan"),
@@ -128,9 +128,10 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
     return Prediction(**{**values, "objectives": verdicts})
 
 
-def _basis(case: _Case, capacity: Capacity) -> Basis:
+def _basis(case: _Case, capacity: Capacity, figures: Figures) -> Basis:
     cited = tuple(source.citation for source in sources() if case.scenario.system in source.systems)
-    return Basis(cited, case.reach.verdict, case.reach.why, _claims(case.scenario), tuple(_notes(case, capacity)))
+    notes = (*_overload_note(figures), *_notes(case, capacity))
+    return Basis(cited, case.reach.verdict, case.reach.why, _claims(case.scenario), notes)
 
 
 def _claims(scenario: Scenario) -> tuple[str, ...]:
@@ -143,6 +144,15 @@ def _claims(scenario: Scenario) -> tuple[str, ...]:
     return (
         f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
         f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+    )
+
+
+def _overload_note(figures: Figures) -> tuple[str, ...]:
+    lost = float(np.median(figures.point.loss))
+    if lost <= LARGEST_LOSS:
+        return ()
+    return (
+        f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried.",
     )
 
 

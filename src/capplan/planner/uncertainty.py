@@ -45,8 +45,11 @@ class Uncertainty:
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
-        band = self._band(draws, self.rate)
-        return Band(min(band.value, 1.0), min(band.low, 1.0), min(band.high, 1.0), band.parts)
+        return _at_most(self._band(draws, self.rate), 1.0)
+
+    def of_busy(self, draws: FloatArray, servers: float) -> Band:
+        """Return the band of a mean number of busy servers: as uncertain as the times, and never above `servers`."""
+        return _at_most(self._band(draws, self.time), servers)
 
     def _band(self, draws: FloatArray, log_sd: float) -> Band:
         value = float(np.median(draws))
@@ -56,6 +59,10 @@ class Uncertainty:
         parameter = float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
         parts = Parts(parameter=parameter, discrepancy=_NORMAL_95 * log_sd * value)
         return Band(value, min(low, value), max(high, value), parts)
+
+
+def _at_most(band: Band, limit: float) -> Band:
+    return Band(min(band.value, limit), min(band.low, limit), min(band.high, limit), band.parts)
 
 
 def _normal_quantile(levels: FloatArray) -> FloatArray:
