@@ -38,7 +38,7 @@ VALUES = {
     "unseen_work": 1.092,
     "storage_s": 0.0001169,
     "burst_excess": 1e-9,  # as good as Poisson: bursts of a second would need hours
-    "route_factor": 1.158,
+    "route_excess": 0.158,
     "coordinator_s": 0.000167,
     "ldap_s": 0.00948,
 }

@@ -7,10 +7,10 @@ import pytest
 
 import capplan.calibration.validate as validation
 from capplan.calibration.evidence_table import by_id, load
-from capplan.calibration.fitted_file import Fitted, FittedFigure
+from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.calibration.openprovider_figures import experiments, predicted_all, target_of
-from capplan.calibration.validate import median_errors, validate
+from capplan.calibration.validate import compare, median_errors, validate
 
 FITTED = load_fitted("openprovider")
 ROWS = by_id(load("openprovider"))
@@ -18,20 +18,7 @@ REPORT = validate(FITTED)
 JUDGED = [figure.id for figure in REPORT.figures if figure.met is not None]
 
 
-def with_figure(fitted: Fitted, name: str, predicted: float) -> Fitted:
-    """Return the fit as if it had predicted another value of a figure."""
-    changed = [
-        FittedFigure(each.id, each.fold, each.documented, predicted, predicted, predicted) if each.id == name else each
-        for each in fitted.figures
-    ]
-    return replace(fitted, figures=tuple(changed))
-
-
-def perfect(fitted: Fitted) -> Fitted:
-    """Return the fit as if it had predicted every figure as it is documented."""
-    for figure in fitted.figures:
-        fitted = with_figure(fitted, figure.id, figure.documented)
-    return fitted
+PERFECT = {figure.id: figure.documented for figure in FITTED.figures}
 
 
 def test_every_documented_figure_that_can_be_compared_is_listed() -> None:
@@ -68,7 +55,7 @@ def test_the_packaged_figures_are_what_the_packaged_draws_say() -> None:
 
 
 def test_a_perfect_fit_passes() -> None:
-    report = validate(perfect(FITTED))
+    report = compare(FITTED, PERFECT)
 
     assert report.passed
     assert all(figure.error == 0 for figure in report.figures)
@@ -81,8 +68,8 @@ def test_one_figure_beyond_its_goal_fails_the_whole(name: str, sign: int, monkey
     row = ROWS[name]
     goal = target_of(row)
     assert goal is not None
-    inside = validate(with_figure(perfect(FITTED), name, row.value + 0.999 * sign * goal))
-    outside = validate(with_figure(perfect(FITTED), name, row.value + 1.001 * sign * goal))
+    inside = compare(FITTED, {**PERFECT, name: row.value + 0.999 * sign * goal})
+    outside = compare(FITTED, {**PERFECT, name: row.value + 1.001 * sign * goal})
 
     assert inside.passed
     assert not outside.passed
@@ -91,7 +78,7 @@ def test_one_figure_beyond_its_goal_fails_the_whole(name: str, sign: int, monkey
 
 
 def test_busy_workers_have_no_goal() -> None:
-    report = validate(with_figure(perfect(FITTED), "ts1.busy_workers", 1000.0))
+    report = compare(FITTED, {**PERFECT, "ts1.busy_workers": 1000.0})
 
     assert report.passed
     assert next(figure for figure in report.figures if figure.id == "ts1.busy_workers").met is None
@@ -129,7 +116,7 @@ def left_out_as(ratio: float) -> Fitted:
 
 
 def test_the_verdict_says_whether_the_model_beats_the_rules() -> None:
-    better, worse = validate(left_out_as(1.001)).verdict, validate(left_out_as(1.5)).verdict
+    better, worse = compare(left_out_as(1.001), PERFECT).verdict, compare(left_out_as(1.5), PERFECT).verdict
 
     assert "capplan's median error of capacity is 0.1%; it beats the best baseline" in better
     assert "it does not beat the best baseline" in worse

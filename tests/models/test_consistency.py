@@ -67,9 +67,14 @@ def test_levels_that_are_not_modelled_are_refused_by_name(level: str, why: str) 
         check_level(level, "write")
 
 
+def test_each_quorum_reads_are_refused_by_name() -> None:
+    with pytest.raises(RefusedError, match="reads at 'EACH_QUORUM' are refused"):
+        check_level("each_quorum", "read")
+
+
 @pytest.mark.parametrize(
     ("level", "operation", "suggested"),
-    [("QUORAM", "write", "QUORUM"), ("EACH_QUORM", "write", "EACH_QUORUM"), ("EACH_QUORUM", "read", "QUORUM")],
+    [("QUORAM", "write", "QUORUM"), ("EACH_QUORM", "write", "EACH_QUORUM"), ("LOCAL_QUORM", "read", "LOCAL_QUORUM")],
 )
 def test_no_level_is_answered_with_the_nearest(level: str, operation: str, suggested: str) -> None:
     with pytest.raises(InputError, match=f"no consistency level of a {operation}.*did you mean {suggested!r}"):

@@ -126,10 +126,10 @@ def test_the_storage_path_bounds_the_capacity_whatever_the_number_of_data_centre
 
 def test_draws_give_what_each_gives_alone() -> None:
     reads, routes = np.array([0.001, 0.0013]), np.array([1.0, 1.4])
-    values = {**VALUES, "replica_read_s": reads, "route_factor": routes}
+    values = {**VALUES, "replica_read_s": reads, "route_excess": routes}
     point = solve(Analysis(network(Scenario(dcs=2), values, 1000.0)), 4000.0)
     for draw in range(2):
-        one = {**VALUES, "replica_read_s": float(reads[draw]), "route_factor": float(routes[draw])}
+        one = {**VALUES, "replica_read_s": float(reads[draw]), "route_excess": float(routes[draw])}
         alone = solve(Analysis(network(Scenario(dcs=2), one, 1000.0)), 4000.0)
         for name, classes in REPORTED.items():
             found, expected = point.response_s(*classes)[draw], float(alone.response_s(*classes)[0])

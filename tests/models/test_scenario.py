@@ -36,7 +36,7 @@ from capplan.models.scenario import Scenario, changed
         ({"system": "openprovidr"}, "system 'openprovidr' does not exist; did you mean 'openprovider'"),
         ({"consistency_write": "ANY"}, "'ANY' is refused"),
         ({"consistency_read": "SERIAL"}, "'SERIAL' is refused"),
-        ({"consistency_read": "EACH_QUORUM"}, "no consistency level of a read"),
+        ({"consistency_read": "EACH_QUORUM"}, "reads at 'EACH_QUORUM' are refused"),
         ({"consistency_write": "QUORUMM"}, "did you mean 'QUORUM'"),
         ({"dcs": 1, "cass_nodes": 2, "rf": 2, "consistency_write": "THREE"}, "THREE needs 3 replicas and there are 2"),
         ({"data_factor": 0.0}, "greater than 0"),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from capplan.calibration.baselines import BASELINES
 from capplan.calibration.evidence_table import Evidence
-from capplan.calibration.fitted_file import Fitted, FittedFigure
-from capplan.calibration.openprovider_figures import Experiment, experiments, share_of_time_at_most, target_of
+from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.openprovider_figures import (
+    Experiment,
+    experiments,
+    predicted_all,
+    share_of_time_at_most,
+    target_of,
+)
 from capplan.models.parameter import Values
 
 
@@ -93,6 +99,8 @@ class Validation:
         Leave-one-scenario-out.
     fitted_parameters : int
         Parameters with wide priors.
+    free_parameters : int
+        All that the figures may move.
     effective_parameters : float
         Parameters that the figures decide.
     verdict : str
@@ -103,6 +111,7 @@ class Validation:
     figures: tuple[Compared, ...]
     left_out: tuple[LeftOut, ...]
     fitted_parameters: int
+    free_parameters: int
     effective_parameters: float
     verdict: str
 
@@ -113,8 +122,13 @@ class Validation:
 
 
 def validate(fitted: Fitted) -> Validation:
-    """Compare a calibrated system with every documented figure."""
-    said = {figure.id: figure for figure in fitted.figures}
+    """Compare a calibrated system with every documented figure, predicted anew from its draws."""
+    said = predicted_all(experiments(), fitted.values())
+    return compare(fitted, {name: float(np.median(draws)) for name, draws in said.items()})
+
+
+def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
+    """Compare what a calibrated system says (SI, by row id) with every documented figure."""
     single = fitted.median_values()
     compared = [_compared(row, said[row.id], _busy(test, row, single)) for test in experiments() for row in test.rows]
     left_out = _left_out(fitted)
@@ -123,6 +137,7 @@ def validate(fitted: Fitted) -> Validation:
         tuple(compared),
         left_out,
         fitted.fitted_parameters,
+        len(fitted.names),
         fitted.effective_parameters,
         _verdict(left_out),
     )
@@ -132,10 +147,10 @@ def _busy(test: Experiment, row: Evidence, values: Values) -> float | None:
     return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None
 
 
-def _compared(row: Evidence, figure: FittedFigure, share_of_time: float | None) -> Compared:
+def _compared(row: Evidence, predicted: float, share_of_time: float | None) -> Compared:
     target = target_of(row)
-    error = figure.predicted / row.value - 1
-    met = None if target is None else abs(figure.predicted - row.value) <= target
+    error = predicted / row.value - 1
+    met = None if target is None else abs(predicted - row.value) <= target
     kind = f"{row.request_class} {row.quantity}".strip().replace("_", " ")
     return Compared(
         row.id,
@@ -145,7 +160,7 @@ def _compared(row: Evidence, figure: FittedFigure, share_of_time: float | None) 
         row.value,
         row.low,
         row.high,
-        figure.predicted,
+        predicted,
         error,
         target,
         met,
@@ -179,15 +194,21 @@ def median_errors(left_out: Sequence[LeftOut]) -> dict[str, float]:
 def _verdict(left_out: Sequence[LeftOut]) -> str:
     errors = median_errors(left_out)
     best = min((name for name in errors if name != "capplan"), key=lambda name: errors[name])
-    beaten = [each.scenario for each in left_out if abs(each.errors()["capplan"]) > abs(each.errors()[best])]
     whole = "beats" if errors["capplan"] < errors[best] else "does not beat"
     text = (
         f"Left out one by one, capplan's median error of capacity is {errors['capplan']:.1%}; it {whole} the best "
         f"baseline, {best}, with {errors[best]:.1%}."
     )
-    if beaten:  # what the others say of one more step does not say what that step brings
-        text += (
-            f" It is farther off than {best} for {' and '.join(beaten)}: what one more data centre brings cannot be "
-            "identified from the other scenarios, and the bands are widened by the errors made here."
-        )
-    return text
+    lost = False
+    for each in left_out:
+        made = {name: abs(error) for name, error in each.errors().items()}
+        nearer = [name for name in made if made[name] < made["capplan"]]
+        if nearer:
+            lost = True
+            text += f" For {each.scenario} {' and '.join(nearer)} came nearer."
+    if not lost:
+        return text
+    return (
+        f"{text} What one more data centre brings cannot be identified from the other scenarios; the bands are widened "
+        "by the errors made here."
+    )

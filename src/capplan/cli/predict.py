@@ -84,7 +84,10 @@ def _merged(chosen: Target, given: dict[str, Any]) -> Scenario:
     fields = {name: value for name, value in given.items() if value is not None}
     if "distance" in fields:
         fields["rtt"] = None
-    return changed(chosen.scenario, **fields)
+    try:
+        return changed(chosen.scenario, **fields)
+    except InputError as error:  # on the command line nobody wrote a Scenario
+        raise InputError(str(error).removeprefix("Scenario: ")) from None
 
 
 def _factor(text: str) -> float:

@@ -45,8 +45,15 @@ def headline(prediction: Prediction) -> str:
     means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
     if means and prediction.offered_tps is not None:
         answers = " and ".join(f"{name} {_in_ms(mean)}" for name, mean in means.items())
-        parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS.")
+        parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS{_beyond(prediction)}.")
     return " ".join([*parts, HOW_FAR[prediction.evidence.extrapolation]])
+
+
+def _beyond(prediction: Prediction) -> str:
+    capacity, offered = prediction.capacity_tps, prediction.offered_tps
+    if capacity is None or offered is None or offered <= capacity.value:
+        return ""
+    return ", which is BEYOND its capacity: requests are turned away, the times are of the rest"
 
 
 def _in_ms(mean: Band) -> str:

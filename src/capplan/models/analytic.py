@@ -21,7 +21,7 @@ import numpy as np
 
 from capplan.models.erlang import erlang_c
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.flow_analysis import Congestion, ResponseReader, Shapes, Work, WorkReader
+from capplan.models.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
 from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
@@ -31,6 +31,7 @@ from capplan.models.station import Station
 from capplan.models.step import Hold, Step, children
 from capplan.models.traffic import Bursty, Open
 
+_ENDLESS = 20  # pools: a queue without limit is cut at so many times the pool's size, which loses next to nothing
 # Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
 _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 
@@ -95,8 +96,12 @@ class Analysis:
 
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Response time by class for the given congestion by station."""
-        reader = ResponseReader(congestion, self.shapes, self.races)
+        reader = self.mean_response_reader(congestion)
         return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
+
+    def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
+        """Return what computes response times for the given congestion by station."""
+        return ResponseReader(congestion, self.shapes, self.races)
 
     def averaged(self, response: Mapping[str, RandomTime]) -> FloatArray:
         """Mean over the mix of classes, seconds (draws,)."""
@@ -130,8 +135,27 @@ class Analysis:
 
     @cached_property
     def drift_per_s(self) -> FloatArray:
-        """Mean rate from which the backlog of some station grows without end, detached work included."""
-        return np.asarray(1 / np.max([self.load(name) for name in self.work], axis=0))
+        """Mean rate from which some backlog grows without end: of a station, detached work included, or of a pool."""
+        stations = 1 / np.max([self.load(name) for name in self.work], axis=0)
+        return np.asarray(np.minimum(stations, self.inner_pools_per_s))
+
+    @cached_property
+    def inner_pools_per_s(self) -> FloatArray:
+        """Mean rate at which the first pool inside another is always held, without queueing: an upper bound.
+
+        That is all that this solver knows of a pool inside another: below the bound nobody waits for it.
+        """
+        held = HoldReader(self.mean_response_reader({}))
+        total: dict[str, Number] = {}
+        for request in self.network.classes:
+            for pool, time in held.of(request.flow).items():
+                total[pool] = total.get(pool, 0.0) + self.share.get(request.name, 0.0) * time
+        outer = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
+        sizes = {pool.name: pool.size for pool in self.network.pools}
+        bounds = [
+            self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
+        ]
+        return np.asarray(np.min(bounds, axis=0)) if bounds else np.full(self.draws, np.inf)
 
     @cached_property
     def bottleneck(self) -> tuple[str, ...]:
@@ -146,7 +170,7 @@ class Analysis:
         if not pools:
             return None
         if any(pool.queue_limit is None for pool in pools):
-            return sum(pool.size for pool in pools), 20 * sum(pool.size for pool in pools)
+            return sum(pool.size for pool in pools), _ENDLESS * sum(pool.size for pool in pools)
         return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
 
     @cached_property

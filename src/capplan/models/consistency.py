@@ -43,6 +43,8 @@ def check_level(level: str, operation: str) -> str:
         For a word that is no consistency level of this operation, with the nearest one.
     """
     name = level.upper()
+    if name == "EACH_QUORUM" and operation == "read":
+        raise RefusedError("reads at 'EACH_QUORUM' are refused: they are not modelled; use LOCAL_QUORUM, QUORUM or ALL")
     known = READ_LEVELS if operation == "read" else WRITE_LEVELS
     if name in _REFUSED:
         raise RefusedError(f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(known)}")

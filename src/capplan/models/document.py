@@ -10,6 +10,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from capplan.models.construct import adapter, explained
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.network import Network
 
 T = TypeVar("T")
@@ -89,7 +90,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _missing(path: Path) -> str:
     if not path.parent.is_dir():
         return f"{path} does not exist: there is no folder {path.parent}"
-    return f"{path} does not exist{nearest(path.name, (each.name for each in path.parent.iterdir()))}"
+    close = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1, cutoff=0.5)
+    return f"{path} does not exist" + (f"; did you mean {close[0]!r}?" if close else ": check the path")
 
 
 def load(type_: type[T], mapping: Mapping[str, Any], where: str) -> T:

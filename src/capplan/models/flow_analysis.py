@@ -242,6 +242,29 @@ class ResponseReader:
         return self.races[key]
 
 
+class HoldReader:
+    """Adds up, per pool, the time that one passage of a flow holds it; steps of one object are read once."""
+
+    def __init__(self, responses: ResponseReader) -> None:
+        self.responses = responses
+        self.known: dict[int, tuple[Step, dict[str, Number]]] = {}
+
+    def of(self, step: Step) -> dict[str, Number]:
+        """Return the mean time that each pool is held, in seconds."""
+        if id(step) not in self.known:
+            self.known[id(step)] = (step, self._read(step))
+        return self.known[id(step)][1]
+
+    def _read(self, step: Step) -> dict[str, Number]:
+        total: dict[str, Number] = {}
+        for weight, child in zip(weights(step), children(step), strict=True):
+            for pool, time in self.of(child).items():
+                total[pool] = total.get(pool, 0.0) + weight * time
+        if isinstance(step, Hold):
+            total[step.pool] = total.get(step.pool, 0.0) + self.responses.of(step.step).total
+        return total
+
+
 def _either(chances: Sequence[Number], found: Sequence[dict[str, list[RandomTime]]]) -> dict[str, list[RandomTime]]:
     """Mix the signals of alternatives in the order in which they come."""
     counts = [{group: len(times) for group, times in one.items() if times} for one in found]

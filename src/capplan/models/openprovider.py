@@ -38,7 +38,7 @@ PARAMETERS = (
     Parameter("storage_s", 1.2e-4, "s", "fitted", 0.5, "wide prior: commit log, flush and compaction of one mutation"),
     Parameter("burst_excess", 0.12, "1", "fitted", 0.5, "the document calls its rates peaks of a bursty traffic"),
     Parameter("ldap_s", 8.0e-3, "s", "fitted", 0.5, "wide prior: an LDAP search in another network, 3 to 20 ms"),
-    Parameter("route_factor", 1.2, "1", "prior", 0.12, "fibre routes are 1.1 to 1.5 times the straight line"),
+    Parameter("route_excess", 0.2, "1", "prior", 0.5, "fibre routes are 1.1 to 1.5 times the straight line"),
     Parameter("coordinator_s", 0.2e-3, "s", "guess", 0.3, "parsing and coordinating one statement"),
     Parameter(
         "profile_excess", 0.15, "1", "guess", 0.5, "extra cost of reading a session row that holds the LDAP profile"
@@ -119,7 +119,7 @@ def _one_way_s(scenario: Scenario, values: Values) -> tuple[tuple[Number, ...], 
     given = scenario.given_rtt_s()
     if given is not None:
         return tuple(tuple(cell / 2 for cell in row) for row in given)
-    half = round_trip_s(scenario.distance_m(), values["route_factor"]) / 2
+    half = round_trip_s(scenario.distance_m(), 1 + values["route_excess"]) / 2
     return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capplan.calibration.openprovider_figures import Experiment
+from capplan.models.openprovider import PARAMETERS
+from capplan.models.parameter import defaults
 from capplan.models.scenario import Scenario
 from capplan.models.wan import round_trip_s
 from capplan.planner.prediction import Extrapolation
@@ -14,7 +16,6 @@ from capplan.planner.prediction import Extrapolation
 _NEAR = 0.6  # doublings: four data centres instead of three are near, twice the nodes are far
 _GIVEN = 0.3  # of round trips that were given: the test's were not measured
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
-_ROUTE_FACTOR = 1.2  # median of its prior
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 _AXES = {
     "dcs": "data centres",
@@ -77,7 +78,7 @@ def _wan(scenario: Scenario, tests: Sequence[Experiment]) -> list[tuple[float, s
     known = tests[0].scenario.distance_m()
     given = scenario.given_rtt_s()
     if given is not None:
-        return _round_trips(max(map(max, given)), float(round_trip_s(known, _ROUTE_FACTOR)))
+        return _round_trips(max(map(max, given)), float(round_trip_s(known, 1 + defaults(PARAMETERS)["route_excess"])))
     distance = scenario.distance_m()
     if math.isclose(distance, known):
         return []

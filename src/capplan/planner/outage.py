@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from capplan.models.cassandra import node_name
 from capplan.models.consistency import available
 from capplan.models.errors import InputError
@@ -23,7 +25,7 @@ def outages(scenario: Scenario, values: Values, offered_tps: float, uncertainty:
     Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
     for the lost replicas are not modelled.
     """
-    fewer = {name: value if isinstance(value, float) else value[::_THINNED] for name, value in values.items()}
+    fewer = {name: value[::_THINNED] if isinstance(value, np.ndarray) else value for name, value in values.items()}
     return tuple(row for lost in _losses(scenario) for row in _rows(scenario, fewer, offered_tps, uncertainty, lost))
 
 

@@ -23,6 +23,10 @@ from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
 
 RESOURCES = ("cassandra", "cassandra-storage", "front")
+_PERCENTILES = (
+    "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
+    "--engine simpy simulates them."
+)
 _DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
 Engine = Literal["analytic", "simpy"]
@@ -72,7 +76,7 @@ def predict(
     prediction = Prediction(
         scenario=_plain(scenario),
         capacity_tps=capacity,
-        bottleneck=layout.resources[0],
+        bottleneck=layout.bottleneck,
         offered_tps=offered,
         offered_source="default" if scenario.tps is None else "given",
         latency_ms=_latency(case, figures, offered, seed, engine),
@@ -161,12 +165,14 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
         "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
         "the time between them."
     ]
-    if case.layout.resources[0] == "cassandra-storage":
+    if case.layout.bottleneck == "cassandra-storage":
         notes.append(
             "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
             "TS4 bears on it, by growing so little over TS3."
         )
-    notes.append(_front_note(case.scenario, capacity))
+    if case.layout.bottleneck != "workers":
+        notes.append(_front_note(case.scenario, capacity))
+    notes.append(_PERCENTILES)
     best, *others = case.fitted.hypotheses
     worse = ", ".join(f"{o.consistency_write}/{o.consistency_read} {o.misfit - best.misfit:+.1f}" for o in others)
     notes.append(

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
@@ -38,27 +37,42 @@ def simulated_latency(
     analytic : dict of Latency
         The analytic latencies, whose bands carry the other parts (in ms).
     """
-    system = network(scenario, values, peak_rate)
-    runs = [_run(system, peak_rate, seed, number) for number in range(REPLICATIONS)]
+    runs = [_phases(scenario, values, peak_rate, seed, number) for number in range(REPLICATIONS)]
     return {name: _latency(runs, classes, analytic[name]) for name, classes in REPORTED.items()}
 
 
-def _run(system: Network, peak_rate: float, seed: int, number: int) -> Run:
-    return simulate(system, _WARMUP_S + _REQUESTS / peak_rate, seed=seed, replication=number, warmup_s=_WARMUP_S)
+def _phases(scenario: Scenario, values: Values, peak_rate: float, seed: int, number: int) -> list[tuple[float, Run]]:
+    """Simulate bursts and the time between them apart, each with the share of the requests that it has.
+
+    A run that is long enough to hold many bursts would take minutes; bursts are long beside the time to settle.
+    """
+    ratio, fraction = 1 + float(values["burst_excess"]), float(values["burst_fraction"])
+    calm = peak_rate * (1 / ratio - fraction) / (1 - fraction)
+    steady = {**values, "burst_excess": 0.0}
+    found = []
+    for place, (share, rate) in enumerate(((fraction * ratio, peak_rate), (1 - fraction * ratio, calm))):
+        until = _WARMUP_S + _REQUESTS / 2 / rate
+        system = network(scenario, steady, rate)
+        found.append((share, simulate(system, until, seed=seed, replication=2 * number + place, warmup_s=_WARMUP_S)))
+    return found
 
 
-def _latency(runs: list[Run], classes: tuple[str, ...], analytic: Latency) -> Latency:
+def _latency(runs: list[list[tuple[float, Run]]], classes: tuple[str, ...], analytic: Latency) -> Latency:
     bands: dict[str, Band | None] = {}
     for statistic in STATISTICS:
-        by_run = np.array(
-            [_statistic(np.concatenate([run.latencies_s(c) for c in classes]), statistic) for run in runs]
-        )
+        by_run = np.array([_statistic(phases, classes, statistic) for phases in runs])
         bands[statistic] = _shifted(getattr(analytic, statistic), by_run * 1e3)
     return Latency(**bands)
 
 
-def _statistic(latency_s: FloatArray, statistic: str) -> float:
-    return float(latency_s.mean() if statistic == "mean" else np.quantile(latency_s, LEVELS[statistic]))
+def _statistic(phases: list[tuple[float, Run]], classes: tuple[str, ...], statistic: str) -> float:
+    """Return a statistic of the mixture of the phases, in seconds."""
+    parts = [(share, np.concatenate([run.latencies_s(name) for name in classes])) for share, run in phases]
+    latency = np.concatenate([times for _, times in parts])
+    weight = np.concatenate([np.full(len(times), share / len(times)) for share, times in parts])
+    if statistic == "mean":
+        return float(np.average(latency, weights=weight))
+    return float(np.quantile(latency, LEVELS[statistic], weights=weight, method="inverted_cdf"))
 
 
 def _shifted(band: Band, by_run: FloatArray) -> Band:

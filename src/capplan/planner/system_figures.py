@@ -18,6 +18,7 @@ from capplan.models.scenario import Scenario
 from capplan.planner.objective import Metric, Objective
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the pool of workers
 _HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
 
 
@@ -107,6 +108,20 @@ class Layout:
     def _hold(self, objectives: Sequence[Objective], rate: FloatArray) -> FloatArray:
         figures = self.at(rate)
         return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
+
+    @property
+    def bottleneck(self) -> str:
+        """What bounds the capacity: a kind of station, the threads of a pool inside, or the workers.
+
+        Workers, where requests are turned away although every station has a fifth or more of its speed left.
+        """
+        analysis = self.analysis
+        carried = np.median(self.capacity / peak_ratio(analysis))
+        if carried < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
+            return "workers"
+        if np.median(analysis.inner_pools_per_s) <= np.median(analysis.drift_per_s):
+            return "native-transport"
+        return self.resources[0]
 
     @property
     def resources(self) -> tuple[str, ...]:
