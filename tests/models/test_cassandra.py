@@ -182,7 +182,7 @@ def test_other_operations_and_levels_are_refused_by_name() -> None:
         statement(cluster(3), COUNTED, 0, "ONE", "batch")
     with pytest.raises(RefusedError, match="'SERIAL' is refused"):
         statement(cluster(3), COUNTED, 0, "SERIAL", "read")
-    with pytest.raises(RefusedError, match="EACH_QUORUM.* are refused"):
+    with pytest.raises(RefusedError, match=r"EACH_QUORUM.* are refused"):
         statement(cluster(3), COUNTED, 0, "EACH_QUORUM", "read")
 
 
