@@ -92,7 +92,8 @@ def _capacity(prediction: Prediction, console: Console) -> None:
         named["90 % band"] = _parts(capacity.parts, rate)
         named["criterion"] = capacity.criterion
     if prediction.bottleneck is not None:
-        named["bottleneck"] = f"{prediction.bottleneck} saturates first"
+        verb = "run out" if prediction.bottleneck == "workers" else "saturates"
+        named["bottleneck"] = f"{prediction.bottleneck} {verb} first"
     console.print(facts(named))
 
 
