@@ -16,7 +16,7 @@ FINDINGS = {finding.name: finding for finding in (*REPORT.laws, *REPORT.register
 
 def _changed(name: str, **columns: float) -> dict[str, Finding]:
     """Audit the evidence with one row changed."""
-    rows: list[Evidence] = [replace(row, **columns) if row.id == name else row for row in ROWS]  # type: ignore[arg-type]
+    rows: list[Evidence] = [replace(row, **columns) if row.id == name else row for row in ROWS]  # type: ignore[arg-type]  # columns of many types
     report = audit_rows("openprovider", rows)
     return {finding.name: finding for finding in (*report.laws, *report.register, *report.readings)}
 

@@ -29,7 +29,7 @@ def model(
 
 
 def queue(demand: Distribution, servers: int, discipline: str = "fcfs") -> Analysis:
-    return Analysis(model(Visit("server", demand), Station("server", servers, discipline)))  # type: ignore[arg-type]
+    return Analysis(model(Visit("server", demand), Station("server", servers, discipline)))  # type: ignore[arg-type]  # a text from the parameters
 
 
 def pooled(servers: int, size: int, queue_limit: int | None, mean_s: Number = 1.0, think_s: Number = 0.0) -> Analysis:

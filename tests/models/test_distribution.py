@@ -223,10 +223,10 @@ def test_scaling_by_draws() -> None:
     [
         (lambda: Deterministic(-1), "Deterministic: value_s: -1 is not a duration in seconds"),
         (lambda: Exponential(float("inf")), "Exponential: mean_s: inf is not a duration in seconds: it must be finite"),
-        (lambda: Exponential("1.5parsec"), "Exponential: mean_s: '1.5parsec' is not a duration: unit 'parsec'"),  # type: ignore[arg-type]
-        (lambda: Exponential(mean=1), "Exponential: unknown key 'mean'; did you mean 'mean_s'?"),  # type: ignore[call-arg]
+        (lambda: Exponential("1.5parsec"), "Exponential: mean_s: '1.5parsec' is not a duration: unit 'parsec'"),  # type: ignore[arg-type]  # wrong on purpose
+        (lambda: Exponential(mean=1), "Exponential: unknown key 'mean'; did you mean 'mean_s'?"),  # type: ignore[call-arg]  # wrong on purpose
         (lambda: Erlang(1, 0), "Erlang: stages: 0 is not a positive whole number"),
-        (lambda: Erlang(1, 2.0), "Erlang: stages: 2.0 is not a positive whole number"),  # type: ignore[arg-type]
+        (lambda: Erlang(1, 2.0), "Erlang: stages: 2.0 is not a positive whole number"),  # type: ignore[arg-type]  # wrong on purpose
         (lambda: Lognormal(1, 0), "Lognormal: shape_scv: 0 is not a positive number"),
         (lambda: Weibull(1, 0.01), "Weibull: 0.01 is not a Weibull shape: it must be at least 0.02"),
         (lambda: Pareto(1, 1), "Pareto: 1 is not a Pareto shape with a finite mean: it must be above 1"),

@@ -121,7 +121,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: network(wrong=1), "unknown key 'wrong'"),
     (lambda: Event(1, "down", "disk", 2), "action 'down' takes no factor"),
     (
-        lambda: Event(1, "stop", "disk"),  # type: ignore[arg-type]
+        lambda: Event(1, "stop", "disk"),  # type: ignore[arg-type]  # wrong on purpose
         "action = 'stop' must be 'down', 'up', 'speed', 'scale_delay' or 'scale_traffic'",
     ),
     (lambda: ForkJoin((VISIT,), 2), "needed = 2 of 1 branches: at most all can be needed"),
@@ -132,14 +132,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: Choice((1.0,), (VISIT, VISIT)), "1 probabilities for 2 alternatives"),
     (lambda: Choice((0.5, 0.6), (VISIT, VISIT)), "probabilities with sum 1.1 are not a distribution"),
     (lambda: Route("random", ()), "targets = () must have at least 1 item"),
-    (lambda: Route("nearest", (VISIT,)), "policy = 'nearest' must be 'round_robin', 'random'"),  # type: ignore[arg-type]
+    (lambda: Route("nearest", (VISIT,)), "policy = 'nearest' must be 'round_robin', 'random'"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: Hedge(VISIT, -1, VISIT), "after_s: -1 is not a duration in seconds"),
     (lambda: Batch(0, 1, VISIT), "max_size: 0 is not a positive whole number"),
-    (lambda: Visit("disk", 0.5), "demand = 0.5 must be a table of keys and values"),  # type: ignore[arg-type]
+    (lambda: Visit("disk", 0.5), "demand = 0.5 must be a table of keys and values"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: Visit("", LAW), "station = '' must have at least 1 character"),
     (lambda: Station("disk", 0), "servers: 0 is not a positive whole number"),
     (lambda: Station("disk", True), "servers: True is not a positive whole number"),
-    (lambda: Station("disk", 1, "lifo"), "discipline = 'lifo' must be 'fcfs' or 'ps'"),  # type: ignore[arg-type]
+    (lambda: Station("disk", 1, "lifo"), "discipline = 'lifo' must be 'fcfs' or 'ps'"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: Station("disk", 1, "ps", expiry_s=1), "expiry_s of station 'disk' needs discipline 'fcfs'"),
     (
         lambda: Station("disk", 1, pauses=(Pauses(LAW, LAW),) * 2),
@@ -219,7 +219,7 @@ def test_the_mix_may_name_sessions_and_events_all_that_exists() -> None:
 
 def test_networks_are_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        network().name = "other"  # type: ignore[misc]
+        network().name = "other"  # type: ignore[misc]  # wrong on purpose
 
 
 def test_replacing_a_part_checks_again() -> None:

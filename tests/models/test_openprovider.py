@@ -113,9 +113,9 @@ def test_capacity_grows_with_data_centres_nodes_and_workers() -> None:
     base = capacity(Scenario(dcs=2), **fast)
     assert base > 0
     for better in ({"dcs": 3}, {"cass_nodes": 4}, {"front_workers": 128}, {"rf": 2}, {"consistency_read": "LOCAL_ONE"}):
-        assert capacity(Scenario(**{"dcs": 2, **better}), **fast) > base  # type: ignore[arg-type]
+        assert capacity(Scenario(**{"dcs": 2, **better}), **fast) > base  # type: ignore[arg-type]  # fields of many types
     for worse in ({"dcs": 1}, {"data_factor": 2.0}, {"front_workers": 8}, {"consistency_read": "QUORUM"}):
-        assert capacity(Scenario(**{"dcs": 2, **worse}), **fast) < base  # type: ignore[arg-type]
+        assert capacity(Scenario(**{"dcs": 2, **worse}), **fast) < base  # type: ignore[arg-type]  # fields of many types
 
 
 def test_the_storage_path_bounds_the_capacity_whatever_the_number_of_data_centres() -> None:

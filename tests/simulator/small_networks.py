@@ -60,7 +60,7 @@ def network(
 
 def once(flow: Step, **more: object) -> Run:
     """Let each client ask once."""
-    return simulate(network(flow, **more), 0.0011, seed=1)  # type: ignore[arg-type]
+    return simulate(network(flow, **more), 0.0011, seed=1)  # type: ignore[arg-type]  # fields of many types
 
 
 def ends_ms(run: Run) -> list[float]:

@@ -194,7 +194,7 @@ def test_a_request_that_ends_exactly_at_its_timeout_has_completed() -> None:
 
 
 def session(route: str = "independent") -> Session:
-    return Session("talk", ("ask", "ask", "more"), (ms(10), ms(20)), route=route)  # type: ignore[arg-type]
+    return Session("talk", ("ask", "ask", "more"), (ms(10), ms(20)), route=route)  # type: ignore[arg-type]  # a text from the parameters
 
 
 def test_session_waits_for_each_answer() -> None:

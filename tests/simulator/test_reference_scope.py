@@ -25,11 +25,11 @@ PLAIN = Network(
 
 
 def with_station(**more: object) -> Network:
-    return replace(PLAIN, stations=(Station("server", 1, **more),))  # type: ignore[arg-type]
+    return replace(PLAIN, stations=(Station("server", 1, **more),))  # type: ignore[arg-type]  # fields of many types
 
 
 def with_class(**more: object) -> Network:
-    return replace(PLAIN, classes=(RequestClass(**{"name": "ask", "flow": STEP, **more}),))  # type: ignore[arg-type]
+    return replace(PLAIN, classes=(RequestClass(**{"name": "ask", "flow": STEP, **more}),))  # type: ignore[arg-type]  # fields of many types
 
 
 REFUSED = {
@@ -68,7 +68,7 @@ def test_refused_by_name(message: str) -> None:
 )
 def test_senseless_run(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        simulate(PLAIN, **{"seed": 1, **wrong})  # type: ignore[arg-type]
+        simulate(PLAIN, **{"seed": 1, **wrong})  # type: ignore[arg-type]  # fields of many types
 
 
 def test_unknown_class_is_an_error_with_the_nearest() -> None:

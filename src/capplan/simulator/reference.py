@@ -107,7 +107,7 @@ def _from(compiler: FlowCompiler, flow: Step) -> Callable[[Request], Happening]:
 
 
 def _ticks(seconds: object) -> int | None:
-    return None if seconds is None else to_ticks(float(seconds))  # type: ignore[arg-type]
+    return None if seconds is None else to_ticks(float(seconds))  # type: ignore[arg-type]  # no draws: check_scope refused them
 
 
 def _begin(network: Network, clients: Clients, root: int) -> None:

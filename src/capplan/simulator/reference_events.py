@@ -70,7 +70,7 @@ class Clockwork(simpy.Environment):
         self.agenda: list[tuple[int, int, Moment]] = []
         self.count = 0
 
-    def schedule(self, event: simpy.Event, priority: int = 1, delay: float = 0) -> None:  # noqa: ARG002
+    def schedule(self, event: simpy.Event, priority: int = 1, delay: float = 0) -> None:  # noqa: ARG002  # SimPy's signature
         """Take note of the end of a process (SimPy calls it); nobody waits for it, but an error must be heard."""
         if not event._ok:
             raise event._value
