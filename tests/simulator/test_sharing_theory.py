@@ -10,8 +10,9 @@ from capplan.models.single_station import machine_repair, mm1_ps_response_s, mmc
 from capplan.models.station import Station
 from capplan.models.step import Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Traffic
+from capplan.simulator.clock import to_seconds
 from capplan.simulator.run import Run
-from capplan.simulator.sampling import scalar_quantile
+from capplan.simulator.sampling import tick_sampler
 from capplan.simulator.streams import name_key, request_key, root_key, source_key, uniform
 
 VARIED = Hyperexponential((0.8, 0.2), (0.5, 3.0))  # mean 1, squared coefficient of variation 3
@@ -29,9 +30,9 @@ def arrivals(rate_per_s: float) -> Open:
 def demands_s(run: Run, demand: Distribution) -> np.ndarray:
     """Return the demand of every measured request, drawn anew: a draw is a function of its key."""
     source, draw = source_key(root_key(run.seed, run.replication), "source", "job"), name_key("step", "/serve")
-    quantile = scalar_quantile(demand)
+    ticks = tick_sampler(demand)
     units = run.requests.session[run.measured()]
-    return np.array([quantile(uniform(request_key(source, int(unit), 0), draw)) for unit in units])
+    return np.array([to_seconds(ticks(uniform(request_key(source, int(unit), 0), draw))) for unit in units])
 
 
 def test_mm1_and_its_conditional_slowdown() -> None:
