@@ -228,7 +228,8 @@ def timelines(draw: st.DrawFn, places: tuple[str, ...], delays: tuple[str, ...],
     ]
     if delays:
         kinds.append(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
-    return Timeline(draw(st.lists(st.one_of(kinds), max_size=3).map(tuple)), draw(ROUND_S), draw(ROUND_S))
+    cold = st.just((0.0, 1.0)) | st.tuples(st.sampled_from([0.25, 1.0]), st.sampled_from([0.25, 0.7]))
+    return Timeline(draw(st.lists(st.one_of(kinds), max_size=3).map(tuple)), draw(ROUND_S), *draw(cold))
 
 
 @st.composite

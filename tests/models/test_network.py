@@ -117,6 +117,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: network(timeline=Timeline((Event(1, "scale_delay", "wire", 2),))), "delay 'wire' does not exist"),
     (lambda: network(timeline=Timeline((Event(1, "scale_traffic", "wread", 2),))), "traffic of 'wread' does not exist"),
+    (lambda: Timeline(cold_start_s=1), "cold_start_s without a cold_speed below 1 slows nothing"),
+    (lambda: Timeline(cold_speed=0.5), "cold_speed = 0.5 needs a cold_start_s above 0"),
     (lambda: network().station("dusk"), "station 'dusk' does not exist; did you mean 'disk'?"),
     (lambda: network(wrong=1), "unknown key 'wrong'"),
     (lambda: Event(1, "down", "disk", 2), "action 'down' takes no factor"),

@@ -330,8 +330,22 @@ class Timeline(Construct):
         How long others still send to a station or host that is down, in seconds.
     cold_start_s
         How long a station or host is cold after `up`, in seconds.
+    cold_speed
+        Part of its speed that a cold station or host has; above 0, at most 1.
+
+    Raises
+    ------
+    InputError
+        When there is a cold start without a cold speed below 1, or the other way round.
     """
 
     events: tuple[Event, ...] = ()
     detection_s: Seconds = 0.0
     cold_start_s: Seconds = 0.0
+    cold_speed: Share = 1.0
+
+    def __post_init__(self) -> None:
+        if np.any(np.greater(self.cold_start_s, 0)) and np.any(np.equal(self.cold_speed, 1)):
+            raise InputError("cold_start_s without a cold_speed below 1 slows nothing: give both or neither")
+        if self.cold_speed < 1 and np.any(np.equal(self.cold_start_s, 0)):
+            raise InputError(f"cold_speed = {self.cold_speed:g} needs a cold_start_s above 0: give both or neither")
