@@ -1,0 +1,271 @@
+"""A run is summed up from its tally: worked out by hand, and against the plain definitions for any requests."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capplan.models.distribution import Deterministic
+from capplan.models.errors import InputError
+from capplan.models.network import Network
+from capplan.models.station import Pool, Station
+from capplan.models.step import Visit
+from capplan.models.traffic import Open, RequestClass
+from capplan.simulator.histogram import bin_of
+from capplan.simulator.replications import merged
+from capplan.simulator.run import Mark, Requests, Run, Status
+from capplan.simulator.tally import (
+    BUSY,
+    HELD,
+    NUMBER,
+    PAUSED,
+    POOL_DROPS,
+    POOL_WAITED,
+    QUEUED,
+    RESPONDED,
+    STATION_DROPS,
+    TAKEN,
+    VISITS,
+    WAITED,
+    Tally,
+    add_pair,
+    empty_tally,
+    intervals,
+    pair,
+    report,
+    tally_of_requests,
+)
+
+S = 1_000_000_000  # ticks
+WARMUP, END = 2 * S, 10 * S
+SERVER, FARM = Station("server", 1), Station("farm", 4)
+NETWORK = Network(
+    "two classes",
+    (SERVER, FARM),
+    (
+        RequestClass("read", Visit("server", Deterministic(1.0))),
+        RequestClass("write", Visit("farm", Deterministic(1.0))),
+    ),
+    Open(1.0, {"read": 0.5, "write": 0.5}),
+    pools=(Pool("threads", 2), Pool("permits", 5)),
+)
+
+
+def requests_of(rows: list[tuple[int, int, int, int, Status, int]]) -> Requests:
+    """Make requests of (class, intended, start, end, status, attempts)."""
+    columns = np.array(sorted(rows, key=lambda row: row[2]), dtype=np.int64).reshape(-1, 6).T
+    zeros = np.zeros(len(rows), dtype=np.int64)
+    return Requests(zeros, columns[0], zeros, zeros, *columns[1:])
+
+
+def summed_up(requests: Requests, trace: bool = True, replication: int = 0, network: Network = NETWORK) -> Run:
+    tally = tally_of_requests(requests, network, intervals(WARMUP, END, 5), WARMUP)
+    return report(network, tally, seed=1, replication=replication, events=0, requests=requests if trace else None)
+
+
+BY_HAND = requests_of(
+    [
+        (0, 1 * S, 1 * S, 3 * S, Status.COMPLETED, 1),  # starts in the warm-up, ends in the window
+        (0, 2 * S, 3 * S, 5 * S, Status.COMPLETED, 1),  # a second late
+        (0, 9 * S, 9 * S, 13 * S, Status.COMPLETED, 3),  # ends after the window
+        (0, 4 * S, 4 * S, 6 * S, Status.DROPPED, 2),
+        (1, 5 * S, 5 * S, 6 * S, Status.TIMED_OUT, 1),
+        (1, 8 * S, 8 * S, -1, Status.UNFINISHED, 1),
+    ]
+)
+
+
+def test_classes_by_hand() -> None:
+    read, write = (summed_up(BY_HAND).report(name) for name in ("read", "write"))
+    assert (read.started, read.completed, read.dropped, read.timed_out, read.unfinished) == (3, 2, 1, 0, 0)
+    assert (read.retries, read.completions, read.throughput_per_s) == (3, 2, 2 / 8)
+    assert (read.intended.mean_s, read.intended.max_s, read.actual.mean_s, read.actual.max_s) == (3.5, 4, 3, 4)
+    assert read.loss_fraction == 1 / 3
+    assert read.number_ticks == (1 + 2 + 1 + 2) * S
+    assert read.response_ticks == (2 + 4 + 2) * S
+    assert (write.started, write.completed, write.dropped, write.timed_out, write.unfinished) == (2, 0, 0, 1, 1)
+    assert (write.number_ticks, write.response_ticks, write.loss_fraction) == ((1 + 2) * S, S, 0.5)
+    assert math.isnan(write.intended.mean_s)
+
+
+def test_all_classes_together_have_one_window() -> None:
+    run = summed_up(BY_HAND)
+    both = run.report()
+    assert (both.name, both.window_s, both.started, both.completions) == ("*", 8.0, 5, 2)
+    assert run.throughput_per_s() == 0.25
+    assert run.loss_fraction() == 0.4
+    assert [run.count(status) for status in Status] == [1, 2, 1, 1]
+    assert run.latency_mean_s() == 3.5
+    little = run.little()
+    assert (little.number, little.rate_per_s, little.response_s) == (9 / 8, 5 / 8, 9 / 4)
+
+
+def test_series_by_hand() -> None:
+    """One interval of the warm-up, and four of 2 s."""
+    series = summed_up(BY_HAND).series
+    assert series.boundaries_s.tolist() == [0, 2, 4, 6, 8, 10]
+    assert series.offered_per_s[:, 0].tolist() == [0.5, 0.5, 0.5, 0, 0.5]
+    assert series.offered_per_s[:, 1].tolist() == [0, 0, 0.5, 0, 0.5]
+    assert series.throughput_per_s[:, 0].tolist() == [0, 0.5, 0.5, 0, 0]
+    assert series.loss_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
+    assert series.latency_mean_s[:, 0].tolist() == pytest.approx([math.nan, 2, 3, math.nan, math.nan], nan_ok=True)
+
+
+def filled() -> Tally:
+    tally = empty_tally(NETWORK, intervals(WARMUP, END, 5), WARMUP)
+    tally.station_series[:, 1, QUEUED] = [9 * S, S, 0, 2 * S, S]
+    tally.station_series[:, 1, BUSY] = [8 * S, 8 * S, 4 * S, 2 * S, 2 * S]
+    tally.station_totals[1, [VISITS, WAITED, RESPONDED, STATION_DROPS, PAUSED]] = [4, 2 * S, 10 * S, 7, 2 * S]
+    tally.pool_series[:, 0, QUEUED] = [5 * S, 2 * S, 2 * S, 0, 0]
+    tally.pool_series[:, 0, BUSY] = [0, 2 * S, 3 * S, 0, 1 * S]
+    tally.pool_totals[0, [TAKEN, POOL_DROPS, POOL_WAITED, HELD]] = [2, 3, 5 * S, 6 * S]
+    tally.pool_busy[0, :3] = [4 * S, 2 * S, 2 * S]
+    tally.marks.append((S, 2 * S, "pause", "gc of farm"))
+    return tally
+
+
+def test_stations_pools_and_marks_by_hand() -> None:
+    run = report(NETWORK, filled(), seed=1, replication=2, events=3)
+    assert (run.network, run.seed, run.replication, run.events) == ("two classes", 1, 2, 3)
+    assert (run.warmup_s, run.duration_s, run.window_s) == (2.0, 10.0, 8.0)
+    farm, threads = run.stations["farm"], run.pools["threads"]
+    assert (farm.mean_queue, farm.utilisation, farm.mean_number) == (0.5, 0.5, 2.5)
+    assert (farm.visits, farm.mean_wait_s, farm.mean_response_s, farm.drops, farm.paused_share) == (
+        4,
+        0.5,
+        2.5,
+        7,
+        0.25,
+    )
+    assert (threads.mean_queue, threads.mean_busy, threads.taken, threads.drops) == (0.5, 0.75, 2, 3)
+    assert (threads.mean_wait_s, threads.mean_hold_s, threads.busy_share.tolist()) == (2.5, 3.0, [0.5, 0.25, 0.25])
+    assert run.pools["permits"].busy_share.size == 6
+    assert math.isnan(run.stations["server"].mean_wait_s)
+    assert run.series.station_queue[:, 1].tolist() == [4.5, 0.5, 0, 1, 0.5]
+    assert run.series.station_utilisation[:, 1].tolist() == [1, 1, 0.5, 0.25, 0.25]
+    assert run.series.pool_queue[:, 0].tolist() == [2.5, 1, 1, 0, 0]
+    assert run.series.pool_busy[:, 0].tolist() == [0, 1, 1.5, 0, 0.5]
+    assert run.marks == (Mark(1.0, 2.0, "pause", "gc of farm"),)
+
+
+@st.composite
+def any_requests(draw: st.DrawFn) -> Requests:
+    rows = []
+    for _ in range(draw(st.integers(0, 25))):
+        start = draw(st.integers(0, END - 1))
+        status = draw(st.sampled_from(Status))
+        end = start + draw(st.integers(0, 2**40)) if status else -1
+        late = draw(st.integers(0, start))
+        rows.append((draw(st.integers(0, 1)), start - late, start, end, status, draw(st.integers(1, 4))))
+    return requests_of(rows)
+
+
+@given(any_requests())
+def test_sums_are_what_their_columns_say(requests: Requests) -> None:
+    """One request at a time, with plain numbers."""
+    tally = tally_of_requests(requests, NETWORK, intervals(WARMUP, END, 5), WARMUP)
+    for index, name in enumerate(("read", "write")):
+        rows = [
+            row for row in zip(*(column.tolist() for column in vars(requests).values()), strict=True) if row[1] == index
+        ]
+        found = report(NETWORK, tally, seed=1, replication=0, events=0).report(name)
+        ended = [row for row in rows if row[5] >= WARMUP and row[7] != Status.UNFINISHED]
+        completed = [row for row in ended if row[7] == Status.COMPLETED]
+        assert found.started == sum(row[5] >= WARMUP for row in rows)
+        assert [found.completed, found.dropped, found.timed_out] == [
+            sum(row[7] == status for row in ended) for status in (Status.COMPLETED, Status.DROPPED, Status.TIMED_OUT)
+        ]
+        assert found.retries == sum(row[8] - 1 for row in ended)
+        assert found.completions == sum(WARMUP <= row[6] < END for row in rows if row[7] == Status.COMPLETED)
+        assert found.response_ticks == sum(row[6] - row[5] for row in ended)
+        until = [END if row[7] == Status.UNFINISHED else min(row[6], END) for row in rows]
+        assert found.number_ticks == sum(
+            max(end - max(row[5], WARMUP), 0) for row, end in zip(rows, until, strict=True)
+        )
+        assert found.intended.total_ticks == sum(row[6] - row[4] for row in completed)
+        assert found.actual.largest_ticks == max((row[6] - row[5] for row in completed), default=0)
+        bins = bin_of(np.array([row[6] - row[4] for row in completed], dtype=np.int64))
+        assert np.array_equal(np.flatnonzero(found.intended.counts), np.unique(bins))
+        assert found.intended.count == found.actual.count == len(completed)
+
+
+@given(any_requests())
+def test_intervals_add_up_to_the_run(requests: Requests) -> None:
+    run = summed_up(requests)
+    length_s = np.diff(run.series.boundaries_s)
+    assert (length_s @ run.series.offered_per_s).sum() == pytest.approx(requests.start_ticks.size)
+    in_window = (length_s @ run.series.throughput_per_s - length_s[0] * run.series.throughput_per_s[0]).sum()
+    assert in_window == pytest.approx(run.report().completions, abs=1e-9)
+
+
+@given(any_requests())
+def test_without_a_trace_all_is_the_same_but_quantiles_to_half_a_percent(requests: Requests) -> None:
+    full, lean = summed_up(requests), summed_up(requests, trace=False)
+    assert full.latency_mean_s("read") == pytest.approx(lean.latency_mean_s("read"), rel=0, nan_ok=True)
+    for share in (0.5, 0.99):
+        exact = full.latency_quantile_s(share)
+        assert lean.latency_quantile_s(share) == pytest.approx(exact, rel=1 / 256 + 1e-9, nan_ok=True)
+    assert full.latencies_s("write", "actual").size == lean.count(Status.COMPLETED, "write")
+
+
+def test_what_needs_a_trace_says_so() -> None:
+    run = summed_up(BY_HAND, trace=False)
+    for ask in (run.latencies_s, run.measured, lambda: run.requests):
+        with pytest.raises(InputError, match="'two classes' has kept no single requests: simulate it with a trace"):
+            ask()
+    with pytest.raises(InputError, match="request class 'raed' does not exist; did you mean 'read'"):
+        run.throughput_per_s("raed")
+
+
+@given(any_requests(), any_requests())
+def test_replications_are_merged(one: Requests, other: Requests) -> None:
+    runs = [summed_up(one), summed_up(other, replication=1)]
+    both = merged(runs)
+    for name in ("read", "write"):
+        found, parts = both.reports[name], [run.report(name) for run in runs]
+        assert found.window_s == 16
+        assert found.started == sum(part.started for part in parts)
+        assert found.throughput_per_s == pytest.approx(sum(part.throughput_per_s for part in parts) / 2)
+        assert found.intended.total_ticks == sum(part.intended.total_ticks for part in parts)
+        assert np.array_equal(found.actual.counts, parts[0].actual.counts + parts[1].actual.counts)
+    assert both.each(lambda run: run.throughput_per_s()).tolist() == [run.throughput_per_s() for run in runs]
+
+
+def test_only_replications_are_merged() -> None:
+    run = summed_up(BY_HAND)
+    other = summed_up(BY_HAND, network=Network("other", NETWORK.stations, NETWORK.classes, NETWORK.traffic))
+    for wrong, message in (
+        ([], "no replication was given"),
+        ([run, run], "same seed and replication"),
+        ([run, other], "runs of 'two classes' and 'other' are not replications"),
+    ):
+        with pytest.raises(InputError, match=message):
+            merged(wrong)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 200))
+def test_intervals_end_where_the_window_does(warmup: int, length: int, count: int) -> None:
+    boundaries = intervals(warmup, warmup + length, count)
+    assert boundaries[0] == 0
+    assert boundaries[-1] == warmup + length
+    assert warmup in boundaries
+    assert np.all(np.diff(boundaries) > 0)
+    assert len(boundaries) - 1 <= count + 1
+
+
+def test_intervals_by_hand() -> None:
+    assert intervals(0, 12, 4).tolist() == [0, 3, 6, 9, 12]
+    assert intervals(2, 12, 6).tolist() == [0, 2, 4, 6, 8, 10, 12]
+    assert intervals(3, 5, 100).tolist() == [0, 1, 2, 3, 4, 5]
+    assert len(intervals(30 * S, 330 * S)) == 121
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=20))
+def test_pairs_outgrow_63_bits(values: list[int]) -> None:
+    totals = np.zeros(15, dtype=np.int64)
+    for value in values:
+        add_pair(totals, NUMBER, value)
+    assert pair(totals, NUMBER) == sum(values)
+    assert 0 <= totals[NUMBER + 1] < 2**40
