@@ -1,0 +1,107 @@
+"""Random numbers of the kernel: the same keys, laws and roundings as `streams` and `sampling`, in machine code."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from capplan.simulator.clock import LONGEST_TICKS
+from capplan.simulator.kernel.compiling import part
+from capplan.simulator.kernel.layout import Program
+from capplan.simulator.quantile_table import BELOW_HALF, OCTAVES, ORDER
+from capplan.simulator.sampling import LARGEST, SMALLEST
+from capplan.simulator.streams import FIRST, GAMMA, SECOND
+
+_GAMMA, _FIRST, _SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
+_12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
+CONSTANT, TABLE, EMPIRICAL, MIXTURE = range(4)
+L_KIND, L_TICKS, L_FIRST, L_COUNT = range(4)
+_LONGEST = float(LONGEST_TICKS)
+
+
+@part
+def mix(word: np.uint64) -> np.uint64:
+    """Repeat `streams.mix`."""
+    word = (word ^ (word >> _30)) * _FIRST
+    word = (word ^ (word >> _27)) * _SECOND
+    return word ^ (word >> _31)
+
+
+@part
+def fold(key: np.uint64, field: int) -> np.uint64:
+    """Repeat `streams.fold`."""
+    return mix(key + np.uint64(field + 1) * _GAMMA)
+
+
+@part
+def request_key(source: np.uint64, unit: int, position: int, attempt: int) -> np.uint64:
+    """Repeat `streams.request_key`."""
+    return fold(fold(fold(source, unit), position), attempt)
+
+
+@part
+def uniform(request: np.uint64, draw: np.uint64) -> float:
+    """Repeat `streams.uniform`."""
+    return (np.float64(np.int64(mix(request + draw) >> _12)) + 0.5) * 2.0**-52
+
+
+@part
+def exponential(request: np.uint64, draw: np.uint64) -> float:
+    """Return a standard exponential number."""
+    return -math.log1p(-uniform(request, draw))
+
+
+@part
+def rounded(duration: float) -> int:
+    """Round a number of ticks to the nearest, a half to the even one, at most the longest duration."""
+    if duration >= _LONGEST:
+        return LONGEST_TICKS
+    return max(np.int64(np.rint(duration)), 0)
+
+
+@part
+def ticks(p: Program, law: int, u: float) -> int:
+    """Return the quantile of a law at `u`, in ticks."""
+    kind = p.laws[law, L_KIND]
+    while kind == MIXTURE:
+        first, count = p.laws[law, L_FIRST], p.laws[law, L_COUNT]
+        chosen = pick(p, first + 1, count - 1, u)
+        within = (u - p.numbers[first + chosen]) / p.numbers[first + count + chosen]
+        u = min(max(within, SMALLEST), LARGEST)
+        law = p.parts[p.laws[law, L_TICKS] + chosen]
+        kind = p.laws[law, L_KIND]
+    if kind == CONSTANT:
+        return p.laws[law, L_TICKS]
+    if kind == TABLE:
+        return rounded(_from_table(p, p.laws[law, L_FIRST], p.laws[law, L_COUNT], u) * p.scales[law])
+    return _empirical(p, p.laws[law, L_FIRST], p.laws[law, L_COUNT], u)
+
+
+@part
+def pick(p: Program, first: int, edges: int, u: float) -> int:
+    """Return how many of the edges that start at `first` are not above `u` (`bisect_right`)."""
+    chosen = 0
+    while chosen < edges and p.numbers[first + chosen] <= u:
+        chosen += 1
+    return chosen
+
+
+@part
+def _from_table(p: Program, first: int, pieces: int, u: float) -> float:
+    side = 1 if u > 0.5 else 0
+    mantissa, exponent = math.frexp(1.0 - u if side else min(u, BELOW_HALF))
+    place = (2.0 * mantissa - 1.0) * pieces
+    piece = np.int64(place)
+    t = place - piece
+    c = first + ORDER * ((side * OCTAVES - 1 - exponent) * pieces + piece)
+    n = p.numbers
+    return ((((n[c + 5] * t + n[c + 4]) * t + n[c + 3]) * t + n[c + 2]) * t + n[c + 1]) * t + n[c]
+
+
+@part
+def _empirical(p: Program, first: int, count: int, u: float) -> int:
+    place = u * (count - 1)
+    index = np.int64(place)
+    low = p.numbers[first + index]
+    return rounded((low + (place - index) * (p.numbers[first + index + 1] - low)) * 1e9)

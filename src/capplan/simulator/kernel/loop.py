@@ -1,0 +1,127 @@
+"""The kernel's loop: it takes the next event, lets work run until it waits, and tells the client what has ended."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capplan.simulator.kernel import layout as at
+from capplan.simulator.kernel.agenda import drop_first, first_look
+from capplan.simulator.kernel.arrivals import draw_phase, next_arrival
+from capplan.simulator.kernel.clients import answer, beat, open_talk, start, think, time_out
+from capplan.simulator.kernel.compiling import entry, part
+from capplan.simulator.kernel.draws import request_key, uniform
+from capplan.simulator.kernel.elastic import bring_up_to_date, look, running, set_pace
+from capplan.simulator.kernel.layout import NEVER, NONE, Program, State
+from capplan.simulator.kernel.processes import anything_moves, start_processes, turn
+from capplan.simulator.kernel.run_thread import run
+from capplan.simulator.kernel.steps import count_pool
+from capplan.simulator.streams import name_key
+
+_BURST = np.uint64(name_key("burst"))
+
+
+@entry
+def begin(p: Program, s: State) -> None:
+    """Set the first arrival, let clients think or wait for their beat, and start the stations' processes."""
+    kind = p.traffic[at.A_KIND]
+    if kind == at.BURSTY:
+        u = uniform(request_key(np.uint64(p.traffic[at.A_KEY]), 0, 1, 0), _BURST)
+        s.header[at.BURSTING] = 1 if u < p.rates[at.Z_FRACTION] else 0
+        draw_phase(p, s)
+    if kind == at.CLOSED:
+        for unit in range(p.traffic[at.A_CLIENTS]):
+            think(p, s, unit, 0, 0, 0)
+    elif kind == at.THROTTLED:
+        for unit in range(p.traffic[at.A_CLIENTS]):
+            beat(p, s, unit, 0, 0)
+    else:
+        next_arrival(p, s)
+    start_processes(p, s)
+
+
+@entry
+def settle(p: Program, s: State, tick: int) -> None:
+    """Let the sums of stations and pools reach a tick, and compute all speeds anew from there."""
+    s.header[at.NOW] = tick
+    s.hosts[:, at.H_BUSY] = 0
+    for station in s.leaves:
+        bring_up_to_date(s, station)
+        host = s.stations[station, at.S_HOST]
+        if host >= 0:
+            s.hosts[host, at.H_BUSY] += running(s, station)
+    for station in s.leaves:
+        set_pace(p, s, station)
+    for pool in range(len(s.pools)):
+        count_pool(s, pool)
+
+
+@entry
+def advance(p: Program, s: State, until: int, until_rank: int) -> int:
+    """Let everything happen that comes before the key (`until`, `until_rank`); say why it stopped."""
+    h, heap = s.header, s.heap
+    while True:
+        if h[at.SHORT]:
+            return at.ROOM_NEEDED
+        if len(s.trace) > 0 and h[at.TRACED] >= len(s.trace):
+            return at.TRACE_FULL
+        looking, arrival = s.look[1], h[at.ARRIVAL_AT]
+        tick = min(heap[0, 0], arrival)
+        if looking <= tick:
+            if looking == NEVER:
+                return at.FINISHED
+            if looking > until or (looking == until and until_rank < 0):
+                return at.REACHED
+            h[at.NOW] = looking
+            look(p, s, s.leaves[first_look(s)])
+            continue
+        arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
+        arrives = arrival == tick and (heap[0, 0] > tick or arriving < heap[0, 1])
+        rank = arriving if arrives else heap[0, 1]
+        if tick > until or (tick == until and rank >= until_rank):
+            return at.REACHED
+        kind = rank >> at.KIND_SHIFT
+        if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(s):
+            return at.FINISHED
+        h[at.NOW] = tick
+        h[at.EVENTS] += 1
+        _happen(p, s, kind, arrives)
+
+
+@part
+def _happen(p: Program, s: State, kind: int, arrives: bool) -> None:
+    h = s.header
+    talk, thread, pc, load = NONE, NONE, NONE, NONE
+    if arrives:
+        talk = open_talk(p, s, h[at.UNIT], 0, h[at.NOW])
+        h[at.UNIT] += 1
+        next_arrival(p, s)
+    else:
+        load = s.heap[0, 2]
+        drop_first(s)
+    if kind == at.START:
+        thread = start(p, s, talk if arrives else load)
+        if thread >= 0:
+            pc = s.threads[thread, at.T_PC]
+    elif kind == at.PROCESS:
+        turn(p, s, load)
+    elif kind == at.TIMEOUT:
+        h[at.OVER_REQUEST] = time_out(s, load)
+        h[at.OVER] = at.TIMED_OUT if h[at.OVER_REQUEST] >= 0 else 0
+        h[at.OVER_TICK] = h[at.NOW]
+    else:
+        thread, pc = load, _resumed(p, s, load)
+    if thread >= 0:
+        run(p, s, thread, pc)
+    if h[at.OVER] > 0:
+        answer(p, s, h[at.OVER_REQUEST], h[at.OVER], h[at.OVER_TICK])
+        h[at.OVER] = 0
+
+
+@part
+def _resumed(p: Program, s: State, thread: int) -> int:
+    """Return where a thread goes on that has waited."""
+    pc = s.threads[thread, at.T_PC]
+    if s.threads[thread, at.T_DROPPED]:
+        s.threads[thread, at.T_DROPPED] = 0
+        return p.code[pc, at.UNWIND]
+    return pc + 1

@@ -1,0 +1,110 @@
+"""Processes of stations: pauses and background work, which come and go whatever the requests do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capplan.simulator.kernel.agenda import push
+from capplan.simulator.kernel.compiling import part
+from capplan.simulator.kernel.draws import fold, ticks, uniform
+from capplan.simulator.kernel.elastic import after_change, before_change
+from capplan.simulator.kernel.layout import (
+    ARRIVAL_AT,
+    HEAP,
+    MARKED,
+    NEVER,
+    NOW,
+    P_BACKGROUND,
+    P_EVERY,
+    P_EVERY_KEY,
+    P_KEY,
+    P_LENGTH,
+    P_LENGTH_KEY,
+    P_NUMBER,
+    P_RANK,
+    P_RUNS,
+    P_SINCE,
+    P_STATION,
+    S_DOWN,
+    S_PAUSED,
+    S_PAUSED_SINCE,
+    S_SERVED,
+    WINDOW_END,
+    WINDOW_START,
+    Program,
+    State,
+)
+from capplan.simulator.kernel.rigid import PAUSED_TICKS
+
+
+@part
+def start_processes(p: Program, s: State) -> None:
+    """Put the first start of every process on the agenda."""
+    for process in range(len(s.processes)):
+        _push_start(p, s, process)
+
+
+@part
+def _push_start(p: Program, s: State, process: int) -> None:
+    every = _drawn(p, s, process, P_EVERY, P_EVERY_KEY)
+    push(s, s.header[NOW] + max(1, every), s.processes[process, P_RANK], process)
+
+
+@part
+def _drawn(p: Program, s: State, process: int, law: int, key: int) -> int:
+    row = s.processes[process]
+    u = uniform(fold(fold(np.uint64(row[P_KEY]), row[P_NUMBER]), 0), np.uint64(row[key]))
+    return ticks(p, row[law], u)
+
+
+@part
+def turn(p: Program, s: State, process: int) -> None:
+    """Let a process start or end."""
+    row, now = s.processes[process], s.header[NOW]
+    station = row[P_STATION]
+    ran = before_change(s, station)
+    change = -1 if row[P_RUNS] else 1
+    row[P_RUNS] += change
+    if row[P_BACKGROUND] < 0:
+        _pause(s, station, change)
+    after_change(p, s, station, ran)
+    if change > 0:
+        row[P_SINCE] = now
+        length = _drawn(p, s, process, P_LENGTH, P_LENGTH_KEY)
+        push(s, now + length, row[P_RANK], process)
+    else:
+        _mark(s, row[P_SINCE], process)
+        row[P_NUMBER] += 1
+        _push_start(p, s, process)
+
+
+@part
+def _pause(s: State, station: int, change: int) -> None:
+    row, now = s.stations[station], s.header[NOW]
+    row[S_PAUSED] += change
+    if change > 0 and row[S_PAUSED] == 1:
+        row[S_PAUSED_SINCE] = now
+    elif row[S_PAUSED] == 0:
+        inside = min(now, s.header[WINDOW_END]) - max(row[S_PAUSED_SINCE], s.header[WINDOW_START])
+        s.station_totals[station, PAUSED_TICKS] += max(0, inside)
+
+
+@part
+def _mark(s: State, since: int, process: int) -> None:
+    place = s.header[MARKED]
+    if place < len(s.marks):
+        s.marks[place, 0] = since
+        s.marks[place, 1] = s.header[NOW]
+        s.marks[place, 2] = process
+        s.header[MARKED] += 1
+
+
+@part
+def anything_moves(s: State) -> bool:
+    """Tell whether anything but processes is left that could move a request; the first event is a process."""
+    if s.header[HEAP] > len(s.processes) or s.header[ARRIVAL_AT] < NEVER:
+        return True
+    for station in s.leaves:
+        if s.stations[station, S_SERVED] > 0 and not s.stations[station, S_DOWN]:
+            return True
+    return False

@@ -1,0 +1,108 @@
+"""What becomes of requests is counted as it happens: sums, histograms, and rows of the trace."""
+
+from __future__ import annotations
+
+from capplan.simulator.kernel.compiling import part
+from capplan.simulator.kernel.layout import (
+    COMPLETED,
+    INTERVAL,
+    INTERVAL_END,
+    K_ATTEMPT,
+    K_FIRST,
+    K_INTENDED,
+    K_PLACE,
+    K_ROW,
+    K_SOURCE,
+    K_START,
+    K_UNIT,
+    LATENCY,
+    TRACED,
+    WINDOW_END,
+    WINDOW_START,
+    Program,
+    State,
+)
+from capplan.simulator.tally import INTENDED, LONGEST_INTENDED, NUMBER, PAIR_BITS, RESPONSE, RETRIES
+
+SUB_BITS = 7
+
+
+@part
+def bin_of(ticks: int) -> int:
+    """Return the bin of the logarithmic histogram; see `histogram`."""
+    shift = 0
+    rest = ticks >> SUB_BITS + 1
+    for step in (32, 16, 8, 4, 2, 1):
+        if rest >> step:
+            rest >>= step
+            shift += step
+    shift += rest > 0
+    return (shift << SUB_BITS) + (ticks >> shift)
+
+
+@part
+def add_pair(s: State, request_class: int, column: int, value: int) -> None:
+    """Add to a sum that may outgrow 64 bits."""
+    low = s.class_totals[request_class, column + 1] + value
+    s.class_totals[request_class, column] += low >> PAIR_BITS
+    s.class_totals[request_class, column + 1] = low & ((1 << PAIR_BITS) - 1)
+
+
+@part
+def interval_of(p: Program, s: State, tick: int) -> int:
+    """Return the interval of a tick that is not before this one; the one after the last is for what comes too late."""
+    interval = s.header[INTERVAL]
+    if tick < s.header[INTERVAL_END]:
+        return interval
+    last = len(p.bounds) - 1
+    while interval < last and p.bounds[interval + 1] <= tick:
+        interval += 1
+    return interval
+
+
+@part
+def book_request(p: Program, s: State, talk: int, request_class: int, status: int, tick: int) -> None:
+    """Count a request that has ended for good."""
+    row = s.talks[talk]
+    start, intended = row[K_START], row[K_INTENDED]
+    interval = interval_of(p, s, tick)
+    s.class_series[interval, request_class, status] += 1
+    if status == COMPLETED:
+        s.class_series[interval, request_class, LATENCY] += tick - intended
+    inside = min(tick, s.header[WINDOW_END]) - max(start, s.header[WINDOW_START])
+    if inside > 0:
+        add_pair(s, request_class, NUMBER, inside)
+    if s.header[WINDOW_START] <= start < s.header[WINDOW_END]:
+        totals = s.class_totals[request_class]
+        totals[status] += 1
+        totals[RETRIES] += row[K_ATTEMPT]
+        add_pair(s, request_class, RESPONSE, tick - start)
+        if status == COMPLETED:
+            _book_latency(s, request_class, 0, tick - intended)
+            _book_latency(s, request_class, 1, tick - start)
+    if len(s.trace) > 0:
+        _trace(s, talk, request_class, status, tick)
+
+
+@part
+def _book_latency(s: State, request_class: int, clock: int, latency: int) -> None:
+    s.histograms[request_class, clock, bin_of(latency)] += 1
+    add_pair(s, request_class, INTENDED + 2 * clock, latency)
+    most = LONGEST_INTENDED + clock
+    s.class_totals[request_class, most] = max(s.class_totals[request_class, most], latency)
+
+
+@part
+def _trace(s: State, talk: int, request_class: int, status: int, tick: int) -> None:
+    row, out = s.talks[talk], s.trace[s.header[TRACED]]
+    s.header[TRACED] += 1
+    out[0] = row[K_ROW]
+    out[1] = row[K_SOURCE]
+    out[2] = request_class
+    out[3] = row[K_UNIT]
+    out[4] = row[K_FIRST] + row[K_PLACE]
+    out[5] = row[K_ATTEMPT] + 1
+    out[6] = row[K_INTENDED]
+    out[7] = row[K_START]
+    out[8] = tick
+    out[9] = status

@@ -1,0 +1,252 @@
+"""Lowers a network to the flat arrays of the compiled engine.
+
+Whatever can be decided before a run is decided here: which stations are rigid, which visits need no event, how many
+records one event can use. What depends on the seed or the length of a run is filled in by `Lowered.program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from capplan.models.network import Network
+from capplan.models.station import Background, Pauses, Station
+from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
+from capplan.models.traffic import Bursty, Closed, Open, RequestClass, Session, Throttled, Trace
+from capplan.simulator.clock import to_ticks
+from capplan.simulator.kernel import layout as at
+from capplan.simulator.kernel.layout import Floats, Ints, Program
+from capplan.simulator.program_flow import Code, Label, RouteInfo
+from capplan.simulator.sampling import FlatLaws, LawKind, flatten
+from capplan.simulator.streams import source_key
+from capplan.simulator.traffic_time import Segment, segments, trace_ticks
+
+LAW_IN_A = (at.WAIT, at.WAIT_LAST)
+LAW_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
+
+
+@dataclass(frozen=True)
+class StationProcess:
+    """Pauses or background work: its station, its number there, the rows of its laws, the place of its share."""
+
+    station: int
+    number: int
+    what: Pauses | Background
+    every: int
+    length: int
+    share: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A network as arrays, and what it takes to make a state for a run of it."""
+
+    network: Network
+    base: Program
+    elastic: tuple[bool, ...]
+    rate_tables: dict[int, int]  # by station, the place among the numbers
+    processes: tuple[StationProcess, ...]
+    routes: tuple[RouteInfo, ...]
+    route_cells: int
+    delay_scales: dict[str, int]
+    batches: int
+    locals: int
+    groups: int
+    most_records: int
+
+    def program(self, root: int, bounds: Ints) -> Program:
+        """Return the program of one replication (its root key) over these intervals."""
+        sources, traffic = self.base.sources.copy(), self.base.traffic.copy()
+        for row, name in enumerate(self.network.traffic.mix):
+            sources[row, at.O_KEY] = signed(source_key(root, "source", name))
+        traffic[at.A_KEY] = signed(source_key(root, "traffic"))
+        traffic[at.A_END] = bounds[-1]
+        return self.base._replace(sources=sources, traffic=traffic, bounds=bounds)
+
+
+def signed(word: int) -> int:
+    """Return a 64-bit word as the int64 of the same bits."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+def lower(network: Network) -> Lowered:
+    """Lower a network.
+
+    Raises
+    ------
+    RefusedError
+        When a flow is too long, or the shape of a law too extreme.
+    """
+    return _Lowering(network).lowered()
+
+
+def is_elastic(station: Station, network: Network) -> bool:
+    """Tell whether a station's speed can ever change, or it does not serve in order of arrival."""
+    named = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
+    special = station.rate is not None or station.expiry_s is not None or station.host is not None
+    return station.discipline == "ps" or special or bool(station.pauses or station.background) or station.name in named
+
+
+def most_records(step: Step) -> int:
+    """Return how many records of one kind a request can take up within one event at most."""
+    inside = [most_records(child) for child in children(step)]
+    match step:
+        case Choice() | Route():
+            return max(inside) + 1
+        case ForkJoin() | Hedge() | Batch() | Latch():
+            return sum(inside) + len(inside) + 2
+        case _:
+            return sum(inside) + 1
+
+
+class _Lowering:
+    """Collects code, laws and lists, then makes arrays of them."""
+
+    def __init__(self, network: Network) -> None:
+        self.network, self.traffic = network, network.traffic
+        self.elastic = tuple(is_elastic(station, network) for station in network.stations)
+        scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
+        self.code = Code(
+            stations={each.name: (number, self.elastic[number]) for number, each in enumerate(network.stations)},
+            pools={pool.name: number for number, pool in enumerate(network.pools)},
+            delay_scales={name: number for number, name in enumerate(scaled)},
+        )
+
+    def lowered(self) -> Lowered:
+        """Lower everything; laws are known only when all is collected, so they come last."""
+        code, network = self.code, self.network
+        starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
+        gaps = [[code.law(gap) for gap in self._session(name).gaps] for name in self.traffic.mix]
+        thinking = code.law(self.traffic.think) if isinstance(self.traffic, Closed) else 0
+        parts = segments(self.traffic.mix, network.timeline)
+        found = [(n, k, what) for n, each in enumerate(network.stations) for k, what in enumerate(_processes(each))]
+        drawn = [(code.law(what.every), code.law(what.length)) for _, _, what in found]
+        rate_tables = {
+            number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.stations) if each.rate
+        }
+        flat = flatten(code.laws)
+        processes = tuple(
+            StationProcess(n, k, what, int(flat.rows[every]), int(flat.rows[length]), self._share(what))
+            for (n, k, what), (every, length) in zip(found, drawn, strict=True)
+        )
+        sources = self._sources([[int(flat.rows[law]) for law in laws] for laws in gaps])
+        classes = self._classes(starts)
+        traffic, rates = self._traffic(int(flat.rows[thinking]) if code.laws else 0, parts)
+        return Lowered(
+            network=network,
+            base=self._program(flat, parts)._replace(sources=sources, classes=classes, traffic=traffic, rates=rates),
+            elastic=self.elastic,
+            rate_tables=rate_tables,
+            processes=processes,
+            routes=tuple(code.routes),
+            route_cells=code.route_cells,
+            delay_scales=code.delay_scales,
+            batches=code.batches,
+            locals=code.locals + 1,
+            groups=code.groups,
+            most_records=max(most_records(each.flow) for each in network.classes) + 8,
+        )
+
+    def _session(self, name: str) -> Session:
+        found = next((session for session in self.network.sessions if session.name == name), None)
+        return found or Session(name, (name,), ())
+
+    def _share(self, what: Pauses | Background) -> int:
+        return self.code.numbers_of((what.share,)) if isinstance(what, Background) else at.NONE
+
+    def _sources(self, gaps: list[list[int]]) -> Ints:
+        numbers = {each.name: number for number, each in enumerate(self.network.classes)}
+        rows = np.zeros((len(gaps), at.SOURCE), dtype=np.int64)
+        for row, (name, laws) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
+            session = self._session(name)
+            rows[row, at.O_COUNT] = len(session.classes)
+            rows[row, at.O_CLASSES] = self.code.list_of([numbers[each] for each in session.classes])
+            rows[row, at.O_GAPS] = self.code.list_of([*laws])
+            rows[row, at.O_STICKY] = 0 if session.route == "sticky" else at.NONE
+        return rows
+
+    def _classes(self, starts: list[int]) -> Ints:
+        rows = np.zeros((len(starts), at.CLASS), dtype=np.int64)
+        for row, (start, each) in enumerate(zip(starts, self.network.classes, strict=True)):
+            backoffs = _backoffs(each)
+            rows[row, at.X_START] = start
+            rows[row, at.X_TIMEOUT] = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
+            rows[row, at.X_ATTEMPTS] = len(backoffs) + 1
+            rows[row, at.X_BACKOFFS] = self.code.list_of([*backoffs])
+        return rows
+
+    def _traffic(self, thinking: int, parts: Sequence[Segment]) -> tuple[Ints, Floats]:
+        ints, rates = np.zeros(at.TRAFFIC, dtype=np.int64), np.zeros(at.RATES)
+        mix = self.traffic.mix.items()
+        length = sum(share * len(self._session(name).classes) for name, share in mix)
+        match self.traffic:
+            case Closed(clients=clients):
+                ints[[at.A_KIND, at.A_CLIENTS, at.A_THINK]] = at.CLOSED, clients, thinking
+            case Throttled(clients=clients, rate_per_s=rate):
+                ints[[at.A_KIND, at.A_CLIENTS]] = at.THROTTLED, clients
+                rates[at.Z_BEAT] = length / float(rate)
+            case Open(rate_per_s=rate):
+                self._open(self.traffic, float(rate) / length, (ints, rates), parts)
+        return ints, rates
+
+    def _open(self, traffic: Open, rate: float, arrays: tuple[Ints, Floats], parts: Sequence[Segment]) -> None:
+        (ints, rates), law = arrays, traffic.arrivals
+        ints[at.A_KIND], rates[at.Z_RATE] = at.POISSON, rate
+        if isinstance(law, Trace):
+            ticks = trace_ticks(law, rate, parts)
+            ints[at.A_KIND], ints[at.A_TRACE] = at.TRACE, self.code.list_of([*ticks])
+            ints[at.A_TRACE_LIMIT] = len(ticks)
+        elif isinstance(law, Bursty):
+            fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
+            ints[at.A_KIND], rates[at.Z_FRACTION] = at.BURSTY, fraction
+            rates[[at.Z_BURST, at.Z_BURST_LENGTH]] = rate * ratio, length_s
+            rates[at.Z_QUIET] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
+            rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
+
+    def _program(self, flat: FlatLaws, parts: Sequence[Segment]) -> Program:
+        code, before = self.code, len(self.code.numbers)
+        rows = np.array([[_resolved(cell) for cell in row] for row in code.rows], dtype=np.int64)
+        rows = np.hstack([rows, np.zeros((len(rows), at.WIDTH - rows.shape[1]), dtype=np.int64)])
+        for column, operations in ((at.A, LAW_IN_A), (at.B, LAW_IN_B)):
+            mine = np.isin(rows[:, at.OP], operations)
+            rows[mine, column] = flat.rows[rows[mine, column]]
+        ticks = np.where(flat.kind == LawKind.MIXTURE, flat.first_part, flat.ticks)
+        empty = np.zeros(0, dtype=np.int64)
+        return Program(
+            code=rows,
+            keys=np.array(code.keys, dtype=np.uint64),
+            table=np.array([_resolved(cell) for cell in code.table], dtype=np.int64),
+            laws=np.ascontiguousarray(np.column_stack([flat.kind, ticks, flat.first + before, flat.count])),
+            scales=flat.scale,
+            numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
+            parts=flat.parts,
+            sources=empty[:, None],
+            classes=empty[:, None],
+            traffic=empty,
+            rates=np.zeros(0),
+            segments=np.array([*(part.start for part in parts), at.NEVER], dtype=np.int64),
+            multipliers=np.array([_segment(part) for part in parts]),
+            bounds=empty,
+        )
+
+
+def _processes(station: Station) -> tuple[Pauses | Background, ...]:
+    return (*station.pauses, *station.background)
+
+
+def _resolved(cell: int | Label) -> int:
+    return cell.place if isinstance(cell, Label) else cell
+
+
+def _segment(part: Segment) -> list[float]:
+    return [part.multiplier, part.operational_s, *accumulate(part.shares)]
+
+
+def _backoffs(each: RequestClass) -> list[int]:
+    if each.retry is None:
+        return []
+    first, factor = float(each.retry.backoff_s), float(each.retry.factor)
+    return [to_ticks(first * factor**place) for place in range(each.retry.attempts - 1)]
