@@ -12,7 +12,7 @@ from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.station import Pool, Station
 from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.models.traffic import Event, Open, RequestClass, Timeline
 from capplan.simulator.histogram import bin_of
 from capplan.simulator.replications import merged
 from capplan.simulator.run import Mark, Requests, Run, Status
@@ -50,6 +50,7 @@ NETWORK = Network(
     ),
     Open(1.0, {"read": 0.5, "write": 0.5}),
     pools=(Pool("threads", 2), Pool("permits", 5)),
+    timeline=Timeline((Event(3.0, "down", "farm"), Event(0.5, "scale_traffic", "*", 2.0))),
 )
 
 
@@ -122,7 +123,7 @@ def filled() -> Tally:
     tally.pool_series[:, 0, BUSY] = [0, 2 * S, 3 * S, 0, 1 * S]
     tally.pool_totals[0, [TAKEN, POOL_DROPS, POOL_WAITED, HELD]] = [2, 3, 5 * S, 6 * S]
     tally.pool_busy[0, :3] = [4 * S, 2 * S, 2 * S]
-    tally.marks.append((S, 2 * S, "pause", "gc of farm"))
+    tally.marks.append((S, 2 * S, "pause", "farm: gc"))
     return tally
 
 
@@ -147,7 +148,11 @@ def test_stations_pools_and_marks_by_hand() -> None:
     assert run.series.station_utilisation[:, 1].tolist() == [1, 1, 0.5, 0.25, 0.25]
     assert run.series.pool_queue[:, 0].tolist() == [2.5, 1, 1, 0, 0]
     assert run.series.pool_busy[:, 0].tolist() == [0, 1, 1.5, 0, 0.5]
-    assert run.marks == (Mark(1.0, 2.0, "pause", "gc of farm"),)
+    assert run.marks == (
+        Mark(0.5, 0.5, "scale_traffic", "*"),
+        Mark(1.0, 2.0, "pause", "farm: gc"),
+        Mark(3.0, 3.0, "down", "farm"),
+    )
 
 
 @st.composite

@@ -235,7 +235,10 @@ class Series:
 
 
 class Mark(NamedTuple):
-    """Something to see in a plot over time: a pause, background work, an event of the timeline."""
+    """Something to see in a plot over time.
+
+    `kind` is `pause` or `background`, of `station: process`; or the action of an event of the timeline on its target.
+    """
 
     start_s: float
     end_s: float
@@ -262,7 +265,7 @@ class Run:
     series
         What happened over time; columns are in the order of `classes`, `stations` and `pools`.
     marks
-        Pauses, background work (the first 20,000) and events of the timeline.
+        Pauses, background work (the first 20,000) and events of the timeline, in the order of time.
     events
         How many events happened.
     trace

@@ -73,7 +73,8 @@ class Tally:
     pool_busy
         Shape (pools, largest size + 1): ticks of the window in which so many units were busy.
     marks
-        (start, end, kind, name) of pauses and background work, the first `MOST_MARKS`, and of timeline events.
+        (start, end, "pause" or "background", "station: process") of pauses and background work that have ended, the
+        first `MOST_MARKS`.
     """
 
     boundaries: IntArray
@@ -233,10 +234,18 @@ def report(
         stations={each.name: _station_report(each, index, tally) for index, each in enumerate(network.stations)},
         pools={each.name: _pool_report(each, index, tally) for index, each in enumerate(network.pools)},
         series=_series(network, tally),
-        marks=tuple(Mark(to_seconds(start), to_seconds(end), kind, name) for start, end, kind, name in tally.marks),
+        marks=_marks(network, tally),
         events=events,
         trace=requests,
     )
+
+
+def _marks(network: Network, tally: Tally) -> tuple[Mark, ...]:
+    """Return the marks of the tally and the events of the timeline, in the order of time."""
+    processes = (Mark(to_seconds(start), to_seconds(end), kind, name) for start, end, kind, name in tally.marks)
+    timed = ((float(event.at_s), event) for event in network.timeline.events)
+    events = (Mark(at_s, at_s, event.action, event.target) for at_s, event in timed)
+    return tuple(sorted((*processes, *events)))
 
 
 def _class_report(name: str, index: int, tally: Tally) -> ClassReport:
