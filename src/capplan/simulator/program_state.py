@@ -52,6 +52,7 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     room = ROOM + 2 * lowered.most_records + 2 * clients
     header = np.zeros(at.HEADER, dtype=np.int64)
     header[at.MARGIN], header[at.READY], header[at.MOST_ROWS] = lowered.most_records, at.NONE, most_requests
+    header[at.ARRIVAL_AT] = at.NEVER
     widths = {
         "threads": at.T_LOCALS + lowered.locals,
         "requests": at.REQUEST,
