@@ -1,50 +1,30 @@
-"""What the SimPy engine does not run yet is refused by name, before anything has run."""
+"""What the SimPy engine does not run is refused by name, before anything has run; senseless runs are, too."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from tests.strategies import networks
 
 from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.network import Network
-from capplan.models.station import Background, Host, Pauses, RateTable, Station
-from capplan.models.step import Batch, Delay, Hedge, Visit
-from capplan.models.traffic import Event, Open, RequestClass, Retry, Throttled, Timeline, Trace
+from capplan.models.station import Station
+from capplan.models.step import Delay, Visit
+from capplan.models.traffic import Open, RequestClass
 from capplan.simulator.reference import simulate
 
-SECOND = Deterministic(1.0)
-STEP = Visit("server", SECOND)
 PLAIN = Network(
     "plain",
     (Station("server", 1),),
-    (RequestClass("ask", STEP),),
+    (RequestClass("ask", Visit("server", Deterministic(1.0))),),
     Open(1.0, {"ask": 1.0}),
-    hosts=(Host("machine", 2),),
 )
-
-
-def with_station(**more: object) -> Network:
-    return replace(PLAIN, stations=(Station("server", 1, **more),))  # type: ignore[arg-type]  # fields of many types
-
-
-def with_class(**more: object) -> Network:
-    return replace(PLAIN, classes=(RequestClass(**{"name": "ask", "flow": STEP, **more}),))  # type: ignore[arg-type]  # fields of many types
-
+DRAWS = RequestClass("ask", Delay(Exponential(np.array([1.0, 2.0, 3.0]))))
 
 REFUSED = {
-    "load-dependent rate of station 'server'": with_station(rate=RateTable((1.0, 0.9))),
-    "expiry of station 'server'": with_station(expiry_s=1.0),
-    "pauses of station 'server'": with_station(pauses=(Pauses(SECOND, SECOND),)),
-    "background work of station 'server'": with_station(background=(Background(SECOND, SECOND, 0.5),)),
-    "host 'machine' of station 'server'": with_station(host="machine"),
-    "retries of request class 'ask'": with_class(retry=Retry(2, 0.1)),
-    "step hedge in the flow of request class 'ask'": with_class(flow=Hedge(STEP, 1.0, STEP)),
-    "step batch in the flow of request class 'ask'": with_class(flow=Batch(2, 1.0, STEP)),
-    "throttled traffic": replace(PLAIN, traffic=Throttled(1, 1.0, {"ask": 1.0})),
-    "arrivals from a trace": replace(PLAIN, traffic=Open(1.0, {"ask": 1.0}, Trace((0.5, 1.0)))),
-    "events of a timeline": replace(PLAIN, timeline=Timeline((Event(1.0, "down", "server"),))),
-    "mean_s holds 3 parameter draws": with_class(flow=Delay(Exponential(np.array([1.0, 2.0, 3.0])))),
+    "mean_s holds 3 parameter draws": replace(PLAIN, classes=(DRAWS,)),
     "rate_per_s holds 2 parameter draws": replace(PLAIN, traffic=Open(np.array([1.0, 2.0]), {"ask": 1.0})),
 }
 
@@ -64,6 +44,7 @@ def test_refused_by_name(message: str) -> None:
         {"duration_s": 1, "warmup_s": 1},
         {"duration_s": 1, "warmup_s": -1},
         {"duration_s": 1, "seed": -1},
+        {"duration_s": 1, "max_requests": 0},
     ],
 )
 def test_senseless_run(wrong: dict[str, float]) -> None:
@@ -74,3 +55,13 @@ def test_senseless_run(wrong: dict[str, float]) -> None:
 def test_unknown_class_is_an_error_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'ask'"):
         simulate(PLAIN, 1.0, seed=1).latency_mean_s("aks")
+
+
+@given(networks())
+def test_every_network_runs_twice_alike(network: Network) -> None:
+    """Whatever the language can say is run, and whatever has started ends or stands at a place that is down."""
+    one, other = (simulate(network, 5.0, seed=1, max_requests=200) for _ in range(2))
+    assert np.array_equal(one.requests.end_ticks, other.requests.end_ticks)
+    assert one.events == other.events
+    if not any(event.action == "down" for event in network.timeline.events):
+        assert (one.requests.end_ticks >= one.requests.start_ticks).all()

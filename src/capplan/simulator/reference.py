@@ -7,23 +7,31 @@ functions of their keys (`streams`), so the same network, seed and replication g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+
+import numpy as np
 
 from capplan.models.errors import InputError
 from capplan.models.network import Network
-from capplan.models.step import Step
-from capplan.models.traffic import Closed, Open
+from capplan.models.station import Station
+from capplan.models.traffic import Closed, Open, RequestClass, Retry, Throttled
 from capplan.simulator.clock import to_ticks
-from capplan.simulator.reference_events import Clockwork, Happening
-from capplan.simulator.reference_requests import Book, Request, Source
+from capplan.simulator.reference_elastic import ElasticStation
+from capplan.simulator.reference_events import Clockwork
+from capplan.simulator.reference_hosts import Machine
+from capplan.simulator.reference_processes import begin_processes
+from capplan.simulator.reference_records import Window
+from capplan.simulator.reference_requests import Book, Source
 from capplan.simulator.reference_scope import check_scope
-from capplan.simulator.reference_sharing import SharingStation
-from capplan.simulator.reference_stations import HeldPool, ServingStation, Window
-from capplan.simulator.reference_steps import FlowCompiler, Served
-from capplan.simulator.reference_traffic import Clients, Flow, Mix, begin_closed, begin_open
-from capplan.simulator.run import Run
+from capplan.simulator.reference_stations import HeldPool, RigidStation
+from capplan.simulator.reference_steps import Served, Surroundings, compile_flow
+from capplan.simulator.reference_timeline import Changes
+from capplan.simulator.reference_traffic import Clients, Demand, Flow, begin_closed, begin_open, begin_throttled
+from capplan.simulator.run import Requests, Run
 from capplan.simulator.sampling import tick_sampler
 from capplan.simulator.streams import root_key, source_key
+from capplan.simulator.tally import Tally, intervals, report, tally_of_requests
+from capplan.simulator.traffic_time import segments
 
 
 def simulate(
@@ -34,6 +42,7 @@ def simulate(
     replication: int = 0,
     warmup_s: float = 0.0,
     drain: bool = True,
+    max_requests: int | None = None,
 ) -> Run:
     """Run a network once.
 
@@ -51,73 +60,111 @@ def simulate(
         Run requests that have started to their end, so that latencies are not censored (the default); a session does
         not start further requests after `duration_s`. Without it the run stops at `duration_s` and what is under way
         stays unfinished.
+    max_requests
+        How many requests start at most, further attempts at one not counted; left out, no limit.
 
     Raises
     ------
     RefusedError
-        When the network has a construct that this engine does not run yet; nothing has been run then.
+        When the network holds an array of parameter draws, or a flow is too long; nothing has been run then.
     InputError
-        When the durations or the seed make no sense.
+        When the durations, the seed or the number of requests make no sense.
     """
     check_scope(network)
-    _check(duration_s, warmup_s, seed, replication)
-    window = Window(to_ticks(warmup_s), to_ticks(duration_s))
+    _check(duration_s, warmup_s, seed, replication, max_requests)
+    root, warmup_ticks = root_key(seed, replication), to_ticks(warmup_s)
+    window = Window(intervals(warmup_ticks, to_ticks(duration_s)), warmup_ticks)
     clockwork, book = Clockwork(), Book()
-    stations = _stations(network, clockwork, window)
+    machines = {host.name: Machine(host) for host in network.hosts}
+    stations = _stations(network, clockwork, window, machines)
+    elastic = {name: each for name, each in stations.items() if isinstance(each, ElasticStation)}
     pools = {pool.name: HeldPool(pool, clockwork, window) for pool in network.pools}
-    compiler = FlowCompiler(clockwork, stations, pools)
-    flows = [Flow(_from(compiler, each.flow), _ticks(each.timeout_s)) for each in network.classes]
-    clients = Clients(clockwork, book, flows, window.end)
-    _begin(network, clients, root_key(seed, replication))
-    clockwork.work_off(None if drain else window.end)
-    return Run(
-        network=network.name,
-        seed=seed,
-        replication=replication,
-        warmup_s=warmup_s,
-        duration_s=duration_s,
-        classes=tuple(each.name for each in network.classes),
-        sources=tuple(network.traffic.mix),
-        requests=book.requests(),
-        stations={name: station.report() for name, station in stations.items()},
-        pools={name: pool.report() for name, pool in pools.items()},
-        events=clockwork.count,
-    )
+    changes = Changes(network.timeline, clockwork, {**elastic, **machines})
+    around = Surroundings(clockwork, stations, pools, changes.delays, frozenset(_failing(network)))
+    flows = [_flow(each, around) for each in network.classes]
+    changes.begin()
+    for number, station in enumerate(stations.values()):
+        if isinstance(station, ElasticStation):
+            begin_processes(station, number, root)
+    _begin(network, Clients(clockwork, book, flows, window.end, max_requests), root)
+    clockwork.work_off(None if drain else window.end, lambda: any(station.moves for station in elastic.values()))
+    tally = _tally(network, book.requests(), window, (tuple(stations.values()), tuple(pools.values())))
+    return report(network, tally, seed=seed, replication=replication, events=clockwork.count, requests=book.requests())
 
 
-def _stations(network: Network, clockwork: Clockwork, window: Window) -> dict[str, Served]:
+def is_rigid(station: Station, network: Network) -> bool:
+    """Tell whether nothing ever changes the speed of a station, and it serves first come, first served."""
+    events = (event for event in network.timeline.events if event.action in ("down", "up", "speed"))
+    changed = station.pauses or station.background or any(event.target == station.name for event in events)
+    plain = station.rate is None and station.expiry_s is None and station.host is None
+    return station.discipline == "fcfs" and plain and not changed
+
+
+def _stations(
+    network: Network, clockwork: Clockwork, window: Window, machines: dict[str, Machine]
+) -> dict[str, Served]:
     return {
-        station.name: SharingStation(station, number, clockwork, window)
-        if station.discipline == "ps"
-        else ServingStation(station, clockwork, window)
+        station.name: RigidStation(station, clockwork, window)
+        if is_rigid(station, network)
+        else ElasticStation(station, number, clockwork, window, machines.get(station.host or ""))
         for number, station in enumerate(network.stations)
     }
 
 
-def _check(duration_s: float, warmup_s: float, seed: int, replication: int) -> None:
+def _tally(
+    network: Network, requests: Requests, window: Window, places: tuple[tuple[Served, ...], tuple[HeldPool, ...]]
+) -> Tally:
+    boundaries = np.array(window.boundaries, dtype=np.int64)
+    tally = tally_of_requests(requests, network, boundaries, window.start)
+    for kind in places:
+        for index, place in enumerate(kind):
+            place.fill(tally, index)
+    tally.marks.extend(window.marks)
+    return tally
+
+
+def _failing(network: Network) -> Iterator[str]:
+    """Yield the stations that a timeline takes down, alone or with their host."""
+    down = {event.target for event in network.timeline.events if event.action == "down"}
+    return (station.name for station in network.stations if station.name in down or station.host in down)
+
+
+def _check(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
     if not 0 <= warmup_s < duration_s:
         raise InputError(f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run")
     if seed < 0 or replication < 0:
         raise InputError(f"seed {seed} and replication {replication} must not be negative")
+    if max_requests is not None and max_requests < 1:
+        raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
 
 
-def _from(compiler: FlowCompiler, flow: Step) -> Callable[[Request], Happening]:
-    run = compiler.compile(flow)
-    return lambda request: run(request, None)
+def _flow(request: RequestClass, around: Surroundings) -> Flow:
+    run = compile_flow(request.flow, around)
+    timeout = None if request.timeout_s is None else to_ticks(float(request.timeout_s))
+    return Flow(lambda attempt: run(attempt, None), timeout, backoffs(request.retry))
 
 
-def _ticks(seconds: object) -> int | None:
-    return None if seconds is None else to_ticks(float(seconds))  # type: ignore[arg-type]  # no draws: check_scope refused them
+def backoffs(retry: Retry | None) -> tuple[int, ...]:
+    """Return how long, in ticks, a client waits before each further attempt."""
+    if retry is None:
+        return ()
+    wait_s, factor = float(retry.backoff_s), float(retry.factor)
+    return tuple(to_ticks(wait_s * factor**number) for number in range(retry.attempts - 1))
 
 
 def _begin(network: Network, clients: Clients, root: int) -> None:
     """Look up the sources of the traffic and let it begin."""
     traffic = network.traffic
-    mix = Mix(traffic.mix, [_source(network, name, index, root) for index, name in enumerate(traffic.mix)])
-    if isinstance(traffic, Open):
-        begin_open(clients, traffic, mix, root)
-    elif isinstance(traffic, Closed):
-        begin_closed(clients, traffic, mix, root)
+    sources = [_source(network, name, index, root) for index, name in enumerate(traffic.mix)]
+    parts = segments(traffic.mix, network.timeline)
+    demand = Demand(traffic.mix, sources, parts, source_key(root, "traffic"))
+    match traffic:
+        case Open():
+            begin_open(clients, traffic, demand)
+        case Closed():
+            begin_closed(clients, traffic, demand)
+        case Throttled():
+            begin_throttled(clients, traffic, demand)
 
 
 def _source(network: Network, name: str, index: int, root: int) -> Source:

@@ -5,17 +5,18 @@ of its own, and events happen in the order of their keys::
 
     (tick, kind, request, step)
 
-`kind` is a `Kind`. `request` is the number of the request in the order of starting, each attempt counting as one; for
-START it is the number of the session or client, as the request has none before it starts. `step` is the number of the
-step in its flow, in the order of `walk`; for START the position in the session, for TIMEOUT 0. The last three are
-packed into one integer, the *rank*. No two events have the same key (the heap would raise `TypeError`).
+`kind` is a `Kind`. `request` is the number of the attempt in the order of starting; for START it is the number of the
+session or client, as the attempt has none before it starts, for CHANGE that of the timeline's event, for PROCESS that
+of the station. `step` is the number of the step in its flow, in the order of `walk`; for START the position in the
+session, for TIMEOUT 0, for CHANGE a `Stage`, for PROCESS the number of the process. The last three are packed into one
+integer, the *rank*. No two events have the same key (the heap would raise `TypeError`).
 
 What an event does, it does at once and to the end: work goes on until it has to wait, a fork begins its branches in
 their order, each until it waits, and then goes on itself; a server that becomes free takes the next visit before the
 one it has served goes on. What *other* work can now do (a unit handed over, a join or latch completed) is a RESUME
 event of the same tick, and these come before all other kinds. So the order in which events are created decides nothing.
 
-Ranks below 0 are for what an engine does before the events of a tick in order to know them (`reference_sharing`). It
+Ranks below 0 are for what an engine does before the events of a tick in order to know them (`reference_elastic`). It
 changes nothing that an event could see, and is not counted.
 """
 
@@ -36,15 +37,25 @@ REQUEST_BITS = 40
 class Kind(IntEnum):
     """What kind of event: the first criterion among events of one tick.
 
-    1 and 2 are kept for changes of the system (timeline) and of a station (pauses, background work), which precede
-    what requests do at that tick. A request that completes exactly at its timeout has completed.
+    Changes of the system precede what requests do at that tick. A request that completes exactly at its timeout has
+    completed.
     """
 
-    RESUME = 0  # a step waited for others, and need not any longer: a pool's unit, a join, a latch
+    RESUME = 0  # a step waited for others, and need not any longer: a pool's unit, a join, a latch, a batch
+    CHANGE = 1  # the timeline changes something
+    PROCESS = 2  # a pause or background work of a station starts or ends
     SERVICE = 3  # a station has served a visit
     DELAY = 4  # a delay is over
     TIMEOUT = 5  # the client gives up
     START = 6  # a request starts: an arrival, the next one of a session, a client that has thought
+
+
+class Stage(IntEnum):
+    """What comes of an event of the timeline: the last criterion among its own events of one tick."""
+
+    EVENT = 0
+    DETECTION = 1  # that a place is down
+    WARM = 2  # the cold start is over
 
 
 def step_rank(kind: Kind, step: int) -> int:
@@ -55,6 +66,11 @@ def step_rank(kind: Kind, step: int) -> int:
 def request_rank(request: int) -> int:
     """Return the part of a rank that belongs to the request."""
     return request << STEP_BITS
+
+
+def resume_rank(rank: int) -> int:
+    """Return the rank of the RESUME event of the same request and step."""
+    return rank & ((1 << (STEP_BITS + REQUEST_BITS)) - 1)
 
 
 class Dropped(Exception):  # noqa: N818 - a thing that happens to requests, not an error of the program
@@ -69,16 +85,23 @@ class Clockwork(simpy.Environment):
         self.tick = 0
         self.agenda: list[tuple[int, int, Moment]] = []
         self.count = 0
+        self.processes = 0  # of stations: each has one event on the agenda, always
 
     def schedule(self, event: simpy.Event, priority: int = 1, delay: float = 0) -> None:  # noqa: ARG002  # SimPy's signature
         """Take note of the end of a process (SimPy calls it); nobody waits for it, but an error must be heard."""
         if not event._ok:
             raise event._value
 
-    def work_off(self, until: int | None) -> None:
-        """Let events happen in order: all of them, or those before the tick `until`."""
+    def work_off(self, until: int | None, moves: Callable[[], bool] = lambda: False) -> None:
+        """Let events happen in order: all of them, or those before the tick `until`.
+
+        Processes of stations have no end: they go on while there are other events, or `moves` tells that they can
+        bring some about.
+        """
         agenda = self.agenda
         while agenda and (until is None or agenda[0][0] < until):
+            if len(agenda) == self.processes and not moves():
+                return
             self.tick, rank, event = heappop(agenda)
             self._now = self.tick
             self.count += rank >= 0

@@ -1,15 +1,15 @@
-"""Requests of the SimPy engine, the sessions that they belong to, and the book that is kept of them."""
+"""Requests of the SimPy engine, their attempts, the sessions that they belong to, and the book that is kept of them."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from capplan.simulator.reference_events import request_rank
 from capplan.simulator.run import Requests, Status
-from capplan.simulator.sampling import Sampler
 from capplan.simulator.streams import request_key
 
 
@@ -20,7 +20,7 @@ class Source:
     index: int
     key: int
     classes: tuple[int, ...]
-    gaps: tuple[Sampler, ...] = ()
+    gaps: tuple[Callable[[float], int], ...] = ()
     sticky: bool = False
 
 
@@ -28,13 +28,16 @@ class Source:
 class Conversation:
     """One session (or single request) under way.
 
-    `unit` is the number of the arrival or of the client, `first` the position of the first request. `routes` are the
-    targets chosen so far, by route, when all requests follow the first one's routes.
+    `unit` is the number of the arrival or of the client, `first` the position of the first request, `intended` when
+    that should have started, if it may start late. `routes` are the targets chosen so far, by route, when all requests
+    follow the first one's routes.
     """
 
     source: Source
     unit: int
     first: int = 0
+    intended: int | None = None
+    began: int = field(init=False)
     token: int = field(init=False)
     routes: dict[tuple[int, int], int] | None = field(init=False)
 
@@ -43,18 +46,14 @@ class Conversation:
         self.routes = {} if self.source.sticky else None
 
 
+@dataclass
 class Request:
-    """One request: its number in the order of starting, its rank among ties and the key of its draws."""
+    """One request: the row of its book, its place in its session, and how many attempts have started."""
 
-    __slots__ = ("conversation", "ended", "key", "number", "place", "rank")
-
-    def __init__(self, number: int, conversation: Conversation, place: int) -> None:
-        self.number = number
-        self.conversation = conversation
-        self.place = place
-        self.rank = request_rank(number)
-        self.key = request_key(conversation.source.key, conversation.unit, self.position)
-        self.ended = False
+    row: int
+    conversation: Conversation
+    place: int
+    attempts: int = 0
 
     @property
     def position(self) -> int:
@@ -65,6 +64,22 @@ class Request:
     def request_class(self) -> int:
         """The index of its class."""
         return self.conversation.source.classes[self.place]
+
+    def key(self, attempt: int) -> int:
+        """Return the key of the draws of one attempt."""
+        return request_key(self.conversation.source.key, self.conversation.unit, self.position, attempt)
+
+
+class Attempt:
+    """One attempt at a request: its rank among ties, which is its number in the order of starting, and its key."""
+
+    __slots__ = ("conversation", "ended", "key", "rank", "request")
+
+    def __init__(self, number: int, request: Request) -> None:
+        self.request, self.conversation = request, request.conversation
+        self.rank = request_rank(number)
+        self.key = request.key(request.attempts)
+        self.ended = False
 
 
 class Book:
@@ -79,26 +94,38 @@ class Book:
         self.start = array("q")
         self.end = array("q")
         self.status = array("q")
+        self.attempts = array("q")
 
-    def started(self, request: Request, intended: int, now: int) -> None:
-        """Open the row of a request."""
-        self.source.append(request.conversation.source.index)
+    def __len__(self) -> int:
+        """Return the number of requests so far."""
+        return len(self.start)
+
+    def started(self, conversation: Conversation, place: int, intended: int, now: int) -> Request:
+        """Open the row of a request that starts now."""
+        request = Request(len(self), conversation, place)
+        self.source.append(conversation.source.index)
         self.request_class.append(request.request_class)
-        self.session.append(request.conversation.unit)
+        self.session.append(conversation.unit)
         self.position.append(request.position)
         self.intended.append(intended)
         self.start.append(now)
         self.end.append(-1)
         self.status.append(Status.UNFINISHED)
+        self.attempts.append(0)
+        return request
+
+    def attempted(self, request: Request) -> None:
+        """Count an attempt."""
+        request.attempts += 1
+        self.attempts[request.row] = request.attempts
 
     def ended(self, request: Request, status: Status, now: int) -> None:
         """Close the row of a request."""
-        request.ended = True
-        self.end[request.number] = now
-        self.status[request.number] = status
+        self.end[request.row] = now
+        self.status[request.row] = status
 
     def requests(self) -> Requests:
         """Return all rows."""
         columns = (self.source, self.request_class, self.session, self.position)
-        times = (self.intended, self.start, self.end, self.status)
+        times = (self.intended, self.start, self.end, self.status, self.attempts)
         return Requests(*(np.array(column, dtype=np.int64) for column in (*columns, *times)))

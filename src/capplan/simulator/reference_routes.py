@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from capplan.models.step import RoutePolicy
-from capplan.simulator.reference_requests import Request
+from capplan.simulator.reference_requests import Attempt
 from capplan.simulator.streams import uniform
 
 SMOOTHING_BITS = 3  # a new time counts 1/8, as in TCP's smoothed round-trip time (RFC 6298)
@@ -13,24 +15,24 @@ class Router:
     """The state of one route: requests passed, requests inside each target, smoothed time of each target in ticks.
 
     All of it is integer, so that every engine keeps exactly the same. A target that has never answered counts as the
-    fastest.
+    fastest. `known_down`, if any can be, tells which targets requests stay away from, unless there is no other.
     """
 
-    def __init__(self, policy: RoutePolicy, targets: int, key: int) -> None:
-        self.policy, self.targets, self.key = policy, targets, key
+    def __init__(self, policy: RoutePolicy, targets: int, key: int, known_down: Callable[[int], bool] | None) -> None:
+        self.policy, self.targets, self.key, self.known_down = policy, targets, key, known_down
         self.passed = 0
         self.inside = [0] * targets
         self.smoothed = [-1] * targets
 
-    def enter(self, request: Request) -> int:
+    def enter(self, attempt: Attempt) -> int:
         """Pick the target of a request, the one its session has taken before if that is sticky."""
-        routes, this = request.conversation.routes, (self.key, self.targets)
+        routes, this = attempt.conversation.routes, (self.key, self.targets)
         if routes is None:
-            target = self._pick(request)
-        elif this in routes:
+            target = self._pick(attempt)
+        elif this in routes and not (self.known_down and self.known_down(routes[this])):
             target = routes[this]
         else:
-            target = routes[this] = self._pick(request)
+            target = routes[this] = self._pick(attempt)
         self.inside[target] += 1
         return target
 
@@ -41,16 +43,29 @@ class Router:
             before = self.smoothed[target]
             self.smoothed[target] = took if before < 0 else before + ((took - before) >> SMOOTHING_BITS)
 
-    def _pick(self, request: Request) -> int:
+    def _up(self) -> Sequence[int]:
+        """Return the targets that requests may go to."""
+        targets = range(self.targets)
+        if self.known_down is None:
+            return targets
+        return [target for target in targets if not self.known_down(target)] or targets
+
+    def _pick(self, attempt: Attempt) -> int:
+        up = self._up()
         match self.policy:
             case "round_robin":
                 self.passed += 1
-                return (self.passed - 1) % self.targets
+                return _next(up, (self.passed - 1) % self.targets)
             case "random":
-                return int(uniform(request.key, self.key) * self.targets)
+                return _next(up, int(uniform(attempt.key, self.key) * self.targets))
             case "token_aware":
-                return int(uniform(request.conversation.token, 0) * self.targets)
+                return _next(up, int(uniform(attempt.conversation.token, 0) * self.targets))
             case "least_loaded":
-                return self.inside.index(min(self.inside))
+                return min(up, key=self.inside.__getitem__)
             case "latency_ranked":
-                return self.smoothed.index(min(self.smoothed))
+                return min(up, key=self.smoothed.__getitem__)
+
+
+def _next(up: Sequence[int], target: int) -> int:
+    """Return `target` or the next one in order that is `up`."""
+    return target if target in up else min(up, key=lambda other: (other < target, other))

@@ -1,4 +1,4 @@
-"""What the SimPy engine does not run yet: refused by name before a run begins, never treated as something else."""
+"""What the SimPy engine does not run: arrays of parameter draws, refused by name before a run begins."""
 
 from __future__ import annotations
 
@@ -9,55 +9,20 @@ from typing import Any
 import numpy as np
 
 from capplan.models.errors import RefusedError
-from capplan.models.network import Network, walk
+from capplan.models.network import Network
 from capplan.models.quantity import FloatArray
-from capplan.models.station import Station
-from capplan.models.step import Batch, Hedge
-from capplan.models.traffic import Open, Throttled, Trace
 
 
 def check_scope(network: Network) -> None:
-    """Check that the engine runs everything in `network`.
+    """Check that every number in `network` is one number.
 
     Raises
     ------
     RefusedError
-        With one sentence that names the construct and where it stands.
+        With one sentence that names the array and where it stands.
     """
-    for what in _not_run(network):
-        raise RefusedError(f"the SimPy engine does not run {what} yet: leave it out")
     for place, draws in _arrays(network, network.name):
         raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
-
-
-def _not_run(network: Network) -> Iterator[str]:
-    for station in network.stations:
-        yield from (f"{what} of station {station.name!r}" for what in _not_run_at(station))
-    for request in network.classes:
-        if request.retry is not None:
-            yield f"the retries of request class {request.name!r}"
-        for step in walk(request.flow):
-            if isinstance(step, (Hedge, Batch)):
-                yield f"the step {step.kind} in the flow of request class {request.name!r}"
-    if isinstance(network.traffic, Throttled):
-        yield "throttled traffic"
-    if isinstance(network.traffic, Open) and isinstance(network.traffic.arrivals, Trace):
-        yield "arrivals from a trace"
-    if network.timeline.events:
-        yield "the events of a timeline"
-
-
-def _not_run_at(station: Station) -> Iterator[str]:
-    if station.rate is not None:
-        yield "the load-dependent rate"
-    if station.expiry_s is not None:
-        yield "the expiry"
-    if station.pauses:
-        yield "the pauses"
-    if station.background:
-        yield "the background work"
-    if station.host is not None:
-        yield f"the host {station.host!r}"
 
 
 def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:

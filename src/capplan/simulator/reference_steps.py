@@ -6,13 +6,17 @@ behaviour, and it reads like the definition of the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from capplan.models.distribution import Distribution
 from capplan.models.errors import RefusedError
+from capplan.models.network import walk
 from capplan.models.quantity import Number
-from capplan.models.step import Choice, Delay, ForkJoin, Hold, Latch, Route, Sequence, Signal, Step, Visit
+from capplan.models.step import Batch, Choice, Delay, ForkJoin, Hedge, Hold, Latch, Route, Sequence, Signal, Step, Visit
+from capplan.simulator.clock import to_ticks
+from capplan.simulator.flow_facts import child_numbers, latches_served, signalled_latches, ways_in
+from capplan.simulator.reference_batches import Gathering
+from capplan.simulator.reference_elastic import ElasticStation
 from capplan.simulator.reference_events import (
     STEP_BITS,
     Clockwork,
@@ -23,141 +27,127 @@ from capplan.simulator.reference_events import (
     Work,
     step_rank,
 )
-from capplan.simulator.reference_requests import Request
+from capplan.simulator.reference_joins import Join, OpenLatch, these
+from capplan.simulator.reference_requests import Attempt
 from capplan.simulator.reference_routes import Router
-from capplan.simulator.reference_sharing import SharingStation
-from capplan.simulator.reference_stations import HeldPool, ServingStation
+from capplan.simulator.reference_stations import HeldPool, RigidStation
 from capplan.simulator.sampling import picker, tick_sampler
 from capplan.simulator.streams import name_key, step_names, uniform
+from capplan.simulator.traffic_time import rounded
+
+Served = RigidStation | ElasticStation
+Runner = Callable[[Attempt, OpenLatch | None], Happening]
 
 
-class Join:
-    """One fork in progress: how many branches are still needed, and how many more may be dropped."""
+@dataclass(frozen=True)
+class Surroundings:
+    """What flows meet.
 
-    __slots__ = ("needed", "rank", "spare", "waiting")
-
-    def __init__(self, needed: int, branches: int, rank: int) -> None:
-        self.needed, self.spare, self.rank = needed, branches - needed, rank
-        self.waiting: Moment | None = None
-
-    def finished(self) -> None:
-        """Count a branch that has done its work."""
-        self.needed -= 1
-        if self.needed == 0 and self.waiting is not None:
-            self.waiting.now(self.rank)
-
-    def dropped(self) -> None:
-        """Count a branch that was dropped; the join fails when too few are left."""
-        self.spare -= 1
-        if self.spare == -1 and self.needed > 0 and self.waiting is not None:
-            self.waiting.now(self.rank, Dropped())
-
-
-class OpenLatch:
-    """One latch in progress: signals still missing, and the branches below it that may yet send some."""
-
-    __slots__ = ("missing", "needed", "outer", "rank", "waiting", "working")
-
-    def __init__(self, outer: OpenLatch | None, missing: dict[str, int], needed: int, rank: int) -> None:
-        self.outer, self.missing, self.needed, self.rank = outer, missing, needed, rank
-        self.working = 0
-        self.waiting: Moment | None = None
-
-    def around(self) -> Iterator[OpenLatch]:
-        """Yield this latch and those around it."""
-        latch: OpenLatch | None = self
-        while latch is not None:
-            yield latch
-            latch = latch.outer
-
-    def signal(self, group: str) -> None:
-        """Count one for `group`, here or in the nearest latch around that has it; late signals change nothing."""
-        latch = next(latch for latch in self.around() if group in latch.missing)
-        latch.missing[group] -= 1
-        if latch.missing[group] == 0:
-            latch.needed -= 1
-            if latch.needed == 0 and latch.waiting is not None:
-                latch.waiting.now(latch.rank)
-
-    def branch_ended(self) -> None:
-        """Count a branch below that has ended; with the last one gone, a latch that is not full never will be."""
-        self.working -= 1
-        if self.working == 0 and self.needed > 0 and self.waiting is not None:
-            self.waiting.now(self.rank, Dropped())
-
-
-Served = ServingStation | SharingStation
-Runner = Callable[[Request, OpenLatch | None], Happening]
-
-
-@dataclass
-class FlowCompiler:
-    """Compiles the flow of one request class; `names` and step numbers are in the order of `walk`."""
+    `scaled` is the factor on each delay that the timeline changes, `failing` the stations that it takes down.
+    """
 
     clockwork: Clockwork
-    stations: dict[str, Served]
-    pools: dict[str, HeldPool]
+    stations: Mapping[str, Served]
+    pools: Mapping[str, HeldPool]
+    scaled: Mapping[str, float]
+    failing: frozenset[str]
 
-    def compile(self, flow: Step) -> Runner:
-        """Return the function that does `flow` for one request."""
-        names = step_names(flow)
-        if len(names) >= 1 << STEP_BITS:
-            raise RefusedError(f"a flow of {len(names)} steps is too long: at most {(1 << STEP_BITS) - 1}")
-        self._keys = iter([name_key("step", name) for name in names])
-        self._numbers = iter(range(len(names)))
-        return self._step(flow)
+    def known_down(self, station: str) -> bool:
+        """Tell whether others know that a station is down."""
+        return self.stations[station].known_down
 
-    def _step(self, step: Step) -> Runner:
-        key, number = next(self._keys), next(self._numbers)
+
+def compile_flow(flow: Step, around: Surroundings) -> Runner:
+    """Return the function that does `flow` for one attempt at a request.
+
+    Raises
+    ------
+    RefusedError
+        When the flow has more steps than the order of events can number.
+    """
+    names = step_names(flow)
+    if len(names) >= 1 << STEP_BITS:
+        raise RefusedError(f"a flow of {len(names)} steps is too long: at most {(1 << STEP_BITS) - 1}")
+    return _Compiler(flow, names, around).step(0)
+
+
+class _Compiler:
+    """Compiles the flow of one request class; steps are known by their numbers in the order of `walk`."""
+
+    def __init__(self, flow: Step, names: tuple[str, ...], around: Surroundings) -> None:
+        self.around, self.clockwork = around, around.clockwork
+        self.steps, self.below = tuple(walk(flow)), child_numbers(flow)
+        self.keys = [name_key("step", name) for name in names]
+        self.signalled, self.served, self.ways = signalled_latches(flow), latches_served(flow), ways_in(flow)
+
+    def step(self, number: int) -> Runner:
+        """Return the function that does the step with this number."""
+        step, inside = self.steps[number], [self.step(child) for child in self.below[number]]
         match step:
             case Visit():
-                return self._visit(self.stations[step.station], step.demand, key, number)
+                return self._visit(step, number)
             case Delay():
-                return self._delay(step.duration, key, number)
+                return self._delay(step, number)
             case Sequence():
-                return _sequence([self._step(part) for part in step.steps])
-            case Hold():
-                return self._hold(self.pools[step.pool], self._step(step.step), number)
-            case ForkJoin():
-                return self._fork_join([self._step(branch) for branch in step.branches], step.needed, number)
-            case Latch():
-                return self._latch(step, self._step(step.step), number)
+                return _sequence(inside)
             case Signal():
-                return _signal(step.group)
+                return _signal(step.group, self.signalled[number])
+            case Hold() | Latch() | Batch():
+                return self._around(step, inside[0], number)
+            case ForkJoin() | Hedge() | Choice() | Route():
+                return self._several(step, inside, number)
+
+    def _around(self, step: Hold | Latch | Batch, inside: Runner, number: int) -> Runner:
+        match step:
+            case Hold():
+                return self._hold(self.around.pools[step.pool], inside, number)
+            case Latch():
+                return self._latch(step, inside, number)
+            case Batch():
+                return self._batch(step, inside, number)
+
+    def _several(self, step: ForkJoin | Hedge | Choice | Route, inside: list[Runner], number: int) -> Runner:
+        match step:
+            case ForkJoin():
+                return self._fork_join(inside, step.needed, number)
+            case Hedge():
+                return self._hedge(inside[0], to_ticks(float(step.after_s)), inside[1], number)
             case Choice():
-                return _choice(step.probabilities, [self._step(part) for part in step.steps], key)
+                return _choice(step.probabilities, inside, self.keys[number])
             case Route():
-                router = Router(step.policy, len(step.targets), key)
-                return self._route(router, [self._step(part) for part in step.targets])
-            case _:
-                raise RefusedError(f"the SimPy engine does not run the step {step.kind!r} yet")
+                return self._route(step, inside, number)
 
-    def _visit(self, station: Served, demand: Distribution, key: int, number: int) -> Runner:
-        draw, rank = tick_sampler(demand), step_rank(Kind.SERVICE, number)
+    def _visit(self, step: Visit, number: int) -> Runner:
+        station, key = self.around.stations[step.station], self.keys[number]
+        draw, rank = tick_sampler(step.demand), step_rank(Kind.SERVICE, number)
 
-        def visit(request: Request, _: OpenLatch | None) -> Happening:
-            yield station.visit(draw(uniform(request.key, key)), request.rank + rank)
+        def visit(attempt: Attempt, _: OpenLatch | None) -> Happening:
+            yield station.visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
 
         return visit
 
-    def _delay(self, duration: Distribution, key: int, number: int) -> Runner:
-        draw, rank, clockwork = tick_sampler(duration), step_rank(Kind.DELAY, number), self.clockwork
+    def _delay(self, step: Delay, number: int) -> Runner:
+        clockwork, scaled, name, key = self.clockwork, self.around.scaled, step.name, self.keys[number]
+        draw, rank = tick_sampler(step.duration), step_rank(Kind.DELAY, number)
 
-        def delay(request: Request, _: OpenLatch | None) -> Happening:
-            yield Moment(clockwork).at(clockwork.tick + draw(uniform(request.key, key)), request.rank + rank)
+        def delay(attempt: Attempt, _: OpenLatch | None) -> Happening:
+            ticks = draw(uniform(attempt.key, key))
+            if name in scaled:
+                ticks = rounded(ticks * scaled[name])
+            yield Moment(clockwork).at(clockwork.tick + ticks, attempt.rank + rank)
 
         return delay
 
     def _hold(self, pool: HeldPool, inner: Runner, number: int) -> Runner:
         clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
 
-        def hold(request: Request, latch: OpenLatch | None) -> Happening:
-            handed_over = pool.take(request.rank + rank)
+        def hold(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+            handed_over = pool.take(attempt.rank + rank)
             if handed_over is not None:
                 yield handed_over
             since = clockwork.tick
             try:
-                yield from inner(request, latch)
+                yield from inner(attempt, latch)
             except Dropped:
                 pool.give(since)
                 raise
@@ -165,46 +155,67 @@ class FlowCompiler:
 
         return hold
 
-    def _fork_join(self, branches: list[Runner], needed: int, number: int) -> Runner:
-        clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
+    def _branch(self, inner: Runner, number: int) -> _Branch:
+        return _Branch(self.clockwork, inner, self.served[number])
 
-        def fork_join(request: Request, latch: OpenLatch | None) -> Happening:
-            join = Join(needed, len(branches), request.rank + rank)
-            for open_latch in latch.around() if latch else ():
-                open_latch.working += len(branches)
+    def _fork_join(self, inside: list[Runner], needed: int, number: int) -> Runner:
+        clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
+        branches = [self._branch(inner, child) for inner, child in zip(inside, self.below[number], strict=True)]
+
+        def fork_join(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+            join = Join(needed, len(branches), attempt.rank + rank)
             for branch in branches:
-                Work(clockwork, _branch(branch, request, latch, join))
-            if join.needed > 0:
-                if join.spare < 0:
-                    raise Dropped
-                join.waiting = Moment(clockwork)
-                yield join.waiting
+                branch.expect(latch)
+            for branch in branches:
+                branch.start(attempt, latch, join)
+            yield from join.wait(clockwork)
 
         return fork_join
+
+    def _hedge(self, first_step: Runner, after: int, spare_step: Runner, number: int) -> Runner:
+        clockwork, rank, due_rank = self.clockwork, step_rank(Kind.RESUME, number), step_rank(Kind.DELAY, number)
+        first, spare = map(self._branch, (first_step, spare_step), self.below[number])
+
+        def hedge(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+            join = Join(1, 2, attempt.rank + rank)
+
+            def due(_: object = None) -> None:
+                if join.needed > 0:
+                    spare.start(attempt, latch, join)
+                else:
+                    spare.ended(latch)
+
+            first.expect(latch)
+            spare.expect(latch)
+            first.start(attempt, latch, join)
+            if after == 0 or join.needed == 0:
+                due()
+            else:
+                Moment(clockwork, due).at(clockwork.tick + after, attempt.rank + due_rank)
+            yield from join.wait(clockwork)
+
+        return hedge
 
     def _latch(self, step: Latch, inner: Runner, number: int) -> Runner:
         clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
         groups = {group.name: group.needed for group in step.groups}
         needed = len(groups) if step.needed is None else step.needed
 
-        def latch(request: Request, outer: OpenLatch | None) -> Happening:
-            mine = OpenLatch(outer, dict(groups), needed, request.rank + rank)
-            yield from inner(request, mine)
-            if mine.needed > 0:
-                if mine.working == 0:
-                    raise Dropped
-                mine.waiting = Moment(clockwork)
-                yield mine.waiting
+        def latch(attempt: Attempt, outer: OpenLatch | None) -> Happening:
+            mine = OpenLatch(outer, number, dict(groups), needed, attempt.rank + rank)
+            yield from inner(attempt, mine)
+            yield from mine.wait(clockwork)
 
         return latch
 
-    def _route(self, router: Router, targets: list[Runner]) -> Runner:
+    def _route(self, step: Route, targets: list[Runner], number: int) -> Runner:
         clockwork = self.clockwork
+        router = Router(step.policy, len(targets), self.keys[number], self._known_down(number))
 
-        def route(request: Request, latch: OpenLatch | None) -> Happening:
-            target, since = router.enter(request), clockwork.tick
+        def route(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+            target, since = router.enter(attempt), clockwork.tick
             try:
-                yield from targets[target](request, latch)
+                yield from targets[target](attempt, latch)
             except Dropped:
                 router.leave(target)
                 raise
@@ -212,30 +223,69 @@ class FlowCompiler:
 
         return route
 
+    def _known_down(self, number: int) -> Callable[[int], bool] | None:
+        """Return the function that tells which targets of a route are known to be down; None when none ever is."""
+        ways, known_down = [self.ways[child] for child in self.below[number]], self.around.known_down
+        if not any(station in self.around.failing for way in ways if way for station in way.stations()):
+            return None
 
-def _branch(inner: Runner, request: Request, latch: OpenLatch | None, join: Join) -> Happening:
-    try:
-        yield from inner(request, latch)
-    except Dropped:
-        join.dropped()
-    else:
-        join.finished()
-    for open_latch in latch.around() if latch else ():
-        open_latch.branch_ended()
+        def target_is_known_down(target: int) -> bool:
+            way = ways[target]
+            return way is not None and way.is_down(known_down)
+
+        return target_is_known_down
+
+    def _batch(self, step: Batch, inner: Runner, number: int) -> Runner:
+        longest = to_ticks(float(step.max_wait_s))
+        place = Gathering(self.clockwork, step.max_size, longest, lambda first: inner(first, None), number)
+
+        def batch(attempt: Attempt, _: OpenLatch | None) -> Happening:
+            yield place.join(attempt)
+
+        return batch
+
+
+class _Branch:
+    """A branch of a fork or hedge; `served` are the numbers of the latches around it that it may signal."""
+
+    def __init__(self, clockwork: Clockwork, inner: Runner, served: tuple[int, ...]) -> None:
+        self.clockwork, self.inner, self.served = clockwork, inner, served
+
+    def expect(self, latch: OpenLatch | None) -> None:
+        """Let the latches wait for it."""
+        for open_latch in these(latch, self.served):
+            open_latch.working += 1
+
+    def start(self, attempt: Attempt, latch: OpenLatch | None, join: Join) -> None:
+        """Begin, and go on until it has to wait."""
+        Work(self.clockwork, self._do(attempt, latch, join))
+
+    def _do(self, attempt: Attempt, latch: OpenLatch | None, join: Join) -> Happening:
+        try:
+            yield from self.inner(attempt, latch)
+        except Dropped:
+            join.dropped()
+        else:
+            join.finished()
+        self.ended(latch)
+
+    def ended(self, latch: OpenLatch | None) -> None:
+        """Let the latches know that nothing more comes from it."""
+        for open_latch in these(latch, self.served):
+            open_latch.branch_ended()
 
 
 def _sequence(parts: list[Runner]) -> Runner:
-    def sequence(request: Request, latch: OpenLatch | None) -> Happening:
+    def sequence(attempt: Attempt, latch: OpenLatch | None) -> Happening:
         for part in parts:
-            yield from part(request, latch)
+            yield from part(attempt, latch)
 
     return sequence
 
 
-def _signal(group: str) -> Runner:
-    def signal(_: Request, latch: OpenLatch | None) -> Happening:
-        if latch is not None:
-            latch.signal(group)
+def _signal(group: str, number: int) -> Runner:
+    def signal(_: Attempt, latch: OpenLatch | None) -> Happening:
+        next(these(latch, (number,))).signal(group)
         yield from ()
 
     return signal
@@ -244,7 +294,7 @@ def _signal(group: str) -> Runner:
 def _choice(probabilities: tuple[Number, ...], parts: list[Runner], key: int) -> Runner:
     pick = picker(probabilities)
 
-    def choice(request: Request, latch: OpenLatch | None) -> Happening:
-        yield from parts[pick(uniform(request.key, key))](request, latch)
+    def choice(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+        yield from parts[pick(uniform(attempt.key, key))](attempt, latch)
 
     return choice

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from capplan.models.traffic import Bursty, Closed, Open
-from capplan.simulator.clock import TICKS_PER_S, to_ticks
+from capplan.models.traffic import Closed, Mix, Open, Throttled, Trace
 from capplan.simulator.reference_events import (
     STEP_BITS,
     Clockwork,
@@ -19,30 +17,47 @@ from capplan.simulator.reference_events import (
     request_rank,
     step_rank,
 )
-from capplan.simulator.reference_requests import Book, Conversation, Request, Source
+from capplan.simulator.reference_requests import Attempt, Book, Conversation, Request, Source
 from capplan.simulator.run import Status
 from capplan.simulator.sampling import picker, tick_sampler
-from capplan.simulator.streams import name_key, request_key, source_key, uniform
+from capplan.simulator.streams import name_key, request_key, uniform
+from capplan.simulator.traffic_time import (
+    Segment,
+    arrival_ticks,
+    beat_tick,
+    mean_length,
+    rounded,
+    segment_number,
+    trace_ticks,
+)
 
-ARRIVAL, MIX, GAP, THINK = (name_key(name) for name in ("arrival", "mix", "gap", "think"))
-BURST = name_key("burst")
+MIX, GAP, THINK = (name_key(name) for name in ("mix", "gap", "think"))
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What requests of one class do, compiled, and how long their clients wait."""
+    """What requests of one class do, compiled, how long their clients wait, and after how long they try again."""
 
-    run: Callable[[Request], Happening]
+    run: Callable[[Attempt], Happening]
     timeout: int | None
+    backoffs: tuple[int, ...] = ()
 
 
 class Clients:
-    """Those who ask: they start requests, give up, and go on with their sessions."""
+    """Those who ask: they start requests, give up, try again, and go on with their sessions.
 
-    def __init__(self, clockwork: Clockwork, book: Book, flows: list[Flow], end: int) -> None:
-        self.clockwork, self.book, self.flows, self.end = clockwork, book, flows, end
+    Nothing starts from tick `end` on; `most` is the greatest number of requests.
+    """
+
+    def __init__(self, clockwork: Clockwork, book: Book, flows: list[Flow], end: int, most: int | None) -> None:
+        self.clockwork, self.book, self.flows, self.end, self.most = clockwork, book, flows, end, most
         self.session_over: Callable[[Request], None] = lambda _: None
-        self._started = 0
+        self._attempts = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no more requests may start."""
+        return self.most is not None and len(self.book) >= self.most
 
     def start_at(self, tick: int, conversation: Conversation, place: int = 0) -> None:
         """Let request number `place` of a session start at `tick`, unless the traffic has ended by then."""
@@ -51,33 +66,60 @@ class Clients:
             Moment(self.clockwork, lambda _: self.start(conversation, place)).at(tick, rank)
 
     def start(self, conversation: Conversation, place: int = 0) -> None:
-        """Start a request now."""
-        now = self.clockwork.tick
-        request = Request(self._started, conversation, place)
-        self._started += 1
-        self.book.started(request, intended=now, now=now)
+        """Start a request now, unless there have been enough."""
+        if self.full:
+            return
+        now = intended = self.clockwork.tick
+        if place == 0:
+            conversation.began = now
+            intended = now if conversation.intended is None else conversation.intended
+        self._try(self.book.started(conversation, place, intended, now))
+
+    def _try(self, request: Request) -> None:
+        """Start an attempt now."""
+        attempt = Attempt(self._attempts, request)
+        self._attempts += 1
+        self.book.attempted(request)
         flow = self.flows[request.request_class]
         if flow.timeout is not None:
-            give_up = Moment(self.clockwork, lambda _: self._ended(request, Status.TIMED_OUT))
-            give_up.at(now + flow.timeout, request.rank + step_rank(Kind.TIMEOUT, 0))
-        Work(self.clockwork, self._done(flow, request))
+            give_up = Moment(self.clockwork, lambda _: self._ended(attempt, Status.TIMED_OUT))
+            give_up.at(self.clockwork.tick + flow.timeout, attempt.rank + step_rank(Kind.TIMEOUT, 0))
+        Work(self.clockwork, self._done(flow, attempt))
 
-    def _done(self, flow: Flow, request: Request) -> Happening:
+    def _done(self, flow: Flow, attempt: Attempt) -> Happening:
         try:
-            yield from flow.run(request)
+            yield from flow.run(attempt)
         except Dropped:
-            self._ended(request, Status.DROPPED)
+            self._ended(attempt, Status.DROPPED)
         else:
-            self._ended(request, Status.COMPLETED)
+            self._ended(attempt, Status.COMPLETED)
 
-    def _ended(self, request: Request, status: Status) -> None:
-        """Tell the client, unless it has been told before; a request that was not completed ends its session."""
-        if request.ended:
+    def _ended(self, attempt: Attempt, status: Status) -> None:
+        """Tell the client, unless it has been told before: it tries again, or its request has ended so."""
+        if attempt.ended:
             return
-        self.book.ended(request, status, self.clockwork.tick)
+        attempt.ended = True
+        request = attempt.request
+        if status is Status.COMPLETED or not self._tries_again(request):
+            self.book.ended(request, status, self.clockwork.tick)
+            self._go_on(request, status)
+
+    def _tries_again(self, request: Request) -> bool:
+        backoffs = self.flows[request.request_class].backoffs
+        if request.attempts > len(backoffs):
+            return False
+        again = self.clockwork.tick + backoffs[request.attempts - 1]
+        if again >= self.end:
+            return False
+        rank = start_rank(request.conversation.unit, request.position)
+        Moment(self.clockwork, lambda _: self._try(request)).at(again, rank)
+        return True
+
+    def _go_on(self, request: Request, status: Status) -> None:
+        """Go on with the session; a request that was not completed ends it."""
         source, place = request.conversation.source, request.place
         if status is Status.COMPLETED and place < len(source.gaps):
-            gap = source.gaps[place](uniform(request.key, GAP))
+            gap = source.gaps[place](uniform(request.key(0), GAP))
             self.start_at(self.clockwork.tick + gap, request.conversation, place + 1)
         else:
             self.session_over(request)
@@ -88,95 +130,74 @@ def start_rank(unit: int, position: int) -> int:
     return request_rank(unit) + step_rank(Kind.START, position & ((1 << STEP_BITS) - 1))
 
 
-class Mix:
-    """Which session or class an arrival is."""
+class Demand:
+    """What traffic consists of: which session or class something is that starts, and how much of it there is."""
 
-    def __init__(self, shares: dict[str, float], sources: list[Source]) -> None:
-        self.sources = sources
-        self.mean_length = sum(
-            share * len(source.classes) for share, source in zip(shares.values(), sources, strict=True)
-        )
-        self._pick = picker(tuple(shares.values()))
+    def __init__(self, mix: Mix, sources: list[Source], parts: tuple[Segment, ...], key: int) -> None:
+        self.sources, self.parts, self.key = sources, parts, key
+        self.mean_length = mean_length(mix, [len(source.classes) for source in sources])
+        self._picks = [picker(part.shares) for part in parts]
 
-    def draw(self, key: int) -> Source:
-        """Draw the source of the arrival with this key."""
-        return self.sources[self._pick(uniform(key, MIX))]
+    def draw(self, unit: int, position: int, tick: int) -> Source:
+        """Draw the source of what client (or arrival) `unit` starts, with the weights that hold at `tick`."""
+        pick = self._picks[segment_number(self.parts, tick)]
+        return self.sources[pick(uniform(request_key(self.key, unit, position), MIX))]
+
+    def multiplier(self, tick: int) -> float:
+        """Return the multiplier of the traffic that holds at `tick`."""
+        return self.parts[segment_number(self.parts, tick)].multiplier
 
 
-def begin_open(clients: Clients, traffic: Open, mix: Mix, root: int) -> None:
+def begin_open(clients: Clients, traffic: Open, demand: Demand) -> None:
     """Let sessions arrive from tick 0 until the end of the traffic."""
-    key = source_key(root, "traffic")
-    rate_per_s = float(traffic.rate_per_s) / mix.mean_length
-    arrivals = traffic.arrivals
-    ticks = bursty_ticks(key, rate_per_s, arrivals) if isinstance(arrivals, Bursty) else poisson_ticks(key, rate_per_s)
+    rate_per_s, law = float(traffic.rate_per_s) / demand.mean_length, traffic.arrivals
+    ticks: Iterable[int]
+    if isinstance(law, Trace):
+        ticks = trace_ticks(law, rate_per_s, demand.parts)
+    else:
+        ticks = arrival_ticks(demand.key, rate_per_s, law, demand.parts)
 
     def arrive() -> Happening:
         for unit, tick in enumerate(ticks):
-            if tick >= clients.end:
+            if tick >= clients.end or clients.full:
                 return
             yield Moment(clients.clockwork).at(tick, start_rank(unit, 0))
-            clients.start(Conversation(mix.draw(request_key(key, unit, 0)), unit))
+            clients.start(Conversation(demand.draw(unit, 0, tick), unit))
 
     Work(clients.clockwork, arrive())
 
 
-def _standard_exponential(key: int, unit: int) -> float:
-    return -math.log1p(-uniform(request_key(key, unit, 0), ARRIVAL))
-
-
-def poisson_ticks(key: int, rate_per_s: float) -> Iterator[int]:
-    """Yield arrival times: gaps are exponential and rounded to ticks one by one."""
-    tick, unit = 0, 0
-    while rate_per_s > 0:
-        tick += to_ticks(_standard_exponential(key, unit) / rate_per_s)
-        unit += 1
-        yield tick
-
-
-def bursty_ticks(key: int, rate_per_s: float, law: Bursty) -> Iterator[int]:
-    """Yield the arrival times of the two-state process, in its stationary state at tick 0.
-
-    An arrival comes when the integral of the rate has grown by a standard exponential number: the same one as for
-    Poisson arrivals, so both kinds of traffic have common random numbers. State number k has a draw of its own.
-    """
-    phases = _phases(key, rate_per_s, law)
-    tick, unit = 0, 0
-    rate, until = next(phases)
-    while rate_per_s > 0:
-        missing = _standard_exponential(key, unit)
-        while missing > (here := rate * (until - tick) / TICKS_PER_S):
-            missing -= here
-            tick = until
-            rate, until = next(phases)
-        tick = min(until, tick + to_ticks(missing / rate))
-        unit += 1
-        yield tick
-
-
-def _phases(key: int, rate_per_s: float, law: Bursty) -> Iterator[tuple[float, int]]:
-    """Yield the rate and the end of each phase, bursts and quiet ones in turn."""
-    fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
-    burst = (rate_per_s * ratio, length_s)
-    quiet = (max(0.0, rate_per_s * (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
-    bursting = uniform(request_key(key, 0, 1), BURST) < fraction
-    tick, number = 0, 0
-    while True:
-        rate, mean_s = burst if bursting else quiet
-        tick += to_ticks(-mean_s * math.log1p(-uniform(request_key(key, number, 0), BURST)))
-        yield rate, tick
-        bursting = not bursting
-        number += 1
-
-
-def begin_closed(clients: Clients, traffic: Closed, mix: Mix, root: int) -> None:
+def begin_closed(clients: Clients, traffic: Closed, demand: Demand) -> None:
     """Let every client think, ask and wait, again and again; it thinks first, so that clients do not start as one."""
-    key, think = source_key(root, "traffic"), tick_sampler(traffic.think)
+    draw = tick_sampler(traffic.think)
 
-    def ask_again(unit: int, position: int) -> None:
-        mine = request_key(key, unit, position)
-        pause = think(uniform(mine, THINK))
-        clients.start_at(clients.clockwork.tick + pause, Conversation(mix.draw(mine), unit, position))
+    def think(unit: int, position: int, least: int) -> None:
+        now = clients.clockwork.tick
+        pause, multiplier = draw(uniform(request_key(demand.key, unit, position), THINK)), demand.multiplier(now)
+        pause = pause if multiplier == 1 else rounded(pause / multiplier)
+        conversation = Conversation(demand.draw(unit, position, now), unit, position)
+        clients.start_at(now + max(least, pause), conversation)
 
-    clients.session_over = lambda request: ask_again(request.conversation.unit, request.position + 1)
+    def think_again(request: Request) -> None:
+        took_no_time = request.conversation.began == clients.clockwork.tick  # at once again would be without end
+        think(request.conversation.unit, request.position + 1, least=int(took_no_time))
+
+    clients.session_over = think_again
     for unit in range(traffic.clients):
-        ask_again(unit, 0)
+        think(unit, 0, least=0)
+
+
+def begin_throttled(clients: Clients, traffic: Throttled, demand: Demand) -> None:
+    """Let every client start on its beats, or late when the answer to what it has asked before was late."""
+    rate_per_s, beats = float(traffic.rate_per_s), [0] * traffic.clients
+
+    def next_beat(unit: int, position: int) -> None:
+        beat = beats[unit] * traffic.clients + unit
+        beats[unit] += 1
+        tick = beat_tick(demand.parts, beat, demand.mean_length, rate_per_s)
+        conversation = Conversation(demand.draw(unit, position, tick), unit, position, intended=tick)
+        clients.start_at(max(tick, clients.clockwork.tick), conversation)
+
+    clients.session_over = lambda request: next_beat(request.conversation.unit, request.position + 1)
+    for unit in range(traffic.clients):
+        next_beat(unit, 0)

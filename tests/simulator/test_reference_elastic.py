@@ -1,10 +1,9 @@
-"""Processor sharing worked out by hand, tick by tick in fractions, and in 64 bits. Requests start at 1 ms."""
+"""Processor sharing worked out by hand, and tick by tick in fractions. Requests start at 1 ms."""
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulator.small_networks import MS, ends_ms, hold, ms, network, once, seq, statuses, visit, wait
 
@@ -14,10 +13,11 @@ from capplan.models.station import Pool, Station
 from capplan.models.step import ForkJoin, Route, Step, Visit
 from capplan.models.traffic import Closed, RequestClass
 from capplan.simulator.reference import simulate
+from capplan.simulator.reference_elastic import ElasticStation
 from capplan.simulator.reference_events import Clockwork, Happening, Kind, Moment, Work, request_rank, step_rank
-from capplan.simulator.reference_sharing import PARTS, SharingStation, attained_parts, ticks_until
-from capplan.simulator.reference_stations import Window
+from capplan.simulator.reference_records import Window
 from capplan.simulator.run import Run, Status
+from capplan.simulator.tally import intervals
 
 
 def shared(*flows: Step, servers: int = 1) -> Run:
@@ -126,7 +126,7 @@ def test_report_of_a_run_that_stops() -> None:
 def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
     """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
     clockwork = Clockwork()
-    station = SharingStation(Station("server", servers, "ps"), 0, clockwork, Window(0, 100))
+    station = ElasticStation(Station("server", servers, "ps"), 0, clockwork, Window(intervals(0, 100), 0), None)
     ends = [-1] * len(joins)
 
     def client(number: int, tick: int, demand: int) -> Happening:
@@ -163,30 +163,3 @@ def test_every_end_is_the_first_tick_at_which_the_demand_is_attained(
     joins: list[tuple[int, int]], servers: int
 ) -> None:
     assert engine_ends(joins, servers) == fraction_ends(joins, servers)
-
-
-COUNTS = st.one_of(st.integers(1, 100), st.integers(1, 10**8 - 1))
-
-
-@given(st.integers(0, 2**60), COUNTS, COUNTS)
-def test_growth_in_64_bits(ticks: int, inside: int, servers: int) -> None:
-    t, n, k = np.int64(ticks), np.int64(inside), np.int64(min(inside, servers))  # overflow would be an error
-    quotient, rest = divmod(t, n)
-    whole, parts = k * quotient + k * rest // n, k * rest % n * np.int64(PARTS) // n
-    assert (int(whole), int(parts)) == divmod(attained_parts(ticks, inside, servers), PARTS)
-
-
-@given(st.integers(0, 2**60), st.integers(0, PARTS - 1), COUNTS, COUNTS)
-def test_ticks_until_in_64_bits(whole: int, parts: int, inside: int, servers: int) -> None:
-    expected = ticks_until(whole * PARTS + parts, inside, servers)
-    assume(expected < 2**62)
-    n, k = np.int64(inside), np.int64(min(inside, servers))
-    quotient, rest = divmod(np.int64(whole), k)
-    high, low = divmod(n * np.int64(parts), np.int64(PARTS))
-    assert int(n * quotient + (n * rest + high + (low > 0) + k - 1) // k) == expected
-
-
-@given(st.integers(1, 2**60), COUNTS, COUNTS)
-def test_ticks_until_is_the_first_tick_at_which_enough_is_attained(parts: int, inside: int, servers: int) -> None:
-    ticks = ticks_until(parts, inside, servers)
-    assert attained_parts(ticks, inside, servers) >= parts > attained_parts(ticks - 1, inside, servers)
