@@ -35,5 +35,5 @@ build:
     uv build
 
 # Measure speed as ratios against peers, each checked for the right answer first
-bench:
-    uv run python benchmarks/engines.py
+bench *arguments:
+    uv run python benchmarks {{arguments}}

@@ -1,0 +1,69 @@
+"""Measure capplan's speed beside its peers': `just bench`, or `just bench --quick` for less than a minute."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from contenders import QUICK, QUICK_PARTS, SECTIONS, WORKERS, lengths
+from machine import description
+from measure import once, section
+from report import as_page, as_text
+
+SCHEMA = "capplan.bench/1"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
+PARTS = (*SECTIONS, "lengths", "workers")
+
+
+def main() -> int:
+    """Measure, print, and write what was asked for; 1 when some contender gave a wrong answer or none."""
+    options = _options()
+    mode = "quick" if options.quick else "full" if options.full else "normal"
+    rounds = 1 if options.quick else options.rounds
+    parts = options.only or (QUICK_PARTS if options.quick else PARTS)
+    found: dict[str, Any] = {"schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
+    found["sections"] = {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
+    if "lengths" in parts:
+        found["lengths"] = [_length(each) for each in lengths(mode)]
+    if "workers" in parts:
+        requests = WORKERS.requests // QUICK if options.quick else WORKERS.requests
+        found["workers"] = once(WORKERS, requests, seed=1, pinned=False)
+    print(as_text(found))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    if parts == PARTS:
+        PAGE.write_text(as_page(found), "utf-8")
+    return _faults(found)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="just bench", description=__doc__)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="fewer requests and one round: a look, not a measurement")
+    size.add_argument("--full", action="store_true", help="also the long runs that take minutes each")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each contest (default: 3)")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts of it")
+    parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
+    return parser.parse_args()
+
+
+def _length(contender: Any) -> dict[str, Any]:
+    found = once(contender, contender.requests, seed=1)
+    return {**found, "label": contender.label, "asked": contender.requests}
+
+
+def _faults(found: dict[str, Any]) -> int:
+    rows = [row for rows in found["sections"].values() for row in rows]
+    texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
+    others = [*found.get("lengths", ()), found.get("workers", {})]
+    texts += [row["failed"] for row in others if "failed" in row]
+    for text in texts:
+        print(f"not counted: {text}", file=sys.stderr)
+    return 1 if texts else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

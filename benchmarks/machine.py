@@ -1,0 +1,28 @@
+"""What the measurements were made on and with. No name of a host, nothing of one checkout."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+
+def description() -> dict[str, str | int]:
+    """Return processor, cores, operating system and versions."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 0,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba", "simpy")},
+    }
+
+
+def _processor() -> str:
+    listed = Path("/proc/cpuinfo")
+    if listed.is_file():
+        for line in listed.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,120 @@
+"""The measurements as text: tables for the terminal, and the same tables as a page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from contenders import YARDSTICK
+
+Row = dict[str, Any]
+Table = list[list[str]]
+
+TITLES = {
+    "mm4": "M/M/4 at 80 % load",
+    "quorum": "2-of-3 quorum of single servers at 70 % load",
+    "flow_shared": "Three data centres (TS4) as calibrated: shared cores",
+    "flow_queued": "The same flow with cores that serve first come, first served",
+}
+NOTES = {
+    "mm4": "Right when the mean response is Erlang C's.",
+    "quorum": "Every request goes to three replicas and is done with the second answer. Right when mean and 99th "
+    "percentile are those of the Markov chain of the three queues. Ciw has no fork-join; LINE simulates a quorum "
+    "join but does not report the response time that it gives.",
+    "flow_shared": "Sessions of eight messages to three data centres of three Cassandra nodes and two policing nodes, "
+    "with the fitted values, at the mean rate of traffic that peaks at 10,500 requests per second. A request is about "
+    "50 events in capplan. Right when mean and 99th percentile of each class and the utilisations agree with SimPy by "
+    "hand (means within 5 % for the analytic solver, which approximates).",
+    "flow_queued": "Processor sharing costs SimPy more than queueing does; this is the flow without it.",
+}
+INTRODUCTION = """\
+# Speed
+
+Made by `just bench`; do not edit. Every contender ran in a process of its own, pinned to one core; they took turns,
+and a rate is the median of {rounds} rounds (lowest and highest beside it). A time counts only if the answer is right.
+Imports, compilation and a first small run are not in the rates but in the column *start-up*. Figures of a shared
+machine scatter by ten per cent or more: read the ratios.
+
+Machine: {processor}, {cores} cores, {system}; Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
+"""
+
+
+def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
+    """Yield title, note and cells (the first row is the head) of each table."""
+    for name, rows in found["sections"].items():
+        yield TITLES[name], NOTES[name], _contest(rows)
+    if found.get("lengths"):
+        note = "What a request costs, and how memory grows, with the number of requests. One round each."
+        yield "Long runs", note, _lengths(found["lengths"])
+    if found.get("workers"):
+        note = "Four replications of the flow by worker processes that have compiled before."
+        yield "Two workers against one", note, _workers(found["workers"])
+
+
+def _contest(rows: list[Row]) -> Table:
+    base = next((row["per_s"] for row in rows if row["label"] == YARDSTICK and "per_s" in row), None)
+    head = ["", "version", "requests/s", "lowest to highest", f"x {YARDSTICK}", "events/s", "start-up s", "peak MiB"]
+    return [head, *(_contender(row, base) for row in rows)]
+
+
+def _contender(row: Row, base: float | None) -> list[str]:
+    if "wrong" in row:
+        return [row["label"], "", "not counted: " + row["wrong"][0], "", "", "", "", ""]
+    unit = " solutions" if row["analytic"] else ""
+    return [
+        row["label"],
+        row["version"],
+        f"{row['per_s']:,.0f}{unit}",
+        f"{row['per_s_low']:,.0f} to {row['per_s_high']:,.0f}",
+        "" if row["analytic"] or base is None else f"{row['per_s'] / base:,.2f}",
+        f"{row['events_per_s']:,.0f}" if "events_per_s" in row else "",
+        f"{row['start_up_s']:.1f}",
+        f"{row['peak_mib']:.0f}",
+    ]
+
+
+def _lengths(rows: list[Row]) -> Table:
+    table = [["", "requests", "us a request", "seconds", "peak MiB"]]
+    for row in rows:
+        if "failed" in row:
+            table.append([row["label"], f"{row['asked']:,}", "not counted: " + row["failed"], "", ""])
+            continue
+        cost = row["seconds"] / row["requests"] * 1e6
+        cells = [f"{row['requests']:,}", f"{cost:.2f}", f"{row['seconds']:.1f}", f"{row['peak_mib']:.0f}"]
+        table.append([row["label"], *cells])
+    return table
+
+
+def _workers(row: Row) -> Table:
+    if "failed" in row:
+        return [["", ""], ["not counted", row["failed"]]]
+    head = ["requests in all", "one worker, s", "two workers, s", "times as fast"]
+    return [head, [f"{row['requests']:,}", f"{row['seconds_1']:.2f}", f"{row['seconds_2']:.2f}", f"{row['ratio']:.2f}"]]
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return the tables for a terminal."""
+    return "\n".join(f"{title}\n{_aligned(table)}\n" for title, _, table in tables(found))
+
+
+def _aligned(table: Table) -> str:
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    # The first column reads from the left, numbers end on the right.
+    lines = (
+        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(cells))
+        for cells in (list(zip(row, widths, strict=True)) for row in table)
+    )
+    return "\n".join("  " + line.rstrip() for line in lines)
+
+
+def as_page(found: dict[str, Any]) -> str:
+    """Return the page of the documentation."""
+    parts = [INTRODUCTION.format(rounds=found["rounds"], **found["machine"])]
+    parts += [f"## {title}\n\n{note}\n\n{_markdown(table)}\n" for title, note, table in tables(found)]
+    return "\n".join(parts)
+
+
+def _markdown(table: Table) -> str:
+    head, *rows = table
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
