@@ -72,8 +72,8 @@ class StationReport:
     visits: int
     mean_wait_s: float
     mean_response_s: float
-    drops: int = 0
-    paused_share: float = 0.0
+    drops: int
+    paused_share: float
 
 
 @dataclass(frozen=True, eq=False)
