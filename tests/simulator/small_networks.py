@@ -1,17 +1,20 @@
 """Networks small enough to work out by hand, in milliseconds."""
 
+from collections.abc import Sequence as Several
 from typing import Literal
 
 from capplan.models.distribution import Deterministic
 from capplan.models.network import Network
 from capplan.models.station import Pool, Station
-from capplan.models.step import Delay, Hold, Sequence, Step, Visit
-from capplan.models.traffic import Closed, RequestClass, Session
+from capplan.models.step import Delay, Hold, Route, Sequence, Step, Visit
+from capplan.models.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.reference import simulate
 from capplan.simulator.run import Run, Status
 
 MS = 1_000_000  # ticks
+Timed = tuple[float, Step]  # what a request does that arrives at this time, in ms
 COMPLETED, DROPPED, TIMED_OUT = Status.COMPLETED, Status.DROPPED, Status.TIMED_OUT
+UNFINISHED = Status.UNFINISHED
 
 
 def ms(value: float) -> Deterministic:
@@ -63,8 +66,53 @@ def once(flow: Step, **more: object) -> Run:
     return simulate(network(flow, **more), 0.0011, seed=1)  # type: ignore[arg-type]  # fields of many types
 
 
+def arrivals(times_ms: Several[float], name: str = "ask") -> Open:
+    """Return open traffic that arrives at these times."""
+    last_s = times_ms[-1] / 1000
+    return Open(len(times_ms) / last_s, {name: 1.0}, Trace(tuple(time / 1000 for time in times_ms)))
+
+
+def timeline(*events: tuple[float, str, str] | tuple[float, str, str, float], **more: float) -> Timeline:
+    """Return the events (time in ms, action, target, factor); `detection`, `cold_start` in ms, `cold_speed`."""
+    return Timeline(
+        tuple(Event(event[0] / 1000, *event[1:]) for event in events),
+        detection_s=more.get("detection", 1000) / 1000,
+        cold_start_s=more.get("cold_start", 0) / 1000,
+        cold_speed=more.get("cold_speed", 1.0),
+    )
+
+
+def arriving(
+    requests: Several[Timed],
+    *stations: Station,
+    timeout_ms: float | None = None,
+    retry: Retry | None = None,
+    until_ms: float = 1000,
+    **more: object,
+) -> Run:
+    """Let requests arrive that each do a flow of their own: (time in ms, flow), in order of time.
+
+    There is one pool `pool` of one unit that nobody waits for, and one station `server` if none is given.
+    """
+    flows = tuple(flow for _, flow in requests)
+    flow = flows[0] if len(flows) == 1 else Route("round_robin", flows, name="each its own")
+    made = Network(
+        "small",
+        stations or (Station("server", 1),),
+        (RequestClass("ask", flow, None if timeout_ms is None else timeout_ms / 1000, retry),),
+        arrivals([time for time, _ in requests]),
+        pools=(Pool("pool", 1, queue_limit=0),),
+        **more,  # type: ignore[arg-type]  # fields of many types
+    )
+    return simulate(made, until_ms / 1000, seed=1)
+
+
 def ends_ms(run: Run) -> list[float]:
     return [end / MS for end in run.requests.end_ticks]
+
+
+def starts_ms(run: Run) -> list[float]:
+    return [start / MS for start in run.requests.start_ticks]
 
 
 def statuses(run: Run) -> list[Status]:

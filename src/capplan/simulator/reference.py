@@ -8,6 +8,7 @@ functions of their keys (`streams`), so the same network, seed and replication g
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,24 +73,63 @@ def simulate(
     """
     check_scope(network)
     _check(duration_s, warmup_s, seed, replication, max_requests)
-    root, warmup_ticks = root_key(seed, replication), to_ticks(warmup_s)
-    window = Window(intervals(warmup_ticks, to_ticks(duration_s)), warmup_ticks)
-    clockwork, book = Clockwork(), Book()
+    root, warmup, end = root_key(seed, replication), to_ticks(warmup_s), to_ticks(duration_s)
+    system, book = _system(network, Window(intervals(warmup, end), warmup)), Book()
+    _begin(system, book, root, max_requests)
+    system.clockwork.work_off(None if drain else end, end, system.moves)
+    requests, events = book.requests(), system.clockwork.count
+    return report(network, system.tally(requests), seed=seed, replication=replication, events=events, requests=requests)
+
+
+@dataclass(frozen=True)
+class _System:
+    """A network with everything in it, ready to run."""
+
+    network: Network
+    clockwork: Clockwork
+    window: Window
+    machines: dict[str, Machine]
+    stations: dict[str, Served]
+    pools: dict[str, HeldPool]
+
+    def elastic(self) -> Iterator[tuple[int, ElasticStation]]:
+        """Yield the elastic stations with their numbers."""
+        for number, station in enumerate(self.stations.values()):
+            if isinstance(station, ElasticStation):
+                yield number, station
+
+    def moves(self) -> bool:
+        """Tell whether a visit may still end, if only processes of stations go on."""
+        return any(station.moves for _, station in self.elastic())
+
+    def failing(self) -> frozenset[str]:
+        """Return the stations that the timeline takes down, alone or with their host."""
+        down = {event.target for event in self.network.timeline.events if event.action == "down"}
+        return frozenset(each.name for each in self.network.stations if each.name in down or each.host in down)
+
+    def tally(self, requests: Requests) -> Tally:
+        """Sum up what has happened."""
+        boundaries = np.array(self.window.boundaries, dtype=np.int64)
+        tally = tally_of_requests(requests, self.network, boundaries, self.window.start)
+        for index, station in enumerate(self.stations.values()):
+            station.fill(tally, index)
+        for index, pool in enumerate(self.pools.values()):
+            pool.fill(tally, index)
+        tally.marks.extend(self.window.marks)
+        return tally
+
+
+def _system(network: Network, window: Window) -> _System:
+    clockwork = Clockwork()
     machines = {host.name: Machine(host) for host in network.hosts}
-    stations = _stations(network, clockwork, window, machines)
-    elastic = {name: each for name, each in stations.items() if isinstance(each, ElasticStation)}
+    stations: dict[str, Served] = {
+        station.name: RigidStation(station, clockwork, window)
+        if is_rigid(station, network)
+        else ElasticStation(station, number, clockwork, window, machines.get(station.host or ""))
+        for number, station in enumerate(network.stations)
+    }
     pools = {pool.name: HeldPool(pool, clockwork, window) for pool in network.pools}
-    changes = Changes(network.timeline, clockwork, {**elastic, **machines})
-    around = Surroundings(clockwork, stations, pools, changes.delays, frozenset(_failing(network)))
-    flows = [_flow(each, around) for each in network.classes]
-    changes.begin()
-    for number, station in enumerate(stations.values()):
-        if isinstance(station, ElasticStation):
-            begin_processes(station, number, root)
-    _begin(network, Clients(clockwork, book, flows, window.end, max_requests), root)
-    clockwork.work_off(None if drain else window.end, lambda: any(station.moves for station in elastic.values()))
-    tally = _tally(network, book.requests(), window, (tuple(stations.values()), tuple(pools.values())))
-    return report(network, tally, seed=seed, replication=replication, events=clockwork.count, requests=book.requests())
+    return _System(network, clockwork, window, machines, stations, pools)
 
 
 def is_rigid(station: Station, network: Network) -> bool:
@@ -98,35 +138,6 @@ def is_rigid(station: Station, network: Network) -> bool:
     changed = station.pauses or station.background or any(event.target == station.name for event in events)
     plain = station.rate is None and station.expiry_s is None and station.host is None
     return station.discipline == "fcfs" and plain and not changed
-
-
-def _stations(
-    network: Network, clockwork: Clockwork, window: Window, machines: dict[str, Machine]
-) -> dict[str, Served]:
-    return {
-        station.name: RigidStation(station, clockwork, window)
-        if is_rigid(station, network)
-        else ElasticStation(station, number, clockwork, window, machines.get(station.host or ""))
-        for number, station in enumerate(network.stations)
-    }
-
-
-def _tally(
-    network: Network, requests: Requests, window: Window, places: tuple[tuple[Served, ...], tuple[HeldPool, ...]]
-) -> Tally:
-    boundaries = np.array(window.boundaries, dtype=np.int64)
-    tally = tally_of_requests(requests, network, boundaries, window.start)
-    for kind in places:
-        for index, place in enumerate(kind):
-            place.fill(tally, index)
-    tally.marks.extend(window.marks)
-    return tally
-
-
-def _failing(network: Network) -> Iterator[str]:
-    """Yield the stations that a timeline takes down, alone or with their host."""
-    down = {event.target for event in network.timeline.events if event.action == "down"}
-    return (station.name for station in network.stations if station.name in down or station.host in down)
 
 
 def _check(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
@@ -152,7 +163,20 @@ def backoffs(retry: Retry | None) -> tuple[int, ...]:
     return tuple(to_ticks(wait_s * factor**number) for number in range(retry.attempts - 1))
 
 
-def _begin(network: Network, clients: Clients, root: int) -> None:
+def _begin(system: _System, book: Book, root: int, max_requests: int | None) -> None:
+    """Put everything on the agenda that begins by itself: the timeline, the processes of stations, the traffic."""
+    network, clockwork = system.network, system.clockwork
+    places = {station.station.name: station for _, station in system.elastic()}
+    changes = Changes(network.timeline, clockwork, {**places, **system.machines})
+    changes.begin()
+    for number, station in system.elastic():
+        begin_processes(station, number, root)
+    around = Surroundings(clockwork, system.stations, system.pools, changes.delays, system.failing())
+    flows = [_flow(each, around) for each in network.classes]
+    _begin_traffic(network, Clients(clockwork, book, flows, system.window.end, max_requests), root)
+
+
+def _begin_traffic(network: Network, clients: Clients, root: int) -> None:
     """Look up the sources of the traffic and let it begin."""
     traffic = network.traffic
     sources = [_source(network, name, index, root) for index, name in enumerate(traffic.mix)]

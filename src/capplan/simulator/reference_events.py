@@ -92,15 +92,15 @@ class Clockwork(simpy.Environment):
         if not event._ok:
             raise event._value
 
-    def work_off(self, until: int | None, moves: Callable[[], bool] = lambda: False) -> None:
+    def work_off(self, until: int | None, end: int = 0, moves: Callable[[], bool] = lambda: False) -> None:
         """Let events happen in order: all of them, or those before the tick `until`.
 
-        Processes of stations have no end: they go on while there are other events, or `moves` tells that they can
-        bring some about.
+        Processes of stations have no end: they go on to the tick `end`, and then while there are other events, or
+        `moves` tells that they can bring some about.
         """
         agenda = self.agenda
         while agenda and (until is None or agenda[0][0] < until):
-            if len(agenda) == self.processes and not moves():
+            if len(agenda) == self.processes and agenda[0][0] >= end and not moves():
                 return
             self.tick, rank, event = heappop(agenda)
             self._now = self.tick
