@@ -34,9 +34,12 @@ def main() -> int:
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    if parts == PARTS:
+    faults = _faults(found)
+    for text in faults:
+        print(f"not counted: {text}", file=sys.stderr)
+    if parts == PARTS and not faults:  # what somebody reads is whole, or stays as it was
         PAGE.write_text(as_page(found), "utf-8")
-    return _faults(found)
+    return 1 if faults else 0
 
 
 def _options() -> argparse.Namespace:
@@ -55,14 +58,12 @@ def _length(contender: Any) -> dict[str, Any]:
     return {**found, "label": contender.label, "asked": contender.requests}
 
 
-def _faults(found: dict[str, Any]) -> int:
+def _faults(found: dict[str, Any]) -> list[str]:
+    """List what is wrong with all that was measured."""
     rows = [row for rows in found["sections"].values() for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
     others = [*found.get("lengths", ()), found.get("workers", {})]
-    texts += [row["failed"] for row in others if "failed" in row]
-    for text in texts:
-        print(f"not counted: {text}", file=sys.stderr)
-    return 1 if texts else 0
+    return texts + [row["failed"] for row in others if "failed" in row]
 
 
 if __name__ == "__main__":
