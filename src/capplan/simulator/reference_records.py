@@ -31,7 +31,7 @@ class Window:
 
     def __init__(self, boundaries: IntArray, start: int) -> None:
         self.boundaries: list[int] = boundaries.tolist()
-        self.start, self.end = start, self.boundaries[-1]
+        self.start, self.end = start, int(boundaries[-1])
         self.marks: list[tuple[int, int, str, str]] = []
 
     def overlap(self, since: int, until: int) -> int:
