@@ -88,18 +88,17 @@ def _tell_stations(network: Network, standing: dict[str, Standing], state: State
     for number, station in enumerate(network.stations):
         own = standing[station.name]
         host = standing[station.host] if station.host is not None else Standing()
-        state.stations[number, at.S_DOWN] = own.down_by is not None or host.down_by is not None
-        state.stations[number, at.S_KNOWN] = own.known or host.known
+        state.stations["down"][number] = own.down_by is not None or host.down_by is not None
+        state.stations["known"][number] = own.known or host.known
         state.paces[number] = own.speed, own.cold, host.speed, host.cold
 
 
 def _tell_routes(lowered: Lowered, state: State) -> None:
     known = {
-        station.name: bool(state.stations[number, at.S_KNOWN])
+        station.name: bool(state.stations["known"][number])
         for number, station in enumerate(lowered.network.stations)
     }
-    for route in lowered.routes:
+    for row, route in zip(state.routes, lowered.routes, strict=True):
         down = [way is not None and way.is_down(known.__getitem__) for way in route.ways]
-        state.routes[route.place + at.W_AVOID] = any(down) and not all(down)
-        first = route.place + at.W_TARGETS + at.W_DOWN
-        state.routes[first : first + at.W_TARGET * len(down) : at.W_TARGET] = down
+        row["avoid"] = any(down) and not all(down)
+        state.targets["down"][row["first"] : row["first"] + len(down)] = down

@@ -186,10 +186,10 @@ def _tally(course: _Course, tally: Tally) -> Tally:
     """Return what the kernel has counted, completed by what is still under way."""
     state, header = course.state, course.state.header
     for row, number in _unfinished(course):
-        start, end = max(int(row[at.K_START]), tally.warmup_ticks), tally.end_ticks
+        start, end = max(int(row["start"]), tally.warmup_ticks), tally.end_ticks
         add_pair(tally.class_totals[number], NUMBER, max(0, end - start))
-    for number in np.flatnonzero(state.stations[:, at.S_PAUSED] > 0):
-        since = max(int(state.stations[number, at.S_PAUSED_SINCE]), tally.warmup_ticks)
+    for number in np.flatnonzero(state.stations["paused"] > 0):
+        since = max(int(state.stations["paused_since"][number]), tally.warmup_ticks)
         tally.station_totals[number, PAUSED] += max(0, tally.end_ticks - since)
     return replace(
         tally,
@@ -214,8 +214,8 @@ def _marks(course: _Course, count: int) -> list[tuple[int, int, str, str]]:
 def _unfinished(course: _Course) -> list[tuple[Ints, int]]:
     """Return the sessions whose request has not ended, and the number of its class."""
     program, talks = course.program, course.state.talks
-    live = talks[talks[:, at.K_OPEN] > 0]
-    places = program.sources[live[:, at.K_SOURCE], at.O_CLASSES] + live[:, at.K_PLACE]
+    live = talks[talks["open"] > 0]
+    places = program.sources["classes"][live["source"]] + live["place"]
     return list(zip(live, program.table[places].tolist(), strict=True))
 
 
@@ -223,8 +223,8 @@ def _requests(course: _Course) -> Requests:
     """Return every request in the order of starting."""
     course.take_rows()
     rest = [
-        [row[at.K_ROW], row[at.K_SOURCE], number, row[at.K_UNIT], row[at.K_FIRST] + row[at.K_PLACE]]
-        + [row[at.K_ATTEMPT] + 1, row[at.K_INTENDED], row[at.K_START], -1, Status.UNFINISHED]
+        [row["row"], row["source"], number, row["unit"], row["first"] + row["place"]]
+        + [row["attempt"] + 1, row["intended"], row["start"], -1, Status.UNFINISHED]
         for row, number in _unfinished(course)
     ]
     rows = np.concatenate([*course.rows, np.array(rest, dtype=np.int64).reshape(-1, 10)])

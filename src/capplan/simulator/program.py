@@ -18,7 +18,7 @@ from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, St
 from capplan.models.traffic import Bursty, Closed, Open, RequestClass, Session, Throttled, Trace
 from capplan.simulator.clock import to_ticks
 from capplan.simulator.kernel import layout as at
-from capplan.simulator.kernel.layout import Floats, Ints, Program
+from capplan.simulator.kernel.layout import Floats, Ints, Program, Records
 from capplan.simulator.program_flow import Code, Label, RouteInfo
 from capplan.simulator.sampling import FlatLaws, LawKind, flatten
 from capplan.simulator.streams import source_key
@@ -50,7 +50,6 @@ class Lowered:
     rate_tables: dict[int, int]  # by station, the place among the numbers
     processes: tuple[StationProcess, ...]
     routes: tuple[RouteInfo, ...]
-    route_cells: int
     delay_scales: dict[str, int]
     batches: int
     locals: int
@@ -61,7 +60,7 @@ class Lowered:
         """Return the program of one replication (its root key) over these intervals."""
         sources, traffic = self.base.sources.copy(), self.base.traffic.copy()
         for row, name in enumerate(self.network.traffic.mix):
-            sources[row, at.O_KEY] = signed(source_key(root, "source", name))
+            sources[row]["key"] = signed(source_key(root, "source", name))
         traffic[at.A_KEY] = signed(source_key(root, "traffic"))
         traffic[at.A_END] = bounds[-1]
         return self.base._replace(sources=sources, traffic=traffic, bounds=bounds)
@@ -142,7 +141,6 @@ class _Lowering:
             rate_tables=rate_tables,
             processes=processes,
             routes=tuple(code.routes),
-            route_cells=code.route_cells,
             delay_scales=code.delay_scales,
             batches=code.batches,
             locals=code.locals + 1,
@@ -157,25 +155,22 @@ class _Lowering:
     def _share(self, what: Pauses | Background) -> int:
         return self.code.numbers_of((what.share,)) if isinstance(what, Background) else at.NONE
 
-    def _sources(self, gaps: list[list[int]]) -> Ints:
+    def _sources(self, gaps: list[list[int]]) -> Records:
         numbers = {each.name: number for number, each in enumerate(self.network.classes)}
-        rows = np.zeros((len(gaps), at.SOURCE), dtype=np.int64)
+        rows = np.zeros(len(gaps), dtype=at.SOURCE)
         for row, (name, laws) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
             session = self._session(name)
-            rows[row, at.O_COUNT] = len(session.classes)
-            rows[row, at.O_CLASSES] = self.code.list_of([numbers[each] for each in session.classes])
-            rows[row, at.O_GAPS] = self.code.list_of([*laws])
-            rows[row, at.O_STICKY] = 0 if session.route == "sticky" else at.NONE
+            classes = self.code.list_of(numbers[each] for each in session.classes)
+            sticky = 0 if session.route == "sticky" else at.NONE
+            rows[row] = (0, len(session.classes), classes, self.code.list_of(laws), sticky)
         return rows
 
-    def _classes(self, starts: list[int]) -> Ints:
-        rows = np.zeros((len(starts), at.CLASS), dtype=np.int64)
+    def _classes(self, starts: list[int]) -> Records:
+        rows = np.zeros(len(starts), dtype=at.CLASS)
         for row, (start, each) in enumerate(zip(starts, self.network.classes, strict=True)):
             backoffs = _backoffs(each)
-            rows[row, at.X_START] = start
-            rows[row, at.X_TIMEOUT] = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
-            rows[row, at.X_ATTEMPTS] = len(backoffs) + 1
-            rows[row, at.X_BACKOFFS] = self.code.list_of([*backoffs])
+            patience = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
+            rows[row] = (start, patience, len(backoffs) + 1, self.code.list_of(backoffs))
         return rows
 
     def _traffic(self, thinking: int, parts: Sequence[Segment]) -> tuple[Ints, Floats]:
@@ -197,7 +192,7 @@ class _Lowering:
         ints[at.A_KIND], rates[at.Z_RATE] = at.POISSON, rate
         if isinstance(law, Trace):
             ticks = trace_ticks(law, rate, parts)
-            ints[at.A_KIND], ints[at.A_TRACE] = at.TRACE, self.code.list_of([*ticks])
+            ints[at.A_KIND], ints[at.A_TRACE] = at.TRACE, self.code.list_of(ticks)
             ints[at.A_TRACE_LIMIT] = len(ticks)
         elif isinstance(law, Bursty):
             fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
@@ -207,30 +202,49 @@ class _Lowering:
             rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
 
     def _program(self, flat: FlatLaws, parts: Sequence[Segment]) -> Program:
-        code, before = self.code, len(self.code.numbers)
-        rows = np.array([[_resolved(cell) for cell in row] for row in code.rows], dtype=np.int64)
-        rows = np.hstack([rows, np.zeros((len(rows), at.WIDTH - rows.shape[1]), dtype=np.int64)])
-        for column, operations in ((at.A, LAW_IN_A), (at.B, LAW_IN_B)):
-            mine = np.isin(rows[:, at.OP], operations)
-            rows[mine, column] = flat.rows[rows[mine, column]]
-        ticks = np.where(flat.kind == LawKind.MIXTURE, flat.first_part, flat.ticks)
-        empty = np.zeros(0, dtype=np.int64)
+        code, empty = self.code, np.zeros(0, dtype=np.int64)
+        numbers = np.array(code.numbers, dtype=np.float64)
         return Program(
-            code=rows,
+            code=_instructions(code, flat),
             keys=np.array(code.keys, dtype=np.uint64),
             table=np.array([_resolved(cell) for cell in code.table], dtype=np.int64),
-            laws=np.ascontiguousarray(np.column_stack([flat.kind, ticks, flat.first + before, flat.count])),
-            scales=flat.scale,
-            numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
+            laws=_laws(flat, len(numbers)),
+            numbers=np.concatenate([numbers, flat.numbers]),
             parts=flat.parts,
-            sources=empty[:, None],
-            classes=empty[:, None],
+            sources=empty,
+            classes=empty,
             traffic=empty,
             rates=np.zeros(0),
             segments=np.array([*(part.start for part in parts), at.NEVER], dtype=np.int64),
             multipliers=np.array([_segment(part) for part in parts]),
+            host_stations=self._host_stations(),
+            leaves=np.flatnonzero(self.elastic),
             bounds=empty,
         )
+
+    def _host_stations(self) -> Ints:
+        hosts = self.network.hosts
+        on = [[number for number, each in enumerate(self.network.stations) if each.host == host.name] for host in hosts]
+        rows = np.full((len(hosts), max((len(mine) for mine in on), default=0)), at.NONE, dtype=np.int64)
+        for row, mine in zip(rows, on, strict=True):
+            row[: len(mine)] = mine
+        return rows
+
+
+def _instructions(code: Code, flat: FlatLaws) -> Records:
+    rows = np.array([tuple(_resolved(cell) for cell in (*row, 0)) for row in code.rows], dtype=at.CODE)
+    for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
+        mine = np.isin(rows["op"], operations)
+        rows[column][mine] = flat.rows[rows[column][mine]]
+    return rows
+
+
+def _laws(flat: FlatLaws, before: int) -> Records:
+    rows = np.zeros(len(flat.kind), dtype=at.LAW)
+    rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
+    rows["ticks"] = np.where(flat.kind == LawKind.MIXTURE, flat.first_part, flat.ticks)
+    rows["first"] = flat.first + before
+    return rows
 
 
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:

@@ -59,9 +59,8 @@ class Scope:
 
 @dataclass(frozen=True)
 class RouteInfo:
-    """A route's place in the state, its policy and sticky number, and the ways into its targets."""
+    """A route's policy, what sticky sessions know it by, and the ways into its targets."""
 
-    place: int
     policy: RoutePolicy
     sticky: tuple[int, int]
     ways: tuple[Way | None, ...]
@@ -80,7 +79,6 @@ class Code:
     numbers: list[float] = field(default_factory=list)
     laws: list[Distribution] = field(default_factory=list)
     routes: list[RouteInfo] = field(default_factory=list)
-    route_cells: int = 0
     batches: int = 0
     locals: int = 0
     groups: int = 0
@@ -279,9 +277,10 @@ class _Flow:
             self.row(at.FAIL, levels)
 
         self.later.append(emit)
-        place = self.code.list_of([*self.branch(first, scope, "more"), start, levels])
+        after = to_ticks(float(step.after_s))
+        place = self.code.list_of([*self.branch(first, scope, "more"), start, levels, after])
         self.row(at.HEDGE, place, number=number)
-        self.row(at.HEDGE_SPARE, place, 0, to_ticks(float(step.after_s)), number=number)
+        self.row(at.HEDGE_SPARE, place, number=number)
         self.row(at.JOIN, number=number, unwind=scope.unwind)
 
     def choice(self, step: Choice, number: int, scope: Scope) -> None:
@@ -298,10 +297,9 @@ class _Flow:
 
     def route(self, step: Route, number: int, scope: Scope) -> None:
         """Emit the targets one after another; only policies that learn need to know when they are left."""
-        place, learns = self.code.route_cells, step.policy in LEARNING
+        place, learns = len(self.code.routes), step.policy in LEARNING
         ways = tuple(self.ways[child] for child in self.below[number])
-        self.code.routes.append(RouteInfo(place, step.policy, (self.keys[number], len(ways)), ways))
-        self.code.route_cells += at.W_TARGETS + at.W_TARGET * len(ways)
+        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(ways)), ways))
         starts, end = [Label() for _ in ways], Label()
         self.row(at.ROUTE, place, len(ways), self.code.list_of(starts), scope.locals, number=number)
         for target, child in enumerate(self.below[number]):
@@ -334,5 +332,5 @@ class _Flow:
             self.row(at.BATCH_DONE, d=1)
 
         self.later.append(emit)
-        longest = to_ticks(float(step.max_wait_s))
+        longest = self.code.list_of([to_ticks(float(step.max_wait_s))])
         self.row(at.BATCH, batch, step.max_size, longest, start, number=number, unwind=scope.unwind)

@@ -6,7 +6,7 @@ The heap has four children a node: half the levels of a binary one, and the chil
 from __future__ import annotations
 
 from capplan.simulator.kernel.compiling import part
-from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, R_RANK, State
+from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, Records, State
 
 
 @part
@@ -17,53 +17,52 @@ def push(s: State, tick: int, rank: int, load: int) -> None:
     s.header[HEAP] = place + 1
     while place > 0:
         parent = (place - 1) >> 2
-        if heap[parent, 0] < tick or (heap[parent, 0] == tick and heap[parent, 1] < rank):
+        if heap[parent].tick < tick or (heap[parent].tick == tick and heap[parent].rank < rank):
             break
-        heap[place, 0] = heap[parent, 0]
-        heap[place, 1] = heap[parent, 1]
-        heap[place, 2] = heap[parent, 2]
+        heap[place] = heap[parent]
         place = parent
-    heap[place, 0] = tick
-    heap[place, 1] = rank
-    heap[place, 2] = load
+    heap[place].tick = tick
+    heap[place].rank = rank
+    heap[place].load = load
 
 
 @part
 def push_step(s: State, tick: int, kind: int, request: int, step: int, thread: int) -> None:
     """Put an event on the agenda that lets a thread go on at a step of its request."""
-    push(s, tick, kind << KIND_SHIFT | s.requests[request, R_RANK] | step, thread)
+    push(s, tick, kind << KIND_SHIFT | s.requests[request].rank | step, thread)
 
 
 @part
 def drop_first(s: State) -> None:
-    """Take the first event off the agenda; an empty agenda has its first at `NEVER`."""
+    """Take the first event off the agenda; beyond the last there is always one at `NEVER`."""
     heap = s.heap
     count = s.header[HEAP] - 1
     s.header[HEAP] = count
+    tick, rank, load = heap[count].tick, heap[count].rank, heap[count].load
+    heap[count].tick = NEVER
     if count == 0:
-        heap[0, 0] = NEVER
         return
-    tick, rank, load = heap[count, 0], heap[count, 1], heap[count, 2]
-    place = 0
-    while True:
-        child = 4 * place + 1
-        if child >= count:
-            break
+    place, child = 0, 1
+    while child < count:
         least = child
         for other in range(child + 1, min(child + 4, count)):
-            if heap[other, 0] < heap[least, 0] or (
-                heap[other, 0] == heap[least, 0] and heap[other, 1] < heap[least, 1]
-            ):
+            if _before(heap, other, least):
                 least = other
-        if tick < heap[least, 0] or (tick == heap[least, 0] and rank < heap[least, 1]):
+        if tick < heap[least].tick or (tick == heap[least].tick and rank < heap[least].rank):
             break
-        heap[place, 0] = heap[least, 0]
-        heap[place, 1] = heap[least, 1]
-        heap[place, 2] = heap[least, 2]
+        heap[place] = heap[least]
         place = least
-    heap[place, 0] = tick
-    heap[place, 1] = rank
-    heap[place, 2] = load
+        child = 4 * place + 1
+    heap[place].tick = tick
+    heap[place].rank = rank
+    heap[place].load = load
+
+
+@part
+def _before(heap: Records, one: int, other: int) -> bool:
+    if heap[one].tick != heap[other].tick:
+        return heap[one].tick < heap[other].tick
+    return heap[one].rank < heap[other].rank
 
 
 @part

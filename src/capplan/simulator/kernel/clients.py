@@ -16,53 +16,22 @@ from capplan.simulator.kernel.layout import (
     A_KIND,
     A_THINK,
     ATTEMPTS,
+    CLASS_LISTS,
     CLOSED,
     COMPLETED,
     IN_WINDOW,
     INTERVAL,
-    K_ATTEMPT,
-    K_BEAT,
-    K_BEGAN,
-    K_FIRST,
-    K_INTENDED,
-    K_KEY,
-    K_OPEN,
-    K_PLACE,
-    K_ROW,
-    K_SOURCE,
-    K_START,
-    K_STICKY,
-    K_TOKEN,
-    K_UNIT,
-    K_USERS,
     KIND_SHIFT,
     MOST_ROWS,
-    N_A,
-    N_B,
     NEVER,
     NONE,
     NOW,
-    O_CLASSES,
-    O_COUNT,
-    O_GAPS,
-    O_KEY,
-    O_STICKY,
-    R_CLASS,
-    R_ENDED,
-    R_KEY,
-    R_RANK,
-    R_TALK,
-    R_THREADS,
     ROWS,
     START,
     STARTED,
     STEP_BITS,
     THROTTLED,
     TIMEOUT,
-    X_ATTEMPTS,
-    X_BACKOFFS,
-    X_START,
-    X_TIMEOUT,
     Z_BEAT,
     Program,
     State,
@@ -83,19 +52,19 @@ def open_talk(p: Program, s: State, unit: int, first: int, tick: int) -> int:
     segment = segment_at(p, tick)
     source = pick_source(p, segment, edges, uniform(key, _MIX))
     row = s.talks[talk]
-    row[K_USERS] = 1
-    row[K_SOURCE] = source
-    row[K_UNIT] = unit
-    row[K_FIRST] = first
-    row[K_PLACE] = 0
-    row[K_ATTEMPT] = 0
-    row[K_BEAT] = NONE
-    row[K_BEGAN] = NONE
-    row[K_OPEN] = 0
-    row[K_TOKEN] = np.int64(request_key(np.uint64(p.sources[source, O_KEY]), unit, first, 0))
-    row[K_STICKY] = p.sources[source, O_STICKY]
-    for place in range(K_STICKY + 1, len(row)):
-        row[place] = NONE
+    row.users = 1
+    row.source = source
+    row.unit = unit
+    row.first = first
+    row.place = 0
+    row.attempt = 0
+    row.beat = NONE
+    row.began = NONE
+    row.open = 0
+    row.token = np.int64(request_key(np.uint64(p.sources[source].key), unit, first, 0))
+    row.sticky = p.sources[source].sticky
+    for place in range(s.sticky.shape[1]):
+        s.sticky[talk, place] = NONE
     return talk
 
 
@@ -113,8 +82,8 @@ def start_at(p: Program, s: State, talk: int, tick: int) -> bool:
     """Let the next request of a session start at `tick`, unless the traffic has ended by then."""
     if tick >= p.traffic[A_END]:
         return False
-    position = s.talks[talk, K_FIRST] + s.talks[talk, K_PLACE]
-    rank = START << KIND_SHIFT | s.talks[talk, K_UNIT] << STEP_BITS | (position & ((1 << STEP_BITS) - 1))
+    position = s.talks[talk].first + s.talks[talk].place
+    rank = START << KIND_SHIFT | s.talks[talk].unit << STEP_BITS | (position & ((1 << STEP_BITS) - 1))
     push(s, tick, rank, talk)
     return True
 
@@ -123,42 +92,42 @@ def start_at(p: Program, s: State, talk: int, tick: int) -> bool:
 def start(p: Program, s: State, talk: int) -> int:
     """Start a request, or another attempt at it; return the thread that does its flow, if it may."""
     row, now = s.talks[talk], s.header[NOW]
-    source, place = row[K_SOURCE], row[K_PLACE]
-    request_class = p.table[p.sources[source, O_CLASSES] + place]
-    if row[K_ATTEMPT] == 0:
+    source, place = row.source, row.place
+    request_class = p.table[p.sources[source].classes + place]
+    if row.attempt == 0:
         if s.header[ROWS] >= s.header[MOST_ROWS]:
             release_talk(s, talk)
             return NONE
         _open_row(p, s, talk, request_class)
     request = new_request(s)
-    s.requests[request, R_RANK] = s.header[ATTEMPTS] << STEP_BITS
+    s.requests[request].rank = s.header[ATTEMPTS] << STEP_BITS
     s.header[ATTEMPTS] += 1
-    s.requests[request, R_KEY] = np.int64(fold(np.uint64(row[K_KEY]), row[K_ATTEMPT]))
-    s.requests[request, R_TALK] = talk
-    s.requests[request, R_CLASS] = request_class
-    s.requests[request, R_THREADS] = 0
-    s.requests[request, R_ENDED] = 0
-    row[K_USERS] += 1
-    patience = p.classes[request_class, X_TIMEOUT]
+    s.requests[request].key = np.int64(fold(np.uint64(row.key), row.attempt))
+    s.requests[request].talk = talk
+    s.requests[request].request_class = request_class
+    s.requests[request].threads = 0
+    s.requests[request].ended = 0
+    row.users += 1
+    patience = p.classes[request_class].timeout
     if patience != NEVER:
         _set_timeout(s, request_class, now + patience, request)
-    return new_thread(s, request, p.classes[request_class, X_START], NONE, NONE)
+    return new_thread(s, request, p.classes[request_class].start, NONE, NONE)
 
 
 @part
 def _open_row(p: Program, s: State, talk: int, request_class: int) -> None:
     row, now = s.talks[talk], s.header[NOW]
-    row[K_ROW] = s.header[ROWS]
+    row.row = s.header[ROWS]
     s.header[ROWS] += 1
-    row[K_OPEN] = 1
-    row[K_START] = now
-    row[K_INTENDED] = now
-    if row[K_BEGAN] == NONE:
-        row[K_BEGAN] = now
-        if row[K_BEAT] != NONE:
-            row[K_INTENDED] = row[K_BEAT]
-    key = np.uint64(p.sources[row[K_SOURCE], O_KEY])
-    row[K_KEY] = np.int64(fold(fold(key, row[K_UNIT]), row[K_FIRST] + row[K_PLACE]))
+    row.open = 1
+    row.start = now
+    row.intended = now
+    if row.began == NONE:
+        row.began = now
+        if row.beat != NONE:
+            row.intended = row.beat
+    key = np.uint64(p.sources[row.source].key)
+    row.key = np.int64(fold(fold(key, row.unit), row.first + row.place))
     s.class_series[s.header[INTERVAL], request_class, STARTED] += 1
     s.class_totals[request_class, STARTED] += s.header[IN_WINDOW]
 
@@ -166,29 +135,31 @@ def _open_row(p: Program, s: State, talk: int, request_class: int) -> None:
 @part
 def _set_timeout(s: State, request_class: int, tick: int, request: int) -> None:
     """Keep the timeouts of a class in a list, as they come in order; only the first is on the agenda."""
-    if s.timeouts[request_class, 0] == NONE:
-        push(s, tick, TIMEOUT << KIND_SHIFT | s.requests[request, R_RANK], request_class)
-    append(s, s.timeouts, request_class, 0, tick, s.requests[request, R_RANK], request)
+    timeouts = s.header[CLASS_LISTS] + request_class
+    if s.lists[timeouts].head == NONE:
+        push(s, tick, TIMEOUT << KIND_SHIFT | s.requests[request].rank, request_class)
+    append(s, timeouts, tick, s.requests[request].rank, request)
 
 
 @part
 def time_out(s: State, request_class: int) -> int:
     """Take the first timeout of a class off its list; return its request if it still waits for its answer."""
-    found = _waiting(s, request_class)
-    drop_head(s, s.timeouts, request_class, 0)
-    while s.timeouts[request_class, 0] != NONE and _waiting(s, request_class) == NONE:
-        drop_head(s, s.timeouts, request_class, 0)
-    node = s.timeouts[request_class, 0]
+    timeouts = s.header[CLASS_LISTS] + request_class
+    found = _waiting(s, timeouts)
+    drop_head(s, timeouts)
+    while s.lists[timeouts].head != NONE and _waiting(s, timeouts) == NONE:
+        drop_head(s, timeouts)
+    node = s.lists[timeouts].head
     if node != NONE:
-        push(s, s.nodes[node, N_A], TIMEOUT << KIND_SHIFT | s.nodes[node, N_B], request_class)
+        push(s, s.nodes[node].a, TIMEOUT << KIND_SHIFT | s.nodes[node].b, request_class)
     return found
 
 
 @part
-def _waiting(s: State, request_class: int) -> int:
-    node = s.timeouts[request_class, 0]
-    rank, request = s.nodes[node, N_B], s.nodes[node, N_B + 1]
-    if s.requests[request, R_RANK] == rank and not s.requests[request, R_ENDED]:
+def _waiting(s: State, timeouts: int) -> int:
+    node = s.lists[timeouts].head
+    rank, request = s.nodes[node].b, s.nodes[node].c
+    if s.requests[request].rank == rank and not s.requests[request].ended:
         return request
     return NONE
 
@@ -196,29 +167,29 @@ def _waiting(s: State, request_class: int) -> int:
 @part
 def answer(p: Program, s: State, request: int, status: int, tick: int) -> None:
     """Tell the client how its request has ended; it tries again, goes on with its session, or is done."""
-    talk, request_class = s.requests[request, R_TALK], s.requests[request, R_CLASS]
-    s.requests[request, R_ENDED] = 1
+    talk, request_class = s.requests[request].talk, s.requests[request].request_class
+    s.requests[request].ended = 1
     row = s.talks[talk]
-    attempt = row[K_ATTEMPT]
-    if status != COMPLETED and attempt + 1 < p.classes[request_class, X_ATTEMPTS]:
-        again = tick + p.table[p.classes[request_class, X_BACKOFFS] + attempt]
+    attempt = row.attempt
+    if status != COMPLETED and attempt + 1 < p.classes[request_class].attempts:
+        again = tick + p.table[p.classes[request_class].backoffs + attempt]
         if again < p.traffic[A_END]:
-            row[K_ATTEMPT] = attempt + 1
+            row.attempt = attempt + 1
             start_at(p, s, talk, again)
             return
     book_request(p, s, talk, request_class, status, tick)
-    row[K_OPEN] = 0
-    source, place = row[K_SOURCE], row[K_PLACE]
-    if status == COMPLETED and place + 1 < p.sources[source, O_COUNT]:
-        first_key = fold(np.uint64(row[K_KEY]), 0)
-        gap = ticks(p, p.table[p.sources[source, O_GAPS] + place], uniform(first_key, _GAP))
-        row[K_PLACE] = place + 1
-        row[K_ATTEMPT] = 0
+    row.open = 0
+    source, place = row.source, row.place
+    if status == COMPLETED and place + 1 < p.sources[source].count:
+        first_key = fold(np.uint64(row.key), 0)
+        gap = ticks(p, p.table[p.sources[source].gaps + place], uniform(first_key, _GAP))
+        row.place = place + 1
+        row.attempt = 0
         if not start_at(p, s, talk, tick + gap):
             release_talk(s, talk)
         return
-    unit, position = row[K_UNIT], row[K_FIRST] + place + 1
-    at_once = row[K_BEGAN] == tick
+    unit, position = row.unit, row.first + place + 1
+    at_once = row.began == tick
     release_talk(s, talk)
     if p.traffic[A_KIND] == CLOSED:
         think(p, s, unit, position, tick, 1 if at_once else 0)
@@ -246,6 +217,6 @@ def beat(p: Program, s: State, unit: int, position: int, tick: int) -> None:
     s.beats[unit] = number + 1
     due = operational_tick(p, (number * p.traffic[A_CLIENTS] + unit) * p.rates[Z_BEAT])
     talk = open_talk(p, s, unit, position, due)
-    s.talks[talk, K_BEAT] = due
+    s.talks[talk].beat = due
     if not start_at(p, s, talk, max(due, tick)):
         release_talk(s, talk)

@@ -16,7 +16,6 @@ from capplan.simulator.streams import FIRST, GAMMA, SECOND
 _GAMMA, _FIRST, _SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
 _12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 CONSTANT, TABLE, EMPIRICAL, MIXTURE = range(4)
-L_KIND, L_TICKS, L_FIRST, L_COUNT = range(4)
 _LONGEST = float(LONGEST_TICKS)
 
 
@@ -63,19 +62,19 @@ def rounded(duration: float) -> int:
 @part
 def ticks(p: Program, law: int, u: float) -> int:
     """Return the quantile of a law at `u`, in ticks."""
-    kind = p.laws[law, L_KIND]
+    kind = p.laws[law].kind
     while kind == MIXTURE:
-        first, count = p.laws[law, L_FIRST], p.laws[law, L_COUNT]
+        first, count = p.laws[law].first, p.laws[law].count
         chosen = pick(p, first + 1, count - 1, u)
         within = (u - p.numbers[first + chosen]) / p.numbers[first + count + chosen]
         u = min(max(within, SMALLEST), LARGEST)
-        law = p.parts[p.laws[law, L_TICKS] + chosen]
-        kind = p.laws[law, L_KIND]
+        law = p.parts[p.laws[law].ticks + chosen]
+        kind = p.laws[law].kind
     if kind == CONSTANT:
-        return p.laws[law, L_TICKS]
+        return p.laws[law].ticks
     if kind == TABLE:
-        return rounded(_from_table(p, p.laws[law, L_FIRST], p.laws[law, L_COUNT], u) * p.scales[law])
-    return _empirical(p, p.laws[law, L_FIRST], p.laws[law, L_COUNT], u)
+        return rounded(_from_table(p, p.laws[law].first, p.laws[law].count, u) * p.laws[law].scale)
+    return _empirical(p, p.laws[law].first, p.laws[law].count, u)
 
 
 @part

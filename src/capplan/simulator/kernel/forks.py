@@ -5,41 +5,11 @@ from __future__ import annotations
 from capplan.simulator.kernel.agenda import push_step
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import (
-    B_COUNT,
-    B_HEAD,
-    B_STARTED,
-    B_USERS,
+    BATCH_LISTS,
     DELAY,
-    J_NEEDED,
-    J_OWNER,
-    J_SPARE,
-    J_USERS,
-    K_USERS,
-    L_MISSING,
-    L_NEEDED,
-    L_OUTER,
-    L_OWNER,
-    L_USERS,
-    L_WORKING,
-    N_A,
     NONE,
     NOW,
-    R_TALK,
-    R_THREADS,
     RESUME,
-    STEP,
-    T_BATCH,
-    T_DROPPED,
-    T_JOIN,
-    T_LATCH,
-    T_PC,
-    T_REQUEST,
-    T_WAIT,
-    UNWIND,
-    A,
-    B,
-    C,
-    D,
     Program,
     State,
 )
@@ -63,31 +33,31 @@ from capplan.simulator.kernel.records import (
 @part
 def resume_waiting(p: Program, s: State, thread: int, dropped: int) -> None:
     """Let a thread go on, or find itself dropped, at a RESUME event at this tick."""
-    s.threads[thread, T_DROPPED] = dropped
-    step = p.code[s.threads[thread, T_PC], STEP]
-    push_step(s, s.header[NOW], RESUME, s.threads[thread, T_REQUEST], step, thread)
+    s.threads[thread].dropped = dropped
+    step = p.code[s.threads[thread].pc].step
+    push_step(s, s.header[NOW], RESUME, s.threads[thread].request, step, thread)
 
 
 @part
 def watch(s: State, latch: int, levels: int) -> None:
     """Count a branch that may signal the latches of these levels (bits, from the innermost outwards)."""
     while levels:
-        s.latches[latch, L_WORKING] += levels & 1
-        s.latches[latch, L_USERS] += 1  # all on the way out: the branch may need them to find the outer ones
+        s.latches[latch].working += levels & 1
+        s.latches[latch].users += 1  # all on the way out: the branch may need them to find the outer ones
         levels >>= 1
-        latch = s.latches[latch, L_OUTER]
+        latch = s.latches[latch].outer
 
 
 @part
 def unwatch(p: Program, s: State, latch: int, levels: int) -> None:
     """Count a branch that has ended; with the last one gone, a latch that is not full never will be."""
     while levels:
-        outer = s.latches[latch, L_OUTER]
+        outer = s.latches[latch].outer
         if levels & 1:
-            s.latches[latch, L_WORKING] -= 1
-            if s.latches[latch, L_WORKING] == 0 and s.latches[latch, L_NEEDED] > 0 and s.latches[latch, L_OWNER] >= 0:
-                resume_waiting(p, s, s.latches[latch, L_OWNER], 1)
-                s.latches[latch, L_OWNER] = NONE
+            s.latches[latch].working -= 1
+            if s.latches[latch].working == 0 and s.latches[latch].needed > 0 and s.latches[latch].owner >= 0:
+                resume_waiting(p, s, s.latches[latch].owner, 1)
+                s.latches[latch].owner = NONE
         release_latch(s, latch)
         levels >>= 1
         latch = outer
@@ -96,47 +66,47 @@ def unwatch(p: Program, s: State, latch: int, levels: int) -> None:
 @part
 def release_latch(s: State, latch: int) -> None:
     """Count one user of a latch less."""
-    s.latches[latch, L_USERS] -= 1
-    if s.latches[latch, L_USERS] == 0:
+    s.latches[latch].users -= 1
+    if s.latches[latch].users == 0:
         free_latch(s, latch)
 
 
 @part
 def start_branch(s: State, thread: int, pc: int, join: int, levels: int) -> int:
     """Return a new thread for a branch of a thread's request."""
-    latch = s.threads[thread, T_LATCH]
+    latch = s.threads[thread].latch
     watch(s, latch, levels)
-    return new_thread(s, s.threads[thread, T_REQUEST], pc, join, latch)
+    return new_thread(s, s.threads[thread].request, pc, join, latch)
 
 
 @part
 def open_join(s: State, needed: int, branches: int) -> int:
     """Return the join of a fork: used by its branches and by the thread that waits."""
     join = new_join(s)
-    s.joins[join, J_NEEDED] = needed
-    s.joins[join, J_SPARE] = branches - needed
-    s.joins[join, J_OWNER] = NONE
-    s.joins[join, J_USERS] = branches + 1
+    s.joins[join].needed = needed
+    s.joins[join].spare = branches - needed
+    s.joins[join].owner = NONE
+    s.joins[join].users = branches + 1
     return join
 
 
 @part
 def release_join(s: State, join: int) -> None:
     """Count one user of a join less."""
-    s.joins[join, J_USERS] -= 1
-    if s.joins[join, J_USERS] == 0:
+    s.joins[join].users -= 1
+    if s.joins[join].users == 0:
         free_join(s, join)
 
 
 @part
 def fork(p: Program, s: State, thread: int, pc: int) -> int:
     """Start the branches; the thread goes on after them, within the same event."""
-    first, count, needed = p.code[pc, A], p.code[pc, B], p.code[pc, C]
+    first, count, needed = p.code[pc].a, p.code[pc].b, p.code[pc].c
     join = NONE
     if needed > 0:
         join = open_join(s, needed, count)
-        s.threads[thread, T_WAIT] = join
-    s.threads[thread, T_PC] = pc + 1
+        s.threads[thread].wait = join
+    s.threads[thread].pc = pc + 1
     make_ready(s, thread)
     for branch in range(count - 1, -1, -1):
         place = first + 2 * branch
@@ -147,23 +117,23 @@ def fork(p: Program, s: State, thread: int, pc: int) -> int:
 @part
 def join_branches(p: Program, s: State, thread: int, pc: int) -> int:
     """Go on when enough branches are done; be dropped when too few can be."""
-    join = s.threads[thread, T_WAIT]
-    if s.joins[join, J_NEEDED] > 0 and s.joins[join, J_SPARE] >= 0:
-        s.joins[join, J_OWNER] = thread
-        s.threads[thread, T_PC] = pc
+    join = s.threads[thread].wait
+    if s.joins[join].needed > 0 and s.joins[join].spare >= 0:
+        s.joins[join].owner = thread
+        s.threads[thread].pc = pc
         return NONE
-    failed = s.joins[join, J_NEEDED] > 0
+    failed = s.joins[join].needed > 0
     release_join(s, join)
-    return p.code[pc, UNWIND] if failed else pc + 1
+    return p.code[pc].unwind if failed else pc + 1
 
 
 @part
 def end_branch(p: Program, s: State, thread: int, pc: int, dropped: bool) -> int:
     """End a branch: tell the join and the latches that count it."""
-    join, latch = s.threads[thread, T_JOIN], s.threads[thread, T_LATCH]
+    join, latch = s.threads[thread].join, s.threads[thread].latch
     if join >= 0:
         _tell_join(p, s, join, dropped)
-    unwatch(p, s, latch, p.code[pc, A])
+    unwatch(p, s, latch, p.code[pc].a)
     end_thread(s, thread)
     return NONE
 
@@ -171,34 +141,34 @@ def end_branch(p: Program, s: State, thread: int, pc: int, dropped: bool) -> int
 @part
 def end_thread(s: State, thread: int) -> None:
     """Take a thread out of use, and its request with the last one."""
-    request = s.threads[thread, T_REQUEST]
+    request = s.threads[thread].request
     free_thread(s, thread)
-    s.requests[request, R_THREADS] -= 1
-    if s.requests[request, R_THREADS] == 0:
-        release_talk(s, s.requests[request, R_TALK])
+    s.requests[request].threads -= 1
+    if s.requests[request].threads == 0:
+        release_talk(s, s.requests[request].talk)
         free_request(s, request)
 
 
 @part
 def release_talk(s: State, talk: int) -> None:
     """Count one user of a session's record less."""
-    s.talks[talk, K_USERS] -= 1
-    if s.talks[talk, K_USERS] == 0:
+    s.talks[talk].users -= 1
+    if s.talks[talk].users == 0:
         free_talk(s, talk)
 
 
 @part
 def _tell_join(p: Program, s: State, join: int, dropped: bool) -> None:
     if dropped:
-        s.joins[join, J_SPARE] -= 1
-        over = s.joins[join, J_SPARE] == -1 and s.joins[join, J_NEEDED] > 0
+        s.joins[join].spare -= 1
+        over = s.joins[join].spare == -1 and s.joins[join].needed > 0
     else:
-        s.joins[join, J_NEEDED] -= 1
-        over = s.joins[join, J_NEEDED] == 0
-    owner = s.joins[join, J_OWNER]
+        s.joins[join].needed -= 1
+        over = s.joins[join].needed == 0
+    owner = s.joins[join].owner
     if over and owner >= 0:
         resume_waiting(p, s, owner, 1 if dropped else 0)
-        s.joins[join, J_OWNER] = NONE
+        s.joins[join].owner = NONE
         release_join(s, join)
     release_join(s, join)
 
@@ -207,51 +177,51 @@ def _tell_join(p: Program, s: State, join: int, dropped: bool) -> None:
 def open_latch(p: Program, s: State, thread: int, pc: int) -> int:
     """Open a latch around what follows."""
     latch = new_latch(s)
-    s.latches[latch, L_OUTER] = s.threads[thread, T_LATCH]
-    s.latches[latch, L_NEEDED] = p.code[pc, C]
-    s.latches[latch, L_WORKING] = 0
-    s.latches[latch, L_OWNER] = NONE
-    s.latches[latch, L_USERS] = 1
-    for group in range(p.code[pc, B]):
-        s.latches[latch, L_MISSING + group] = p.table[p.code[pc, A] + group]
-    s.threads[thread, T_LATCH] = latch
+    s.latches[latch].outer = s.threads[thread].latch
+    s.latches[latch].needed = p.code[pc].c
+    s.latches[latch].working = 0
+    s.latches[latch].owner = NONE
+    s.latches[latch].users = 1
+    for group in range(p.code[pc].b):
+        s.missing[latch, group] = p.table[p.code[pc].a + group]
+    s.threads[thread].latch = latch
     return pc + 1
 
 
 @part
 def signal(p: Program, s: State, thread: int, pc: int) -> int:
     """Count one for a group of a latch around; late signals change nothing."""
-    latch = s.threads[thread, T_LATCH]
-    for _ in range(p.code[pc, A]):
-        latch = s.latches[latch, L_OUTER]
-    group = L_MISSING + p.code[pc, B]
-    s.latches[latch, group] -= 1
-    if s.latches[latch, group] == 0:
-        s.latches[latch, L_NEEDED] -= 1
-        if s.latches[latch, L_NEEDED] == 0 and s.latches[latch, L_OWNER] >= 0:
-            resume_waiting(p, s, s.latches[latch, L_OWNER], 0)
-            s.latches[latch, L_OWNER] = NONE
+    latch = s.threads[thread].latch
+    for _ in range(p.code[pc].a):
+        latch = s.latches[latch].outer
+    group = p.code[pc].b
+    s.missing[latch, group] -= 1
+    if s.missing[latch, group] == 0:
+        s.latches[latch].needed -= 1
+        if s.latches[latch].needed == 0 and s.latches[latch].owner >= 0:
+            resume_waiting(p, s, s.latches[latch].owner, 0)
+            s.latches[latch].owner = NONE
     return pc + 1
 
 
 @part
 def await_latch(p: Program, s: State, thread: int, pc: int) -> int:
     """Go on when the latch is full; be dropped when it can no longer be."""
-    latch = s.threads[thread, T_LATCH]
-    if s.latches[latch, L_NEEDED] <= 0:
+    latch = s.threads[thread].latch
+    if s.latches[latch].needed <= 0:
         return pc + 1
-    if s.latches[latch, L_WORKING] == 0:
-        return p.code[pc, UNWIND]
-    s.latches[latch, L_OWNER] = thread
-    s.threads[thread, T_PC] = pc
+    if s.latches[latch].working == 0:
+        return p.code[pc].unwind
+    s.latches[latch].owner = thread
+    s.threads[thread].pc = pc
     return NONE
 
 
 @part
 def close_latch(s: State, thread: int, pc: int) -> int:
     """Leave the latch."""
-    latch = s.threads[thread, T_LATCH]
-    s.threads[thread, T_LATCH] = s.latches[latch, L_OUTER]
+    latch = s.threads[thread].latch
+    s.threads[thread].latch = s.latches[latch].outer
     release_latch(s, latch)
     return pc + 1
 
@@ -260,43 +230,44 @@ def close_latch(s: State, thread: int, pc: int) -> int:
 def hedge(p: Program, s: State, thread: int, pc: int) -> int:
     """Start the first step as a branch; its spare counts for the latches from now on."""
     join = open_join(s, 1, 2)
-    s.threads[thread, T_WAIT] = join
-    s.threads[thread, T_PC] = pc + 1
+    s.threads[thread].wait = join
+    s.threads[thread].pc = pc + 1
     make_ready(s, thread)
-    place = p.code[pc, A]
+    place = p.code[pc].a
     make_ready(s, start_branch(s, thread, p.table[place], join, p.table[place + 1]))
-    watch(s, s.threads[thread, T_LATCH], p.table[place + 3])
+    watch(s, s.threads[thread].latch, p.table[place + 3])
     return NONE
 
 
 @part
 def hedge_spare(p: Program, s: State, thread: int, pc: int) -> int:
     """Start the spare, or let it wait for its time, unless the first step is done already."""
-    join, place = s.threads[thread, T_WAIT], p.code[pc, A]
-    if s.joins[join, J_NEEDED] <= 0:
-        unwatch(p, s, s.threads[thread, T_LATCH], p.table[place + 3])
+    join, place = s.threads[thread].wait, p.code[pc].a
+    if s.joins[join].needed <= 0:
+        unwatch(p, s, s.threads[thread].latch, p.table[place + 3])
         release_join(s, join)
         return pc + 1
-    request, latch = s.threads[thread, T_REQUEST], s.threads[thread, T_LATCH]
+    request, latch = s.threads[thread].request, s.threads[thread].latch
     spare = new_thread(s, request, p.table[place + 2], join, latch)
-    if p.code[pc, C] == 0:
-        s.threads[thread, T_PC] = pc + 1
+    after = p.table[place + 4]
+    if after == 0:
+        s.threads[thread].pc = pc + 1
         make_ready(s, thread)
         make_ready(s, spare)
         return NONE
-    s.threads[spare, T_PC] -= 2  # one before `SPARE_DUE`: resuming goes to the next
-    push_step(s, s.header[NOW] + p.code[pc, C], DELAY, request, p.code[pc, STEP], spare)
+    s.threads[spare].pc -= 2  # one before `SPARE_DUE`: resuming goes to the next
+    push_step(s, s.header[NOW] + after, DELAY, request, p.code[pc].step, spare)
     return pc + 1
 
 
 @part
 def spare_due(p: Program, s: State, thread: int, pc: int) -> int:
     """Start the spare if its time has come and it is still needed."""
-    join = s.threads[thread, T_JOIN]
-    if s.joins[join, J_NEEDED] > 0:
+    join = s.threads[thread].join
+    if s.joins[join].needed > 0:
         return pc + 1
     release_join(s, join)
-    unwatch(p, s, s.threads[thread, T_LATCH], p.code[pc, A])
+    unwatch(p, s, s.threads[thread].latch, p.code[pc].a)
     end_thread(s, thread)
     return NONE
 
@@ -304,60 +275,61 @@ def spare_due(p: Program, s: State, thread: int, pc: int) -> int:
 @part
 def gather(p: Program, s: State, thread: int, pc: int) -> int:
     """Wait for the batch's end; open one if there is none, start it if it is full."""
-    place, start = p.code[pc, A], p.code[pc, D]
+    place, start = p.code[pc].a, p.code[pc].d
     batch = s.gathering[place]
     if batch == NONE:
         batch = new_batch(s)
         s.gathering[place] = batch
-        s.batches[batch, B_COUNT] = 0
-        s.batches[batch, B_HEAD] = NONE
-        s.batches[batch, B_STARTED] = 0
-        s.batches[batch, B_USERS] = 1
-        if p.code[pc, B] > 1:
+        s.batches[batch].count = 0
+        s.lists[s.header[BATCH_LISTS] + batch].head = NONE
+        s.batches[batch].started = 0
+        s.batches[batch].users = 1
+        if p.code[pc].b > 1:
             _set_batch_timer(p, s, thread, pc, batch)
-    s.threads[thread, T_PC] = pc
-    append(s, s.batches, batch, B_HEAD, thread, 0, 0)
-    s.batches[batch, B_COUNT] += 1
-    if s.batches[batch, B_COUNT] < p.code[pc, B]:
+    s.threads[thread].pc = pc
+    append(s, s.header[BATCH_LISTS] + batch, thread, 0, 0)
+    s.batches[batch].count += 1
+    if s.batches[batch].count < p.code[pc].b:
         return NONE
-    s.batches[batch, B_STARTED] = 1
+    s.batches[batch].started = 1
     s.gathering[place] = NONE
-    first = s.nodes[s.batches[batch, B_HEAD], N_A]
-    runner = new_thread(s, s.threads[first, T_REQUEST], start + 1, NONE, NONE)
-    s.threads[runner, T_BATCH] = batch
+    first = s.nodes[s.lists[s.header[BATCH_LISTS] + batch].head].a
+    runner = new_thread(s, s.threads[first].request, start + 1, NONE, NONE)
+    s.threads[runner].batch = batch
     make_ready(s, runner)
     return NONE
 
 
 @part
 def _set_batch_timer(p: Program, s: State, thread: int, pc: int, batch: int) -> None:
-    request = s.threads[thread, T_REQUEST]
-    timer = new_thread(s, request, p.code[pc, D] - 1, NONE, NONE)
-    s.threads[timer, T_BATCH] = batch
-    s.batches[batch, B_USERS] = 2
-    push_step(s, s.header[NOW] + p.code[pc, C], DELAY, request, p.code[pc, STEP], timer)
+    request = s.threads[thread].request
+    timer = new_thread(s, request, p.code[pc].d - 1, NONE, NONE)
+    s.threads[timer].batch = batch
+    s.batches[batch].users = 2
+    push_step(s, s.header[NOW] + p.table[p.code[pc].c], DELAY, request, p.code[pc].step, timer)
 
 
 @part
 def batch_due(p: Program, s: State, thread: int, pc: int) -> int:
     """Start the batch if nobody has filled it by now."""
-    batch = s.threads[thread, T_BATCH]
+    batch = s.threads[thread].batch
     _release_batch(s, batch)
-    if s.batches[batch, B_STARTED]:
+    if s.batches[batch].started:
         end_thread(s, thread)
         return NONE
-    s.batches[batch, B_STARTED] = 1
-    s.gathering[p.code[pc, A]] = NONE
+    s.batches[batch].started = 1
+    s.gathering[p.code[pc].a] = NONE
     return pc + 1
 
 
 @part
 def batch_done(p: Program, s: State, thread: int, pc: int) -> int:
     """Let all members go on, or be dropped."""
-    batch = s.threads[thread, T_BATCH]
-    while s.batches[batch, B_HEAD] >= 0:
-        resume_waiting(p, s, s.nodes[s.batches[batch, B_HEAD], N_A], p.code[pc, D])
-        drop_head(s, s.batches, batch, B_HEAD)
+    batch = s.threads[thread].batch
+    members = s.header[BATCH_LISTS] + batch
+    while s.lists[members].head >= 0:
+        resume_waiting(p, s, s.nodes[s.lists[members].head].a, p.code[pc].d)
+        drop_head(s, members)
     _release_batch(s, batch)
     end_thread(s, thread)
     return NONE
@@ -365,6 +337,6 @@ def batch_done(p: Program, s: State, thread: int, pc: int) -> int:
 
 @part
 def _release_batch(s: State, batch: int) -> None:
-    s.batches[batch, B_USERS] -= 1
-    if s.batches[batch, B_USERS] == 0:
+    s.batches[batch].users -= 1
+    if s.batches[batch].users == 0:
         free_batch(s, batch)

@@ -6,7 +6,7 @@ A record that is free is on the list of its kind (column 0 is the next one); the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
+Records = Any  # an array of one of the record types: numba reads fields as attributes, which no annotation can say
 
 NEVER = 1 << 62
 NONE = -1
@@ -25,8 +26,7 @@ RESUME, CHANGE, PROCESS, SERVICE, DELAY, TIMEOUT, START = range(7)
 # What `advance` returns
 REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
 
-# Instructions: columns of the code, then what they do
-OP, A, B, C, D, STEP, UNWIND, WIDTH = range(8)
+# Instructions, with what their columns a, b, c and d hold
 (
     VISIT_RIGID,  # A station, B law
     VISIT_ELASTIC,  # A station, B law
@@ -44,13 +44,13 @@ OP, A, B, C, D, STEP, UNWIND, WIDTH = range(8)
     AWAIT,
     UNLATCH,
     CHOICE,  # A place of the edges in the numbers, B how many, C place of the jumps in the table
-    ROUTE,  # A place of the route's state, B targets, C place of the jumps, D local
-    LEAVE,  # A place of the route's state, B target, C local, D 1 when dropped
+    ROUTE,  # A route, B targets, C place of the jumps, D local
+    LEAVE,  # A route, B target, C local, D 1 when dropped
     JUMP,  # A where to
-    HEDGE,  # A place of both branches in the table, C after how long
+    HEDGE,  # A place of both branches in the table, and then of the time after which the spare starts
     HEDGE_SPARE,  # the same
     SPARE_DUE,  # A latches
-    BATCH,  # A batch, B size, C longest wait, D start of the step
+    BATCH,  # A batch, B size, C place of the longest wait in the table, D start of the step
     BATCH_DUE,
     BATCH_DONE,  # D 1 when dropped
     END,  # A latches
@@ -82,6 +82,9 @@ OP, A, B, C, D, STEP, UNWIND, WIDTH = range(8)
     LEFT_BATCHES,
     MARGIN,
     LEAVES,
+    POOL_LISTS,
+    CLASS_LISTS,
+    BATCH_LISTS,
     ATTEMPTS,
     ROWS,
     MOST_ROWS,
@@ -105,85 +108,49 @@ OP, A, B, C, D, STEP, UNWIND, WIDTH = range(8)
     EVENTS,
     STOP_IDLE,
     HEADER,
-) = range(43)
+) = range(46)
 
-# Threads: work that is under way
-T_NEXT, T_PC, T_REQUEST, T_JOIN, T_LATCH, T_WAIT, T_BATCH, T_DROPPED, T_SINCE, T_LOCALS = range(10)
+def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
+    return np.dtype([(name, np.float64 if name in floats else np.int64) for name in fields])
 
-# Requests: attempts, until the last of their work is done
-R_NEXT, R_RANK, R_KEY, R_TALK, R_CLASS, R_THREADS, R_ENDED, REQUEST = range(8)
 
-# Talks: sessions and single requests under way, and the request that they are at
-(
-    K_NEXT,
-    K_USERS,
-    K_SOURCE,
-    K_UNIT,
-    K_FIRST,
-    K_PLACE,
-    K_ATTEMPT,
-    K_ROW,
-    K_INTENDED,
-    K_START,
-    K_KEY,
-    K_TOKEN,
-    K_BEAT,
-    K_BEGAN,
-    K_OPEN,
-    K_STICKY,
-) = range(16)
+# Records. Those that come and go begin with the next free one.
+EVENT = _record("tick", "rank", "load")
+CODE = np.dtype([(name, np.int32) for name in ("op", "a", "b", "c", "d", "step", "unwind", "spare")])
+LAW = _record("kind", "ticks", "first", "count", "scale", floats=("scale",))
+SOURCE = _record("key", "count", "classes", "gaps", "sticky")
+CLASS = _record("start", "timeout", "attempts", "backoffs")
 
-# Joins, latches, batches under way, nodes of queues
-J_NEXT, J_NEEDED, J_SPARE, J_OWNER, J_USERS, JOIN_WIDTH = range(6)
-L_NEXT, L_OUTER, L_NEEDED, L_WORKING, L_OWNER, L_USERS, L_MISSING = range(7)
-B_NEXT, B_COUNT, B_HEAD, B_TAIL, B_STARTED, B_USERS, BATCH_WIDTH = range(7)
-N_NEXT, N_A, N_B, N_C, NODE_WIDTH = range(5)
-
-# Stations; those that are elastic have a heap of (whole, parts, thread, joined, aside) and a leaf of the looks
-RIGID, SHARED, QUEUED = range(3)
-(
-    S_KIND,
-    S_SERVERS,
-    S_HOST,
-    S_LEAF,
-    S_FREE,
-    S_SERVED,
-    S_WAITING,
-    S_HEAD,
-    S_TAIL,
-    S_WHOLE,
-    S_PARTS,
-    S_SIGMA,
-    S_SINCE,
-    S_PAUSED,
-    S_DOWN,
-    S_KNOWN,
-    S_EXPIRY,
-    S_RATES,
-    S_RATE_COUNT,
-    S_PROCESSES,
-    S_PROCESS_COUNT,
-    S_PLAIN,
-    S_PAUSED_SINCE,
-    STATION,
-) = range(24)
-F_WHOLE, F_PARTS, F_THREAD, F_JOINED, F_ASIDE, FINISH = range(6)
-PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold
-H_CORES, H_BUSY, H_COUNT, H_STATIONS = range(4)
-P_STATION, P_BACKGROUND, P_RUNS, P_NUMBER, P_KEY, P_EVERY, P_LENGTH, P_EVERY_KEY, P_LENGTH_KEY, P_RANK, P_SINCE = range(
-    11
+# Work that is under way: it stands at, or waits at, an instruction.
+THREAD = _record("next", "pc", "request", "join", "latch", "wait", "batch", "dropped", "since")
+# An attempt at a request, until the last of its work is done.
+REQUEST = _record("next", "rank", "key", "talk", "request_class", "threads", "ended")
+# A session or single request under way, and the request that it is at.
+TALK = _record(
+    *("next", "users", "source", "unit", "first", "place", "attempt", "row", "intended", "start"),
+    *("key", "token", "beat", "began", "open", "sticky"),
 )
-PROCESS_WIDTH = 11
+JOIN_RECORD = _record("next", "needed", "spare", "owner", "users")
+LATCH_RECORD = _record("next", "outer", "needed", "working", "owner", "users")
+BATCH_RECORD = _record("next", "count", "started", "users")
+NODE = _record("next", "a", "b", "c")
+LIST = _record("head", "tail")
 
-# Pools and routes
-Q_SIZE, Q_FREE, Q_LIMIT, Q_WAITING, Q_HEAD, Q_TAIL, Q_SINCE, POOL = range(8)
+RIGID, SHARED, QUEUED = range(3)
+STATION = _record(
+    *("kind", "servers", "host", "leaf", "free", "served", "waiting", "whole", "parts", "sigma", "since", "paused"),
+    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since"),
+)
+FINISH = _record("whole", "parts", "thread", "joined", "aside")
+PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold
+HOST = _record("cores", "busy", "count")
+STATION_PROCESS = _record(
+    *("station", "background", "runs", "number", "key", "every", "length", "every_key", "length_key", "rank", "since")
+)
+POOL = _record("size", "free", "limit", "waiting", "since")
 ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED = range(5)
-W_POLICY, W_COUNT, W_PASSED, W_STICKY, W_AVOID, W_TARGETS = range(6)
-W_INSIDE, W_SMOOTHED, W_DOWN, W_TARGET = range(4)
-
-# Sources and classes of requests
-O_KEY, O_COUNT, O_CLASSES, O_GAPS, O_STICKY, SOURCE = range(6)
-X_START, X_TIMEOUT, X_ATTEMPTS, X_BACKOFFS, CLASS = range(5)
+ROUTE_RECORD = _record("policy", "count", "passed", "sticky", "avoid", "first")
+TARGET = _record("inside", "smoothed", "down")
 
 # Traffic
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
@@ -197,19 +164,20 @@ STARTED, COMPLETED, DROPPED, TIMED_OUT, LATENCY, SERIES = range(6)
 class Program(NamedTuple):
     """A network, lowered; see `capplan.simulator.program`."""
 
-    code: Ints  # [instruction, WIDTH]
+    code: Records  # [instruction]
     keys: Words  # [instruction]: of its draws
     table: Ints  # lists of whole numbers, by place
-    laws: Ints  # [law, 4]: kind, ticks, first, count
-    scales: Floats  # [law], in ticks
+    laws: Records  # [law]
     numbers: Floats  # coefficients, values, edges, rates, shares
     parts: Ints  # components of mixtures
-    sources: Ints  # [source, SOURCE]
-    classes: Ints  # [class, CLASS]
+    sources: Records
+    classes: Records
     traffic: Ints  # [TRAFFIC]
     rates: Floats  # [RATES]
     segments: Ints  # [segment + 1]: ticks at which the multiplier changes, then NEVER
     multipliers: Floats  # [segment, 2 + sources]: multiplier, operational time at its start, edges of the mix
+    host_stations: Ints  # [host, place]
+    leaves: Ints  # [elastic station]: its number
     bounds: Ints  # [intervals + 1]
 
 
@@ -217,28 +185,31 @@ class State(NamedTuple):
     """A run under way."""
 
     header: Ints
-    heap: Ints  # [event, 4]: tick, rank, load
+    heap: Records  # [event]
     look: Ints  # a tree: the earliest look below each node
-    threads: Ints
-    requests: Ints
-    talks: Ints
-    joins: Ints
-    latches: Ints
-    batches: Ints
-    nodes: Ints
-    stations: Ints
+    threads: Records
+    locals: Ints  # [thread, local]: since when a pool is held or a target is in use
+    requests: Records
+    talks: Records
+    sticky: Ints  # [talk, route]: the target that a sticky session has taken
+    joins: Records
+    latches: Records
+    missing: Ints  # [latch, group]: signals that are missing
+    batches: Records
+    nodes: Records
+    lists: Records  # those who wait at stations and pools, timeouts by class, members of batches
+    stations: Records
     paces: Floats  # [station, PACES]
-    leaves: Ints  # [leaf]: station
-    finishes: Ints  # [elastic station, visit, FINISH]
+    finishes: Records  # [elastic station, visit]
     free: Ints  # when the servers of rigid stations are free: a heap for each
-    hosts: Ints
-    processes: Ints
-    pools: Ints
-    routes: Ints
+    hosts: Records
+    processes: Records
+    pools: Records
+    routes: Records
+    targets: Records
     beats: Ints  # [throttled client]: number of its next beat
     gathering: Ints  # [batch step]: the batch that is open
     scales: Floats  # [delay that a timeline scales]
-    timeouts: Ints  # [class, 2]: first and last node
     class_series: Ints
     class_totals: Ints
     histograms: Ints

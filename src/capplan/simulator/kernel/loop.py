@@ -43,13 +43,14 @@ def begin(p: Program, s: State) -> None:
 def settle(p: Program, s: State, tick: int) -> None:
     """Let the sums of stations and pools reach a tick, and compute all speeds anew from there."""
     s.header[at.NOW] = tick
-    s.hosts[:, at.H_BUSY] = 0
-    for station in s.leaves:
+    for host in range(len(s.hosts)):
+        s.hosts[host].busy = 0
+    for station in p.leaves:
         bring_up_to_date(s, station)
-        host = s.stations[station, at.S_HOST]
+        host = s.stations[station].host
         if host >= 0:
-            s.hosts[host, at.H_BUSY] += running(s, station)
-    for station in s.leaves:
+            s.hosts[host].busy += running(s, station)
+    for station in p.leaves:
         set_pace(p, s, station)
     for pool in range(len(s.pools)):
         count_pool(s, pool)
@@ -65,22 +66,22 @@ def advance(p: Program, s: State, until: int, until_rank: int) -> int:
         if len(s.trace) > 0 and h[at.TRACED] >= len(s.trace):
             return at.TRACE_FULL
         looking, arrival = s.look[1], h[at.ARRIVAL_AT]
-        tick = min(heap[0, 0], arrival)
+        tick = min(heap[0].tick, arrival)
         if looking <= tick:
             if looking == NEVER:
                 return at.FINISHED
             if looking > until or (looking == until and until_rank < 0):
                 return at.REACHED
             h[at.NOW] = looking
-            look(p, s, s.leaves[first_look(s)])
+            look(p, s, p.leaves[first_look(s)])
             continue
         arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
-        arrives = arrival == tick and (heap[0, 0] > tick or arriving < heap[0, 1])
-        rank = arriving if arrives else heap[0, 1]
+        arrives = arrival == tick and (heap[0].tick > tick or arriving < heap[0].rank)
+        rank = arriving if arrives else heap[0].rank
         if tick > until or (tick == until and rank >= until_rank):
             return at.REACHED
         kind = rank >> at.KIND_SHIFT
-        if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(s):
+        if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(p, s):
             return at.FINISHED
         h[at.NOW] = tick
         h[at.EVENTS] += 1
@@ -96,12 +97,12 @@ def _happen(p: Program, s: State, kind: int, arrives: bool) -> None:
         h[at.UNIT] += 1
         next_arrival(p, s)
     else:
-        load = s.heap[0, 2]
+        load = s.heap[0].load
         drop_first(s)
     if kind == at.START:
         thread = start(p, s, talk if arrives else load)
         if thread >= 0:
-            pc = s.threads[thread, at.T_PC]
+            pc = s.threads[thread].pc
     elif kind == at.PROCESS:
         turn(p, s, load)
     elif kind == at.TIMEOUT:
@@ -120,8 +121,8 @@ def _happen(p: Program, s: State, kind: int, arrives: bool) -> None:
 @part
 def _resumed(p: Program, s: State, thread: int) -> int:
     """Return where a thread goes on that has waited."""
-    pc = s.threads[thread, at.T_PC]
-    if s.threads[thread, at.T_DROPPED]:
-        s.threads[thread, at.T_DROPPED] = 0
-        return p.code[pc, at.UNWIND]
+    pc = s.threads[thread].pc
+    if s.threads[thread].dropped:
+        s.threads[thread].dropped = 0
+        return p.code[pc].unwind
     return pc + 1

@@ -14,21 +14,6 @@ from capplan.simulator.kernel.layout import (
     MARKED,
     NEVER,
     NOW,
-    P_BACKGROUND,
-    P_EVERY,
-    P_EVERY_KEY,
-    P_KEY,
-    P_LENGTH,
-    P_LENGTH_KEY,
-    P_NUMBER,
-    P_RANK,
-    P_RUNS,
-    P_SINCE,
-    P_STATION,
-    S_DOWN,
-    S_PAUSED,
-    S_PAUSED_SINCE,
-    S_SERVED,
     WINDOW_END,
     WINDOW_START,
     Program,
@@ -46,46 +31,47 @@ def start_processes(p: Program, s: State) -> None:
 
 @part
 def _push_start(p: Program, s: State, process: int) -> None:
-    every = _drawn(p, s, process, P_EVERY, P_EVERY_KEY)
-    push(s, s.header[NOW] + max(1, every), s.processes[process, P_RANK], process)
+    row = s.processes[process]
+    every = _drawn(p, s, process, row.every, row.every_key)
+    push(s, s.header[NOW] + max(1, every), s.processes[process].rank, process)
 
 
 @part
 def _drawn(p: Program, s: State, process: int, law: int, key: int) -> int:
     row = s.processes[process]
-    u = uniform(fold(fold(np.uint64(row[P_KEY]), row[P_NUMBER]), 0), np.uint64(row[key]))
-    return ticks(p, row[law], u)
+    u = uniform(fold(fold(np.uint64(row.key), row.number), 0), np.uint64(key))
+    return ticks(p, law, u)
 
 
 @part
 def turn(p: Program, s: State, process: int) -> None:
     """Let a process start or end."""
     row, now = s.processes[process], s.header[NOW]
-    station = row[P_STATION]
-    ran = before_change(s, station)
-    change = -1 if row[P_RUNS] else 1
-    row[P_RUNS] += change
-    if row[P_BACKGROUND] < 0:
+    station = row.station
+    ran = before_change(p, s, station)
+    change = -1 if row.runs else 1
+    row.runs += change
+    if row.background < 0:
         _pause(s, station, change)
     after_change(p, s, station, ran)
     if change > 0:
-        row[P_SINCE] = now
-        length = _drawn(p, s, process, P_LENGTH, P_LENGTH_KEY)
-        push(s, now + length, row[P_RANK], process)
+        row.since = now
+        length = _drawn(p, s, process, row.length, row.length_key)
+        push(s, now + length, row.rank, process)
     else:
-        _mark(s, row[P_SINCE], process)
-        row[P_NUMBER] += 1
+        _mark(s, row.since, process)
+        row.number += 1
         _push_start(p, s, process)
 
 
 @part
 def _pause(s: State, station: int, change: int) -> None:
     row, now = s.stations[station], s.header[NOW]
-    row[S_PAUSED] += change
-    if change > 0 and row[S_PAUSED] == 1:
-        row[S_PAUSED_SINCE] = now
-    elif row[S_PAUSED] == 0:
-        inside = min(now, s.header[WINDOW_END]) - max(row[S_PAUSED_SINCE], s.header[WINDOW_START])
+    row.paused += change
+    if change > 0 and row.paused == 1:
+        row.paused_since = now
+    elif row.paused == 0:
+        inside = min(now, s.header[WINDOW_END]) - max(row.paused_since, s.header[WINDOW_START])
         s.station_totals[station, PAUSED_TICKS] += max(0, inside)
 
 
@@ -100,11 +86,11 @@ def _mark(s: State, since: int, process: int) -> None:
 
 
 @part
-def anything_moves(s: State) -> bool:
+def anything_moves(p: Program, s: State) -> bool:
     """Tell whether anything but processes is left that could move a request; the first event is a process."""
     if s.header[HEAP] > len(s.processes) or s.header[ARRIVAL_AT] < NEVER:
         return True
-    for station in s.leaves:
-        if s.stations[station, S_SERVED] > 0 and not s.stations[station, S_DOWN]:
+    for station in p.leaves:
+        if s.stations[station].served > 0 and not s.stations[station].down:
             return True
     return False

@@ -23,29 +23,18 @@ from capplan.simulator.kernel.layout import (
     LEFT_TALKS,
     LEFT_THREADS,
     MARGIN,
-    N_A,
-    N_B,
-    N_C,
-    N_NEXT,
     NONE,
-    R_THREADS,
     READY,
     SHORT,
-    T_DROPPED,
-    T_JOIN,
-    T_LATCH,
-    T_NEXT,
-    T_PC,
-    T_REQUEST,
-    Ints,
+    Records,
     State,
 )
 
 
 @part
-def _take(s: State, records: Ints, free: int, left: int) -> int:
+def _take(s: State, records: Records, free: int, left: int) -> int:
     record = s.header[free]
-    s.header[free] = records[record, 0]
+    s.header[free] = records[record].next
     s.header[left] -= 1
     if s.header[left] < s.header[MARGIN]:
         s.header[SHORT] = 1
@@ -53,8 +42,8 @@ def _take(s: State, records: Ints, free: int, left: int) -> int:
 
 
 @part
-def _give(s: State, records: Ints, free: int, left: int, record: int) -> None:
-    records[record, 0] = s.header[free]
+def _give(s: State, records: Records, free: int, left: int, record: int) -> None:
+    records[record].next = s.header[free]
     s.header[free] = record
     s.header[left] += 1
 
@@ -63,12 +52,12 @@ def _give(s: State, records: Ints, free: int, left: int, record: int) -> None:
 def new_thread(s: State, request: int, pc: int, join: int, latch: int) -> int:
     """Return a thread of `request` that is to go on at `pc`."""
     thread = _take(s, s.threads, FREE_THREADS, LEFT_THREADS)
-    s.threads[thread, T_PC] = pc
-    s.threads[thread, T_REQUEST] = request
-    s.threads[thread, T_JOIN] = join
-    s.threads[thread, T_LATCH] = latch
-    s.threads[thread, T_DROPPED] = 0
-    s.requests[request, R_THREADS] += 1
+    s.threads[thread].pc = pc
+    s.threads[thread].request = request
+    s.threads[thread].join = join
+    s.threads[thread].latch = latch
+    s.threads[thread].dropped = 0
+    s.requests[request].threads += 1
     return thread
 
 
@@ -139,30 +128,30 @@ def free_batch(s: State, batch: int) -> None:
 
 
 @part
-def append(s: State, lists: Ints, row: int, head: int, a: int, b: int, c: int) -> None:
-    """Append a node to the list whose first and last node stand in columns `head` and `head + 1` of a row."""
+def append(s: State, number: int, a: int, b: int, c: int) -> None:
+    """Append a node to a list."""
     node = _take(s, s.nodes, FREE_NODES, LEFT_NODES)
-    s.nodes[node, N_NEXT] = NONE
-    s.nodes[node, N_A] = a
-    s.nodes[node, N_B] = b
-    s.nodes[node, N_C] = c
-    if lists[row, head] == NONE:
-        lists[row, head] = node
+    s.nodes[node].next = NONE
+    s.nodes[node].a = a
+    s.nodes[node].b = b
+    s.nodes[node].c = c
+    if s.lists[number].head == NONE:
+        s.lists[number].head = node
     else:
-        s.nodes[lists[row, head + 1], N_NEXT] = node
-    lists[row, head + 1] = node
+        s.nodes[s.lists[number].tail].next = node
+    s.lists[number].tail = node
 
 
 @part
-def drop_head(s: State, lists: Ints, row: int, head: int) -> None:
+def drop_head(s: State, number: int) -> None:
     """Take the first node off a list."""
-    node = lists[row, head]
-    lists[row, head] = s.nodes[node, N_NEXT]
+    node = s.lists[number].head
+    s.lists[number].head = s.nodes[node].next
     _give(s, s.nodes, FREE_NODES, LEFT_NODES, node)
 
 
 @part
 def make_ready(s: State, thread: int) -> None:
     """Let a thread run within this event, before those made ready earlier."""
-    s.threads[thread, T_NEXT] = s.header[READY]
+    s.threads[thread].next = s.header[READY]
     s.header[READY] = thread

@@ -11,8 +11,6 @@ from capplan.simulator.kernel.layout import (
     INTERVAL,
     INTERVAL_END,
     NOW,
-    S_FREE,
-    S_SERVERS,
     Program,
     State,
 )
@@ -25,7 +23,7 @@ QUEUED_TICKS, BUSY_TICKS = range(2)
 def join_rigid(p: Program, s: State, station: int, demand: int) -> int:
     """Let a visit join; return when it will end."""
     now = s.header[NOW]
-    first, servers = s.stations[station, S_FREE], s.stations[station, S_SERVERS]
+    first, servers = s.stations[station].free, s.stations[station].servers
     begun = max(now, s.free[first])
     end = begun + demand
     _replace_first(s, first, servers, end)

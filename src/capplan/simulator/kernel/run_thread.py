@@ -45,13 +45,13 @@ def run(p: Program, s: State, thread: int, pc: int) -> None:
         thread = s.header[at.READY]
         if thread < 0:
             return
-        s.header[at.READY] = s.threads[thread, at.T_NEXT]
-        pc = s.threads[thread, at.T_PC]
+        s.header[at.READY] = s.threads[thread].next
+        pc = s.threads[thread].pc
 
 
 @part
 def _step(p: Program, s: State, thread: int, pc: int) -> int:  # noqa: C901, PLR0912 - one branch an instruction
-    op = p.code[pc, at.OP]
+    op = p.code[pc].op
     if op == at.VISIT_ELASTIC:
         return visit_elastic(p, s, thread, pc, True)
     if op == at.SEND_ELASTIC:
@@ -89,7 +89,7 @@ def _step(p: Program, s: State, thread: int, pc: int) -> int:  # noqa: C901, PLR
     if op == at.LEAVE:
         return leave(p, s, thread, pc)
     if op == at.JUMP:
-        return p.code[pc, at.A]
+        return p.code[pc].a
     if op == at.HEDGE:
         return hedge(p, s, thread, pc)
     if op == at.HEDGE_SPARE:

@@ -14,52 +14,20 @@ from capplan.simulator.kernel.layout import (
     DELAY,
     IN_WINDOW,
     INTERVAL,
-    K_STICKY,
-    K_TOKEN,
     LEAST_LOADED,
-    N_A,
     NONE,
     NOW,
     OVER,
     OVER_REQUEST,
     OVER_TICK,
-    Q_FREE,
-    Q_HEAD,
-    Q_LIMIT,
-    Q_SINCE,
-    Q_SIZE,
-    Q_WAITING,
-    R_ENDED,
-    R_KEY,
-    R_TALK,
+    POOL_LISTS,
     RANDOM,
     RESUME,
     ROUND_ROBIN,
-    S_KNOWN,
     SERVICE,
-    STEP,
-    T_LOCALS,
-    T_PC,
-    T_REQUEST,
-    T_SINCE,
     TOKEN_AWARE,
-    UNWIND,
-    W_AVOID,
-    W_COUNT,
-    W_DOWN,
-    W_INSIDE,
-    W_PASSED,
-    W_POLICY,
-    W_SMOOTHED,
-    W_STICKY,
-    W_TARGET,
-    W_TARGETS,
     WINDOW_END,
     WINDOW_START,
-    A,
-    B,
-    C,
-    D,
     Program,
     State,
 )
@@ -73,40 +41,40 @@ SMOOTHING_BITS = 3
 @part
 def drawn(p: Program, s: State, request: int, pc: int) -> float:
     """Return the uniform number of an instruction's draw."""
-    return uniform(np.uint64(s.requests[request, R_KEY]), p.keys[pc])
+    return uniform(np.uint64(s.requests[request].key), p.keys[pc])
 
 
 @part
 def visit_rigid(p: Program, s: State, thread: int, pc: int) -> int:
     """Join a rigid station; go on when served."""
-    request = s.threads[thread, T_REQUEST]
-    demand = ticks(p, p.code[pc, B], drawn(p, s, request, pc))
-    end = join_rigid(p, s, p.code[pc, A], demand)
-    s.threads[thread, T_PC] = pc
-    push_step(s, end, SERVICE, request, p.code[pc, STEP], thread)
+    request = s.threads[thread].request
+    demand = ticks(p, p.code[pc].b, drawn(p, s, request, pc))
+    end = join_rigid(p, s, p.code[pc].a, demand)
+    s.threads[thread].pc = pc
+    push_step(s, end, SERVICE, request, p.code[pc].step, thread)
     return NONE
 
 
 @part
 def visit_last(p: Program, s: State, thread: int, pc: int) -> int:
     """Join a rigid station as the last thing that the request does: its end is known, without an event."""
-    request = s.threads[thread, T_REQUEST]
-    end = join_rigid(p, s, p.code[pc, A], ticks(p, p.code[pc, B], drawn(p, s, request, pc)))
+    request = s.threads[thread].request
+    end = join_rigid(p, s, p.code[pc].a, ticks(p, p.code[pc].b, drawn(p, s, request, pc)))
     return end_request(s, thread, COMPLETED, end)
 
 
 @part
 def wait_last(p: Program, s: State, thread: int, pc: int) -> int:
     """Let time pass as the last thing that the request does."""
-    duration = ticks(p, p.code[pc, A], drawn(p, s, s.threads[thread, T_REQUEST], pc))
+    duration = ticks(p, p.code[pc].a, drawn(p, s, s.threads[thread].request, pc))
     return end_request(s, thread, COMPLETED, s.header[NOW] + duration)
 
 
 @part
 def end_request(s: State, thread: int, status: int, tick: int) -> int:
     """End a request's own thread; the client, unless it has given up, is told when the event is over."""
-    request = s.threads[thread, T_REQUEST]
-    if not s.requests[request, R_ENDED]:
+    request = s.threads[thread].request
+    if not s.requests[request].ended:
         s.header[OVER] = status
         s.header[OVER_REQUEST] = request
         s.header[OVER_TICK] = tick
@@ -117,21 +85,21 @@ def end_request(s: State, thread: int, status: int, tick: int) -> int:
 @part
 def send_rigid(p: Program, s: State, thread: int, pc: int) -> int:
     """Let a visit join a rigid station; nobody waits for it."""
-    join_rigid(p, s, p.code[pc, A], ticks(p, p.code[pc, B], drawn(p, s, s.threads[thread, T_REQUEST], pc)))
+    join_rigid(p, s, p.code[pc].a, ticks(p, p.code[pc].b, drawn(p, s, s.threads[thread].request, pc)))
     return pc + 1
 
 
 @part
 def visit_elastic(p: Program, s: State, thread: int, pc: int, waits: bool) -> int:
     """Join an elastic station; go on when served (if the thread `waits`), or dropped when it is known to be down."""
-    station = p.code[pc, A]
-    if s.stations[station, S_KNOWN]:
+    station = p.code[pc].a
+    if s.stations[station].known:
         if s.header[IN_WINDOW]:
             s.station_totals[station, REFUSED] += 1
-        return p.code[pc, UNWIND] if waits else pc + 1
-    demand = ticks(p, p.code[pc, B], drawn(p, s, s.threads[thread, T_REQUEST], pc))
+        return p.code[pc].unwind if waits else pc + 1
+    demand = ticks(p, p.code[pc].b, drawn(p, s, s.threads[thread].request, pc))
     if waits:
-        s.threads[thread, T_PC] = pc
+        s.threads[thread].pc = pc
     join_elastic(p, s, station, thread if waits else NONE, demand)
     return NONE if waits else pc + 1
 
@@ -139,13 +107,13 @@ def visit_elastic(p: Program, s: State, thread: int, pc: int, waits: bool) -> in
 @part
 def wait(p: Program, s: State, thread: int, pc: int) -> int:
     """Let time pass."""
-    request = s.threads[thread, T_REQUEST]
-    duration = ticks(p, p.code[pc, A], drawn(p, s, request, pc))
-    scale = p.code[pc, B]
+    request = s.threads[thread].request
+    duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
+    scale = p.code[pc].b
     if scale >= 0 and s.scales[scale] != 1.0:
         duration = rounded(duration * s.scales[scale])
-    s.threads[thread, T_PC] = pc
-    push_step(s, s.header[NOW] + duration, DELAY, request, p.code[pc, STEP], thread)
+    s.threads[thread].pc = pc
+    push_step(s, s.header[NOW] + duration, DELAY, request, p.code[pc].step, thread)
     return NONE
 
 
@@ -153,13 +121,13 @@ def wait(p: Program, s: State, thread: int, pc: int) -> int:
 def count_pool(s: State, pool: int) -> None:
     """Let the sums of a pool reach this tick."""
     row = s.pools[pool]
-    elapsed = s.header[NOW] - row[Q_SINCE]
+    elapsed = s.header[NOW] - row.since
     if elapsed == 0:
         return
-    row[Q_SINCE] += elapsed
-    busy = row[Q_SIZE] - row[Q_FREE]
+    row.since += elapsed
+    busy = row.size - row.free
     interval = s.header[INTERVAL]
-    s.pool_series[interval, pool, QUEUED_TICKS] += row[Q_WAITING] * elapsed
+    s.pool_series[interval, pool, QUEUED_TICKS] += row.waiting * elapsed
     s.pool_series[interval, pool, BUSY_TICKS] += busy * elapsed
     if s.header[IN_WINDOW]:
         s.pool_busy[pool, busy] += elapsed
@@ -168,48 +136,48 @@ def count_pool(s: State, pool: int) -> None:
 @part
 def take(p: Program, s: State, thread: int, pc: int) -> int:
     """Take a unit of a pool, wait for one, or be dropped when too many wait."""
-    pool = p.code[pc, A]
+    pool = p.code[pc].a
     row = s.pools[pool]
     now = s.header[NOW]
-    if row[Q_FREE] > 0:
+    if row.free > 0:
         count_pool(s, pool)
-        row[Q_FREE] -= 1
-        s.threads[thread, T_LOCALS + p.code[pc, B]] = now
+        row.free -= 1
+        s.locals[thread, p.code[pc].b] = now
         s.pool_totals[pool, TAKEN] += s.header[IN_WINDOW]
         return pc + 1
-    if row[Q_WAITING] >= row[Q_LIMIT]:
+    if row.waiting >= row.limit:
         s.pool_totals[pool, POOL_DROPS] += s.header[IN_WINDOW]
-        return p.code[pc, UNWIND]
+        return p.code[pc].unwind
     count_pool(s, pool)
-    row[Q_WAITING] += 1
-    s.threads[thread, T_PC] = pc
-    s.threads[thread, T_SINCE] = now
-    append(s, s.pools, pool, Q_HEAD, thread, 0, 0)
+    row.waiting += 1
+    s.threads[thread].pc = pc
+    s.threads[thread].since = now
+    append(s, s.header[POOL_LISTS] + pool, thread, 0, 0)
     return NONE
 
 
 @part
 def give(p: Program, s: State, thread: int, pc: int) -> int:
     """Give a unit back: to the first who waits, else to the pool."""
-    pool = p.code[pc, A]
+    pool = p.code[pc].a
     row = s.pools[pool]
     now = s.header[NOW]
-    since = s.threads[thread, T_LOCALS + p.code[pc, B]]
+    since = s.locals[thread, p.code[pc].b]
     if held_in_window(s, since):
         s.pool_totals[pool, POOL_HELD] += now - since
     count_pool(s, pool)
-    if row[Q_WAITING] == 0:
-        row[Q_FREE] += 1
+    if row.waiting == 0:
+        row.free += 1
         return pc + 1
-    next_one = s.nodes[row[Q_HEAD], N_A]
-    drop_head(s, s.pools, pool, Q_HEAD)
-    row[Q_WAITING] -= 1
-    taking = s.threads[next_one, T_PC]
-    s.threads[next_one, T_LOCALS + p.code[taking, B]] = now
+    next_one = s.nodes[s.lists[s.header[POOL_LISTS] + pool].head].a
+    drop_head(s, s.header[POOL_LISTS] + pool)
+    row.waiting -= 1
+    taking = s.threads[next_one].pc
+    s.locals[next_one, p.code[taking].b] = now
     if s.header[IN_WINDOW]:
         s.pool_totals[pool, TAKEN] += 1
-        s.pool_totals[pool, POOL_WAITED] += now - s.threads[next_one, T_SINCE]
-    push_step(s, now, RESUME, s.threads[next_one, T_REQUEST], p.code[taking, STEP], next_one)
+        s.pool_totals[pool, POOL_WAITED] += now - s.threads[next_one].since
+    push_step(s, now, RESUME, s.threads[next_one].request, p.code[taking].step, next_one)
     return pc + 1
 
 
@@ -222,74 +190,72 @@ def held_in_window(s: State, since: int) -> bool:
 @part
 def choose(p: Program, s: State, thread: int, pc: int) -> int:
     """Go on with one of several, at random."""
-    chosen = pick(p, p.code[pc, A], p.code[pc, B] - 1, drawn(p, s, s.threads[thread, T_REQUEST], pc))
-    return p.table[p.code[pc, C] + chosen]
+    chosen = pick(p, p.code[pc].a, p.code[pc].b - 1, drawn(p, s, s.threads[thread].request, pc))
+    return p.table[p.code[pc].c + chosen]
 
 
 @part
 def route(p: Program, s: State, thread: int, pc: int) -> int:
     """Go on with one of several targets, as the policy says."""
-    first, request = p.code[pc, A], s.threads[thread, T_REQUEST]
-    target = NONE
-    sticky = s.routes[first + W_STICKY]
-    talk = s.requests[request, R_TALK]
-    remembers = sticky >= 0 and s.talks[talk, K_STICKY] >= 0
+    number, request = p.code[pc].a, s.threads[thread].request
+    row, target = s.routes[number], NONE
+    talk = s.requests[request].talk
+    remembers = row.sticky >= 0 and s.talks[talk].sticky >= 0
     if remembers:
-        target = s.talks[talk, K_STICKY + 1 + sticky]
-        if target >= 0 and avoided(s, first, target):
+        target = s.sticky[talk, row.sticky]
+        if target >= 0 and avoided(s, number, target):
             target = NONE
     if target == NONE:
-        target = _picked(p, s, first, request, pc)
+        target = _picked(p, s, number, request, pc)
     if remembers:
-        s.talks[talk, K_STICKY + 1 + sticky] = target
-    s.routes[first + W_TARGETS + W_TARGET * target + W_INSIDE] += 1
-    s.threads[thread, T_LOCALS + p.code[pc, D]] = s.header[NOW]
-    return p.table[p.code[pc, C] + target]
+        s.sticky[talk, row.sticky] = target
+    s.targets[row.first + target].inside += 1
+    s.locals[thread, p.code[pc].d] = s.header[NOW]
+    return p.table[p.code[pc].c + target]
 
 
 @part
-def avoided(s: State, first: int, target: int) -> bool:
+def avoided(s: State, number: int, target: int) -> bool:
     """Tell whether a target is known to be down while another is not."""
-    return s.routes[first + W_AVOID] > 0 and s.routes[first + W_TARGETS + W_TARGET * target + W_DOWN] > 0
+    row = s.routes[number]
+    return row.avoid > 0 and s.targets[row.first + target].down > 0
 
 
 @part
-def _picked(p: Program, s: State, first: int, request: int, pc: int) -> int:
-    policy, count = s.routes[first + W_POLICY], s.routes[first + W_COUNT]
-    if policy == ROUND_ROBIN:
-        target = s.routes[first + W_PASSED] % count
-        s.routes[first + W_PASSED] += 1
-    elif policy == RANDOM:
-        target = np.int64(drawn(p, s, request, pc) * count)
-    elif policy == TOKEN_AWARE:
-        token = np.uint64(s.talks[s.requests[request, R_TALK], K_TOKEN])
-        target = np.int64(uniform(token, np.uint64(0)) * count)
+def _picked(p: Program, s: State, number: int, request: int, pc: int) -> int:
+    row = s.routes[number]
+    if row.policy == ROUND_ROBIN:
+        target = row.passed % row.count
+        row.passed += 1
+    elif row.policy == RANDOM:
+        target = np.int64(drawn(p, s, request, pc) * row.count)
+    elif row.policy == TOKEN_AWARE:
+        token = np.uint64(s.talks[s.requests[request].talk].token)
+        target = np.int64(uniform(token, np.uint64(0)) * row.count)
     else:
-        return _least(s, first, count, W_INSIDE if policy == LEAST_LOADED else W_SMOOTHED)
-    while avoided(s, first, target):
-        target = target + 1 if target + 1 < count else 0
+        return _least(s, number, row.policy == LEAST_LOADED)
+    while avoided(s, number, target):
+        target = target + 1 if target + 1 < row.count else 0
     return target
 
 
 @part
-def _least(s: State, first: int, count: int, column: int) -> int:
-    least = NONE
-    for target in range(count):
-        place = first + W_TARGETS + W_TARGET * target + column
-        if avoided(s, first, target):
-            continue
-        if least == NONE or s.routes[place] < s.routes[first + W_TARGETS + W_TARGET * least + column]:
-            least = target
-    return least
+def _least(s: State, number: int, loaded: bool) -> int:
+    row = s.routes[number]
+    found, least = NONE, 0
+    for target in range(row.count):
+        value = s.targets[row.first + target].inside if loaded else s.targets[row.first + target].smoothed
+        if not avoided(s, number, target) and (found == NONE or value < least):
+            found, least = target, value
+    return found
 
 
 @part
 def leave(p: Program, s: State, thread: int, pc: int) -> int:
     """Count a request out of its target."""
-    place = p.code[pc, A] + W_TARGETS + W_TARGET * p.code[pc, B]
-    s.routes[place + W_INSIDE] -= 1
-    if not p.code[pc, D]:
-        took = s.header[NOW] - s.threads[thread, T_LOCALS + p.code[pc, C]]
-        before = s.routes[place + W_SMOOTHED]
-        s.routes[place + W_SMOOTHED] = took if before < 0 else before + ((took - before) >> SMOOTHING_BITS)
+    row = s.targets[s.routes[p.code[pc].a].first + p.code[pc].b]
+    row.inside -= 1
+    if not p.code[pc].d:
+        took = s.header[NOW] - s.locals[thread, p.code[pc].c]
+        row.smoothed = took if row.smoothed < 0 else row.smoothed + ((took - row.smoothed) >> SMOOTHING_BITS)
     return pc + 1

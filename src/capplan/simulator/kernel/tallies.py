@@ -7,14 +7,6 @@ from capplan.simulator.kernel.layout import (
     COMPLETED,
     INTERVAL,
     INTERVAL_END,
-    K_ATTEMPT,
-    K_FIRST,
-    K_INTENDED,
-    K_PLACE,
-    K_ROW,
-    K_SOURCE,
-    K_START,
-    K_UNIT,
     LATENCY,
     TRACED,
     WINDOW_END,
@@ -64,7 +56,7 @@ def interval_of(p: Program, s: State, tick: int) -> int:
 def book_request(p: Program, s: State, talk: int, request_class: int, status: int, tick: int) -> None:
     """Count a request that has ended for good."""
     row = s.talks[talk]
-    start, intended = row[K_START], row[K_INTENDED]
+    start, intended = row.start, row.intended
     interval = interval_of(p, s, tick)
     s.class_series[interval, request_class, status] += 1
     if status == COMPLETED:
@@ -75,7 +67,7 @@ def book_request(p: Program, s: State, talk: int, request_class: int, status: in
     if s.header[WINDOW_START] <= start < s.header[WINDOW_END]:
         totals = s.class_totals[request_class]
         totals[status] += 1
-        totals[RETRIES] += row[K_ATTEMPT]
+        totals[RETRIES] += row.attempt
         add_pair(s, request_class, RESPONSE, tick - start)
         if status == COMPLETED:
             _book_latency(s, request_class, 0, tick - intended)
@@ -96,13 +88,13 @@ def _book_latency(s: State, request_class: int, clock: int, latency: int) -> Non
 def _trace(s: State, talk: int, request_class: int, status: int, tick: int) -> None:
     row, out = s.talks[talk], s.trace[s.header[TRACED]]
     s.header[TRACED] += 1
-    out[0] = row[K_ROW]
-    out[1] = row[K_SOURCE]
+    out[0] = row.row
+    out[1] = row.source
     out[2] = request_class
-    out[3] = row[K_UNIT]
-    out[4] = row[K_FIRST] + row[K_PLACE]
-    out[5] = row[K_ATTEMPT] + 1
-    out[6] = row[K_INTENDED]
-    out[7] = row[K_START]
+    out[3] = row.unit
+    out[4] = row.first + row.place
+    out[5] = row.attempt + 1
+    out[6] = row.intended
+    out[7] = row.start
     out[8] = tick
     out[9] = status
