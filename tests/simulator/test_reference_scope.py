@@ -60,7 +60,7 @@ def test_unknown_class_is_an_error_with_the_nearest() -> None:
 @given(networks())
 def test_every_network_runs_twice_alike(network: Network) -> None:
     """Whatever the language can say is run, and whatever has started ends or stands at a place that is down."""
-    one, other = (simulate(network, 5.0, seed=1, max_requests=200) for _ in range(2))
+    one, other = (simulate(network, 5.0, seed=1, max_requests=100) for _ in range(2))
     assert np.array_equal(one.requests.end_ticks, other.requests.end_ticks)
     assert one.events == other.events
     if not any(event.action == "down" for event in network.timeline.events):

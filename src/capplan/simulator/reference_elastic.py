@@ -142,9 +142,11 @@ class ElasticStation:
 
     def _note(self, until: int) -> None:
         """Note how things have stood since the last change."""
-        number = len(self.inside) + len(self.queue)
-        self.record.queued.add(self.since, until, number - self.busy)
-        self.record.busy.add(self.since, until, self.busy)
+        if until <= self.since:
+            return
+        busy = self.busy
+        self.record.busy.add(self.since, until, busy)
+        self.record.queued.add(self.since, until, len(self.inside) + len(self.queue) - busy)
         if any(self.pauses):
             self.record.paused += self.window.overlap(self.since, until)
 

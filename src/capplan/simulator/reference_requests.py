@@ -38,12 +38,15 @@ class Conversation:
     first: int = 0
     intended: int | None = None
     began: int = field(init=False)
-    token: int = field(init=False)
     routes: dict[tuple[int, int], int] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.token = request_key(self.source.key, self.unit, self.first)
         self.routes = {} if self.source.sticky else None
+
+    @property
+    def token(self) -> int:
+        """What `token_aware` routes go by: the same for all of its requests."""
+        return request_key(self.source.key, self.unit, self.first)
 
 
 @dataclass

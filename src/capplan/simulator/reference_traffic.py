@@ -140,6 +140,8 @@ class Demand:
 
     def draw(self, unit: int, position: int, tick: int) -> Source:
         """Draw the source of what client (or arrival) `unit` starts, with the weights that hold at `tick`."""
+        if len(self.sources) == 1:
+            return self.sources[0]
         pick = self._picks[segment_number(self.parts, tick)]
         return self.sources[pick(uniform(request_key(self.key, unit, position), MIX))]
 
