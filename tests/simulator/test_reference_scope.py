@@ -11,8 +11,9 @@ from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.network import Network
 from capplan.models.station import Station
-from capplan.models.step import Delay, Visit
+from capplan.models.step import Delay, Sequence, Visit
 from capplan.models.traffic import Open, RequestClass
+from capplan.simulator import reference_steps
 from capplan.simulator.reference import simulate
 
 PLAIN = Network(
@@ -37,11 +38,20 @@ def test_refused_by_name(message: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
+def test_a_flow_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_steps, "STEP_BITS", 2)
+    flow = Sequence((Delay(Deterministic(1.0)),) * 3)
+    with pytest.raises(RefusedError, match="a flow of 4 steps is too long: at most 3"):
+        simulate(replace(PLAIN, classes=(RequestClass("ask", flow),)), 1.0, seed=1)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"duration_s": 0},
         {"duration_s": 1, "warmup_s": 1},
+        {"duration_s": 1e-12},
+        {"duration_s": float("nan")},
         {"duration_s": 1, "warmup_s": -1},
         {"duration_s": 1, "seed": -1},
         {"duration_s": 1, "max_requests": 0},

@@ -189,3 +189,11 @@ def test_branches_at_an_elastic_station_end_in_the_order_of_their_steps() -> Non
     fork = ForkJoin((seq(visit(2), hold(wait(1))), seq(visit(2), hold(wait(7)))), 1)
     run = arriving([(1, fork)], Station("server", 2, expiry_s=1.0))
     assert (ends_ms(run), statuses(run)) == ([4], [COMPLETED])
+
+
+def test_pauses_and_background_work_are_marked_until_the_end_of_the_traffic() -> None:
+    station = Station("server", 1, pauses=(paused(3, 2),), background=(working(0.5, 9, 5),))
+    run = arriving([(1, visit(20))], station, until_ms=15)
+    marks = [(round(mark.start_s * 1000), round(mark.end_s * 1000), mark.kind) for mark in run.marks]
+    assert marks == [(3, 5, "pause"), (8, 10, "pause"), (9, 14, "background"), (13, 15, "pause")]
+    assert {mark.name for mark in run.marks} == {"server: pause", "server: background"}

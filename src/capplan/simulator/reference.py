@@ -141,8 +141,10 @@ def is_rigid(station: Station, network: Network) -> bool:
 
 
 def _check(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
-    if not 0 <= warmup_s < duration_s:
-        raise InputError(f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run")
+    if not 0 <= warmup_s < duration_s or to_ticks(warmup_s) == to_ticks(duration_s):
+        raise InputError(
+            f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run, by 1 ns"
+        )
     if seed < 0 or replication < 0:
         raise InputError(f"seed {seed} and replication {replication} must not be negative")
     if max_requests is not None and max_requests < 1:

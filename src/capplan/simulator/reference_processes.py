@@ -29,8 +29,8 @@ def _come_and_go(station: ElasticStation, process: Pauses | Background, place: i
     for turn in count():
         mine = fold(fold(key, turn), 0)
         yield Moment(clockwork).at(clockwork.tick + max(1, every(uniform(mine, every_draw))), rank)
+        end = clockwork.tick + length(uniform(mine, length_draw))
+        station.window.mark(clockwork.tick, end, kind, name)
         station.turn(place, on=True)
-        since = clockwork.tick
-        yield Moment(clockwork).at(clockwork.tick + length(uniform(mine, length_draw)), rank)
+        yield Moment(clockwork).at(end, rank)
         station.turn(place, on=False)
-        station.window.mark(since, clockwork.tick, kind, name)

@@ -26,7 +26,7 @@ class Window:
     """The part of the run that statistics are about: from the end of the warm-up to the end of the traffic.
 
     `boundaries` are those of the intervals, from tick 0 to the end of the traffic. `marks` are the first pauses and
-    background work that have ended.
+    background work that started there.
     """
 
     def __init__(self, boundaries: IntArray, start: int) -> None:
@@ -43,8 +43,8 @@ class Window:
         return self.start <= tick < self.end
 
     def mark(self, since: int, until: int, kind: str, name: str) -> None:
-        """Note a pause or background work."""
-        if len(self.marks) < MOST_MARKS:
+        """Note a pause or background work that starts, unless that is after the end of the traffic."""
+        if since < self.end and len(self.marks) < MOST_MARKS:
             self.marks.append((since, until, kind, name))
 
 

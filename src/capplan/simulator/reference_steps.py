@@ -93,11 +93,11 @@ class _Compiler:
             case Signal():
                 return _signal(step.group, self.signalled[number])
             case Hold() | Latch() | Batch():
-                return self._around(step, inside[0], number)
+                return self._with_one(step, inside[0], number)
             case ForkJoin() | Hedge() | Choice() | Route():
-                return self._several(step, inside, number)
+                return self._with_several(step, inside, number)
 
-    def _around(self, step: Hold | Latch | Batch, inside: Runner, number: int) -> Runner:
+    def _with_one(self, step: Hold | Latch | Batch, inside: Runner, number: int) -> Runner:
         match step:
             case Hold():
                 return self._hold(self.around.pools[step.pool], inside, number)
@@ -106,7 +106,7 @@ class _Compiler:
             case Batch():
                 return self._batch(step, inside, number)
 
-    def _several(self, step: ForkJoin | Hedge | Choice | Route, inside: list[Runner], number: int) -> Runner:
+    def _with_several(self, step: ForkJoin | Hedge | Choice | Route, inside: list[Runner], number: int) -> Runner:
         match step:
             case ForkJoin():
                 return self._fork_join(inside, step.needed, number)
