@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from contenders import QUICK, QUICK_PARTS, SECTIONS, WORKERS, lengths
+from contenders import COMPILED, QUICK, QUICK_PARTS, SECTIONS, WORKERS, lengths
 from machine import description
-from measure import once, section
+from measure import compilation, once, section
 from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "lengths", "workers")
+PARTS = (*SECTIONS, "lengths", "workers", "compilation")
 
 
 def main() -> int:
@@ -31,6 +31,8 @@ def main() -> int:
     if "workers" in parts:
         requests = WORKERS.requests // QUICK if options.quick else WORKERS.requests
         found["workers"] = once(WORKERS, requests, seed=1, pinned=False)
+    if "compilation" in parts and COMPILED:
+        found["compilation"] = compilation()
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
@@ -62,7 +64,7 @@ def _faults(found: dict[str, Any]) -> list[str]:
     """List what is wrong with all that was measured."""
     rows = [row for rows in found["sections"].values() for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
-    others = [*found.get("lengths", ()), found.get("workers", {})]
+    others = [*found.get("lengths", ()), found.get("workers", {}), found.get("compilation", {})]
     return texts + [row["failed"] for row in others if "failed" in row]
 
 

@@ -8,11 +8,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 
-def description() -> dict[str, str | int]:
-    """Return processor, cores, operating system and versions."""
+def description() -> dict[str, str | int | float]:
+    """Return processor, cores, operating system, versions, and how many others are at work (before it starts)."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count() or 0,
+        "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0,
         "system": platform.system(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "numba", "simpy")},

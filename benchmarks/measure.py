@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import sqrt
@@ -42,18 +43,27 @@ def section(name: str, mode: str, rounds: int) -> list[Answer]:
     return [_row(name, each, answers[each.label], yardsticks) for each in takes_part]
 
 
-def once(contender: Contender, requests: int, seed: int, *, pinned: bool = True) -> Answer:
-    """Run a contender once; the answer is what `child.py` printed, or says why there is none."""
+def once(contender: Contender, requests: int, seed: int, *, pinned: bool = True, **variables: str) -> Answer:
+    """Run a contender once, with some environment variables; the answer is what `child.py` printed, or why not."""
     where = str(_core()) if pinned else "-1"
     warm = 1 if contender.analytic else min(WARM, requests)
     what = (contender.module, contender.function, str(requests), str(seed), str(warm), where, contender.package)
     print(f"  {contender.label}, {requests:,}", file=sys.stderr, flush=True)
     command = [*_python(contender.group), "child.py", *what]
-    ended = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
+    around = {**os.environ, **variables}
+    ended = subprocess.run(command, cwd=FOLDER, env=around, capture_output=True, text=True, check=False)
     if ended.returncode:
         return {"failed": (ended.stderr.strip().splitlines() or ["it ended without a word"])[-1]}
     found: Answer = json.loads(ended.stdout.splitlines()[-1])
     return found
+
+
+def compilation() -> Answer:
+    """Measure how long the compiled engine's first run takes when nothing is compiled yet."""
+    with tempfile.TemporaryDirectory() as empty:
+        return once(
+            Contender("capplan, compiling", "capplan_engines", "mm4_compiled", WARM), WARM, 1, CAPPLAN_CACHE_DIR=empty
+        )
 
 
 def _python(group: str) -> list[str]:

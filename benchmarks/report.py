@@ -35,7 +35,7 @@ and a rate is the median of {rounds} rounds (lowest and highest beside it). A ti
 Imports, compilation and a first small run are not in the rates but in the column *start-up*. Figures of a shared
 machine scatter by ten per cent or more: read the ratios.
 
-Machine: {processor}, {cores} cores, {system}; Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
+Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start; Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
 """
 
 
@@ -47,8 +47,15 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         note = "What a request costs, and how memory grows, with the number of requests. One round each."
         yield "Long runs", note, _lengths(found["lengths"])
     if found.get("workers"):
-        note = "Four replications of the flow by worker processes that have compiled before."
+        note = (
+            "Four replications of the flow by worker processes that have compiled before; the best of three turns each."
+        )
         yield "Two workers against one", note, _workers(found["workers"])
+    if found.get("compilation"):
+        note = (
+            "The compiled engine's first run on a machine compiles; later ones load what it compiled (start-up above)."
+        )
+        yield "First run of the compiled engine", note, _compilation(found["compilation"])
 
 
 def _contest(rows: list[Row]) -> Table:
@@ -90,6 +97,12 @@ def _workers(row: Row) -> Table:
         return [["", ""], ["not counted", row["failed"]]]
     head = ["requests in all", "one worker, s", "two workers, s", "times as fast"]
     return [head, [f"{row['requests']:,}", f"{row['seconds_1']:.2f}", f"{row['seconds_2']:.2f}", f"{row['ratio']:.2f}"]]
+
+
+def _compilation(row: Row) -> Table:
+    if "failed" in row:
+        return [["", ""], ["not counted", row["failed"]]]
+    return [["seconds", "peak MiB"], [f"{row['warm_s']:.1f}", f"{row['peak_mib']:.0f}"]]
 
 
 def as_text(found: dict[str, Any]) -> str:
