@@ -23,7 +23,7 @@ NOTES = {
     "join but does not report the response time that it gives.",
     "flow_shared": "Sessions of eight messages to three data centres of three Cassandra nodes and two policing nodes, "
     "with the fitted values, at the mean rate of traffic that peaks at 10,500 requests per second. A request is about "
-    "50 events in capplan. Right when mean and 99th percentile of each class and the utilisations agree with SimPy by "
+    "90 SimPy events by hand, 50 with callbacks. Right when mean and 99th percentile of each class and the utilisations agree with SimPy by "
     "hand (means within 5 % for the analytic solver, which approximates).",
     "flow_queued": "Processor sharing costs SimPy more than queueing does; this is the flow without it.",
 }
@@ -35,7 +35,8 @@ and a rate is the median of {rounds} rounds (lowest and highest beside it). A ti
 Imports, compilation and a first small run are not in the rates but in the column *start-up*. Figures of a shared
 machine scatter by ten per cent or more: read the ratios.
 
-Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start; Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
+Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
+Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
 """
 
 
