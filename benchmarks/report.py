@@ -23,8 +23,8 @@ NOTES = {
     "join but does not report the response time that it gives.",
     "flow_shared": "Sessions of eight messages to three data centres of three Cassandra nodes and two policing nodes, "
     "with the fitted values, at the mean rate of traffic that peaks at 10,500 requests per second. A request is about "
-    "90 SimPy events by hand, 50 with callbacks. Right when mean and 99th percentile of each class and the utilisations agree with SimPy by "
-    "hand (means within 5 % for the analytic solver, which approximates).",
+    "90 SimPy events by hand, 50 with callbacks. Right when mean and 99th percentile of each class and the "
+    "utilisations agree with SimPy by hand (means within 5 % for the analytic solver, which approximates).",
     "flow_queued": "Processor sharing costs SimPy more than queueing does; this is the flow without it.",
 }
 INTRODUCTION = """\
