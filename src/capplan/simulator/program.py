@@ -206,7 +206,6 @@ class _Lowering:
         numbers = np.array(code.numbers, dtype=np.float64)
         return Program(
             code=_instructions(code, flat),
-            keys=np.array(code.keys, dtype=np.uint64),
             table=np.array([_resolved(cell) for cell in code.table], dtype=np.int64),
             laws=_laws(flat, len(numbers)),
             numbers=np.concatenate([numbers, flat.numbers]),
@@ -232,7 +231,8 @@ class _Lowering:
 
 
 def _instructions(code: Code, flat: FlatLaws) -> Records:
-    rows = np.array([tuple(_resolved(cell) for cell in (*row, 0)) for row in code.rows], dtype=at.CODE)
+    cells = ((key, *map(_resolved, row), 0) for key, row in zip(code.keys, code.rows, strict=True))
+    rows = np.array(list(cells), dtype=at.CODE)
     for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
         mine = np.isin(rows["op"], operations)
         rows[column][mine] = flat.rows[rows[column][mine]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import cast
 
 from capplan.models.distribution import Distribution
 from capplan.models.errors import RefusedError
@@ -230,12 +231,20 @@ class _Flow:
         def emit() -> None:
             self.place(start)
             self.emit(child, Scope(failed, 0, scope.latches, "more" if levels else follows))
+            if follows == "nothing":
+                self.answer(levels)
             self.row(at.END, levels)
             self.place(failed)
             self.row(at.FAIL, levels)
 
         self.later.append(emit)
         return [start, levels]
+
+    def answer(self, levels: int) -> None:
+        """Mark a delay that only brings a signal: all that is left of a branch which may signal no other latch."""
+        before, last = self.code.rows[-2:]
+        if (before[0], last[0]) == (at.WAIT, at.SIGNAL) and levels == 1 << int(cast("int", last[1])):
+            before[3] = 1
 
     def levels(self, child: int, scope: Scope) -> int:
         """Return the latches that a branch may signal as bits: bit k is the k-th latch outwards."""

@@ -32,6 +32,7 @@ RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "batches": (at.BATCH_RECORD, at.FREE_BATCHES, at.LEFT_BATCHES, None),
     "nodes": (at.NODE, at.FREE_NODES, at.LEFT_NODES, None),
 }
+CHILDREN = 4  # of a node of the agenda, all of which can be looked at
 ROOM = 64  # records at the beginning, beyond what one event can use
 
 
@@ -114,7 +115,7 @@ def _agenda(size: int) -> Records:
 
 def _standing_events(lowered: Lowered) -> int:
     """Return how many events there may be beside one for each thread and session."""
-    return len(lowered.processes) + len(lowered.network.classes) + 1
+    return len(lowered.processes) + len(lowered.network.classes) + CHILDREN + 1
 
 
 def _lists(count: int) -> Records:

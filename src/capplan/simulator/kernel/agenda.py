@@ -5,6 +5,8 @@ The heap has four children a node: half the levels of a binary one, and the chil
 
 from __future__ import annotations
 
+import numpy as np
+
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, Records, State
 
@@ -19,7 +21,7 @@ def push(s: State, tick: int, rank: int, load: int) -> None:
         parent = (place - 1) >> 2
         if heap[parent].tick < tick or (heap[parent].tick == tick and heap[parent].rank < rank):
             break
-        heap[place] = heap[parent]
+        _move(heap, parent, place)
         place = parent
     heap[place].tick = tick
     heap[place].rank = rank
@@ -34,35 +36,47 @@ def push_step(s: State, tick: int, kind: int, request: int, step: int, thread: i
 
 @part
 def drop_first(s: State) -> None:
-    """Take the first event off the agenda; beyond the last there is always one at `NEVER`."""
+    """Take the first event off the agenda.
+
+    The gap goes down along the least children to the end, and the last event up from there: it nearly always belongs
+    near the end. Beyond the last there are only events at `NEVER`, so that four children can always be compared.
+    """
     heap = s.heap
     count = s.header[HEAP] - 1
     s.header[HEAP] = count
-    tick, rank, load = heap[count].tick, heap[count].rank, heap[count].load
-    heap[count].tick = NEVER
-    if count == 0:
-        return
     place, child = 0, 1
     while child < count:
-        least = child
-        for other in range(child + 1, min(child + 4, count)):
-            if _before(heap, other, least):
-                least = other
-        if tick < heap[least].tick or (tick == heap[least].tick and rank < heap[least].rank):
-            break
-        heap[place] = heap[least]
-        place = least
+        child += _before(heap, child + 1, child)
+        other = 4 * place + 3
+        other += _before(heap, other + 1, other)
+        child += (other - child) * _before(heap, other, child)
+        _move(heap, child, place)
+        place = child
         child = 4 * place + 1
-    heap[place].tick = tick
-    heap[place].rank = rank
-    heap[place].load = load
+    tick, rank = heap[count].tick, heap[count].rank
+    while place > 0:
+        parent = (place - 1) >> 2
+        if heap[parent].tick < tick or (heap[parent].tick == tick and heap[parent].rank < rank):
+            break
+        _move(heap, parent, place)
+        place = parent
+    _move(heap, count, place)
+    heap[count].tick = NEVER
 
 
 @part
-def _before(heap: Records, one: int, other: int) -> bool:
-    if heap[one].tick != heap[other].tick:
-        return heap[one].tick < heap[other].tick
-    return heap[one].rank < heap[other].rank
+def _before(heap: Records, one: int, other: int) -> int:
+    """Return 1 when an event comes before another, 0 otherwise: without a jump, which nobody could foretell."""
+    earlier = np.int64(heap[one].tick < heap[other].tick)
+    tied = np.int64(heap[one].tick == heap[other].tick)
+    return earlier | tied & np.int64(heap[one].rank < heap[other].rank)
+
+
+@part
+def _move(heap: Records, source: int, place: int) -> None:
+    heap[place].tick = heap[source].tick
+    heap[place].rank = heap[source].rank
+    heap[place].load = heap[source].load
 
 
 @part

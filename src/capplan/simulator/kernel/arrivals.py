@@ -16,6 +16,7 @@ from capplan.simulator.kernel.layout import (
     A_TRACE_LIMIT,
     ARRIVAL,
     ARRIVAL_AT,
+    ARRIVAL_KEY,
     BURSTING,
     BURSTY,
     NEVER,
@@ -69,20 +70,21 @@ def next_arrival(p: Program, s: State) -> None:
     """Set the time of the next arrival of open traffic; `NEVER` when there is none before the end."""
     unit = s.header[UNIT]
     kind = p.traffic[A_KIND]
+    s.header[ARRIVAL_KEY] = np.int64(request_key(np.uint64(p.traffic[A_KEY]), unit, 0, 0))
     tick = NEVER
     if kind == TRACE:
         if unit < p.traffic[A_TRACE_LIMIT]:
             tick = p.table[p.traffic[A_TRACE] + unit]
     elif (kind == POISSON or kind == BURSTY) and p.rates[Z_RATE] > 0:
-        tick = _grown_by_one(p, s, kind, unit)
+        tick = _grown_by_one(p, s, kind)
     s.header[ARRIVAL_AT] = tick if tick < p.traffic[A_END] else NEVER
 
 
 @part
-def _grown_by_one(p: Program, s: State, kind: int, unit: int) -> int:
+def _grown_by_one(p: Program, s: State, kind: int) -> int:
     """Return when the integral of the rate has grown by a standard exponential number since the last arrival."""
     tick = s.header[ARRIVAL]
-    missing = exponential(request_key(np.uint64(p.traffic[A_KEY]), unit, 0, 0), _ARRIVAL)
+    missing = exponential(np.uint64(s.header[ARRIVAL_KEY]), _ARRIVAL)
     while True:
         rate = _rate(p, s, kind)
         until = p.segments[s.header[SEGMENT] + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capplan.simulator.kernel.agenda import push
-from capplan.simulator.kernel.arrivals import multiplier, operational_tick, segment_at
+from capplan.simulator.kernel.arrivals import multiplier, next_arrival, operational_tick, segment_at
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.draws import fold, request_key, rounded, ticks, uniform
 from capplan.simulator.kernel.forks import release_talk
@@ -15,6 +15,7 @@ from capplan.simulator.kernel.layout import (
     A_KEY,
     A_KIND,
     A_THINK,
+    ARRIVAL_KEY,
     ATTEMPTS,
     CLASS_LISTS,
     CLOSED,
@@ -32,6 +33,7 @@ from capplan.simulator.kernel.layout import (
     STEP_BITS,
     THROTTLED,
     TIMEOUT,
+    UNIT,
     Z_BEAT,
     Program,
     State,
@@ -44,13 +46,12 @@ _GAP, _THINK, _MIX = (np.uint64(name_key(name)) for name in ("gap", "think", "mi
 
 
 @part
-def open_talk(p: Program, s: State, unit: int, first: int, tick: int) -> int:
+def open_talk(p: Program, s: State, unit: int, first: int, tick: int, key: np.uint64) -> int:
     """Return a new session of the traffic, whose kind is drawn with the weights of `tick`."""
     talk = new_talk(s)
-    key = request_key(np.uint64(p.traffic[A_KEY]), unit, first, 0)
-    edges = len(p.sources)
-    segment = segment_at(p, tick)
-    source = pick_source(p, segment, edges, uniform(key, _MIX))
+    source = 0
+    if len(p.sources) > 1:
+        source = pick_source(p, segment_at(p, tick), len(p.sources), uniform(key, _MIX))
     row = s.talks[talk]
     row.users = 1
     row.source = source
@@ -61,10 +62,19 @@ def open_talk(p: Program, s: State, unit: int, first: int, tick: int) -> int:
     row.beat = NONE
     row.began = NONE
     row.open = 0
-    row.token = np.int64(request_key(np.uint64(p.sources[source].key), unit, first, 0))
     row.sticky = p.sources[source].sticky
     for place in range(s.sticky.shape[1]):
         s.sticky[talk, place] = NONE
+    return talk
+
+
+@part
+def arrive(p: Program, s: State) -> int:
+    """Return the session that arrives now; set the time of the next."""
+    unit = s.header[UNIT]
+    talk = open_talk(p, s, unit, 0, s.header[NOW], np.uint64(s.header[ARRIVAL_KEY]))
+    s.header[UNIT] = unit + 1
+    next_arrival(p, s)
     return talk
 
 
@@ -103,6 +113,8 @@ def start(p: Program, s: State, talk: int) -> int:
     s.requests[request].rank = s.header[ATTEMPTS] << STEP_BITS
     s.header[ATTEMPTS] += 1
     s.requests[request].key = np.int64(fold(np.uint64(row.key), row.attempt))
+    if row.place == 0 and row.attempt == 0:
+        row.token = s.requests[request].key
     s.requests[request].talk = talk
     s.requests[request].request_class = request_class
     s.requests[request].threads = 0
@@ -200,8 +212,8 @@ def answer(p: Program, s: State, request: int, status: int, tick: int) -> None:
 @part
 def think(p: Program, s: State, unit: int, position: int, tick: int, least: int) -> None:
     """Let a closed client think, from `tick` on, for at least so many ticks."""
-    talk = open_talk(p, s, unit, position, tick)
     key = request_key(np.uint64(p.traffic[A_KEY]), unit, position, 0)
+    talk = open_talk(p, s, unit, position, tick, key)
     pause = ticks(p, p.traffic[A_THINK], uniform(key, _THINK))
     factor = multiplier(p, tick)
     if factor != 1.0:
@@ -216,7 +228,7 @@ def beat(p: Program, s: State, unit: int, position: int, tick: int) -> None:
     number = s.beats[unit]
     s.beats[unit] = number + 1
     due = operational_tick(p, (number * p.traffic[A_CLIENTS] + unit) * p.rates[Z_BEAT])
-    talk = open_talk(p, s, unit, position, due)
+    talk = open_talk(p, s, unit, position, due, request_key(np.uint64(p.traffic[A_KEY]), unit, position, 0))
     s.talks[talk].beat = due
     if not start_at(p, s, talk, max(due, tick)):
         release_talk(s, talk)

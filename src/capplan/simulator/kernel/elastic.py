@@ -11,6 +11,7 @@ from capplan.simulator.kernel.agenda import look_at, push_step
 from capplan.simulator.kernel.attained import PARTS, grown, ticks_until
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import (
+    ARRIVAL_AT,
     IN_WINDOW,
     INTERVAL,
     MARGIN,
@@ -25,8 +26,8 @@ from capplan.simulator.kernel.layout import (
     SHORT,
     WINDOW_END,
     WINDOW_START,
-    Ints,
     Program,
+    Records,
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
@@ -189,7 +190,7 @@ def begin(s: State, station: int, thread: int, demand: int, joined: int) -> None
         parent = (place - 1) >> 1
         if heap[parent].whole < whole or (heap[parent].whole == whole and heap[parent].parts <= parts):
             break
-        heap[place] = heap[parent]
+        _move(heap, parent, place)
         place = parent
     heap[place].whole = whole
     heap[place].parts = parts
@@ -199,21 +200,70 @@ def begin(s: State, station: int, thread: int, demand: int, joined: int) -> None
 
 
 @part
-def look(p: Program, s: State, station: int) -> None:
-    """Let all visits leave whose service is complete, and those who wait take their places."""
+def _move(heap: Records, source: int, place: int) -> None:
+    heap[place].whole = heap[source].whole
+    heap[place].parts = heap[source].parts
+    heap[place].thread = heap[source].thread
+    heap[place].joined = heap[source].joined
+    heap[place].aside = heap[source].aside
+
+
+@part
+def _drop_first(s: State, station: int) -> None:
+    """Take the first of the services off its heap: the gap goes down to the end, the last one up from there."""
+    row = s.stations[station]
+    heap = s.finishes[row.leaf]
+    count = row.served - 1
+    row.served = count
+    place, child = 0, 1
+    while child < count:
+        child += _before(heap, child + 1, child) & np.int64(child + 1 < count)
+        _move(heap, child, place)
+        place = child
+        child = 2 * place + 1
+    whole, parts = heap[count].whole, heap[count].parts
+    while place > 0:
+        parent = (place - 1) >> 1
+        if heap[parent].whole < whole or (heap[parent].whole == whole and heap[parent].parts <= parts):
+            break
+        _move(heap, parent, place)
+        place = parent
+    _move(heap, count, place)
+
+
+@part
+def _before(heap: Records, one: int, other: int) -> int:
+    earlier = np.int64(heap[one].whole < heap[other].whole)
+    tied = np.int64(heap[one].whole == heap[other].whole)
+    return earlier | tied & np.int64(heap[one].parts < heap[other].parts)
+
+
+@part
+def look(p: Program, s: State, station: int) -> int:
+    """Let all visits leave whose service is complete, and those who wait take their places.
+
+    A thread that is alone to go on at this tick is returned, so that it need not be put on the agenda first.
+    """
     ran = before_change(p, s, station)
     row = s.stations[station]
-    leaf = row.leaf
+    heap = s.finishes[row.leaf]
+    alone = NONE
     while row.served > 0:
-        first = s.finishes[leaf, 0]
+        first = heap[0]
         if first.whole > row.whole or (first.whole == row.whole and first.parts > row.parts):
             break
         book_visit(s, station, first.joined, first.aside)
-        serve(p, s, first.thread)
+        serve(p, s, alone)
+        alone = first.thread
         _drop_first(s, station)
     while row.waiting > 0 and row.served < row.servers:
         _take_next(p, s, station)
     after_change(p, s, station, ran)
+    now = s.header[NOW]
+    if s.heap[0].tick > now and s.look[1] > now and s.header[ARRIVAL_AT] > now:
+        return alone
+    serve(p, s, alone)
+    return NONE
 
 
 @part
@@ -251,32 +301,3 @@ def book_visit(s: State, station: int, joined: int, aside: int) -> None:
     s.station_totals[station, VISITS] += 1
     s.station_totals[station, RESPONDED] += responded
     s.station_totals[station, WAITED] += responded - aside if s.stations[station].kind == SHARED else aside
-
-
-@part
-def _drop_first(s: State, station: int) -> None:
-    """Take the first of the services off its heap."""
-    row = s.stations[station]
-    heap = s.finishes[row.leaf]
-    count = row.served - 1
-    row.served = count
-    whole, parts = heap[count].whole, heap[count].parts
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= count:
-            break
-        if child + 1 < count and _earlier(heap, child + 1, child):
-            child += 1
-        if whole < heap[child].whole or (whole == heap[child].whole and parts <= heap[child].parts):
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = heap[count]
-
-
-@part
-def _earlier(heap: Ints, one: int, other: int) -> bool:
-    if heap[one].whole != heap[other].whole:
-        return heap[one].whole < heap[other].whole
-    return heap[one].parts < heap[other].parts

@@ -205,6 +205,14 @@ def signal(p: Program, s: State, thread: int, pc: int) -> int:
 
 
 @part
+def is_open(s: State, latch: int, outwards: int) -> bool:
+    """Tell whether a latch around needs no more signals."""
+    for _ in range(outwards):
+        latch = s.latches[latch].outer
+    return s.latches[latch].needed <= 0
+
+
+@part
 def await_latch(p: Program, s: State, thread: int, pc: int) -> int:
     """Go on when the latch is full; be dropped when it can no longer be."""
     latch = s.threads[thread].latch

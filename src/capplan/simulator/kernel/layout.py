@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 Records = Any  # an array of one of the record types: numba reads fields as attributes, which no annotation can say
 
@@ -33,7 +32,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     SEND_RIGID,  # A station, B law: a visit that nobody waits for
     SEND_ELASTIC,  # A station, B law
     VISIT_LAST,  # A station, B law: rigid, and the request is done when it ends
-    WAIT,  # A law, B scale of the delay
+    WAIT,  # A law, B scale of the delay, C 1 when only a signal follows
     WAIT_LAST,  # A law: the request is done when it is over
     TAKE,  # A pool, B local that keeps since when
     GIVE,  # A pool, B local
@@ -92,6 +91,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     UNIT,
     SEGMENT,
     ARRIVAL_AT,
+    ARRIVAL_KEY,
     BURSTING,
     PHASE,
     PHASE_END,
@@ -108,7 +108,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     EVENTS,
     STOP_IDLE,
     HEADER,
-) = range(46)
+) = range(47)
 
 def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
     return np.dtype([(name, np.float64 if name in floats else np.int64) for name in fields])
@@ -116,7 +116,7 @@ def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
 
 # Records. Those that come and go begin with the next free one.
 EVENT = _record("tick", "rank", "load")
-CODE = np.dtype([(name, np.int32) for name in ("op", "a", "b", "c", "d", "step", "unwind", "spare")])
+CODE = np.dtype([("key", np.uint64), *((name, np.int32) for name in ("op", "a", "b", "c", "d", "step", "unwind", "_"))])
 LAW = _record("kind", "ticks", "first", "count", "scale", floats=("scale",))
 SOURCE = _record("key", "count", "classes", "gaps", "sticky")
 CLASS = _record("start", "timeout", "attempts", "backoffs")
@@ -165,7 +165,6 @@ class Program(NamedTuple):
     """A network, lowered; see `capplan.simulator.program`."""
 
     code: Records  # [instruction]
-    keys: Words  # [instruction]: of its draws
     table: Ints  # lists of whole numbers, by place
     laws: Records  # [law]
     numbers: Floats  # coefficients, values, edges, rates, shares

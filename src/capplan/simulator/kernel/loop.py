@@ -7,7 +7,7 @@ import numpy as np
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.agenda import drop_first, first_look
 from capplan.simulator.kernel.arrivals import draw_phase, next_arrival
-from capplan.simulator.kernel.clients import answer, beat, open_talk, start, think, time_out
+from capplan.simulator.kernel.clients import answer, arrive, beat, start, think, time_out
 from capplan.simulator.kernel.compiling import entry, part
 from capplan.simulator.kernel.draws import request_key, uniform
 from capplan.simulator.kernel.elastic import bring_up_to_date, look, running, set_pace
@@ -73,34 +73,36 @@ def advance(p: Program, s: State, until: int, until_rank: int) -> int:
             if looking > until or (looking == until and until_rank < 0):
                 return at.REACHED
             h[at.NOW] = looking
-            look(p, s, p.leaves[first_look(s)])
-            continue
-        arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
-        arrives = arrival == tick and (heap[0].tick > tick or arriving < heap[0].rank)
-        rank = arriving if arrives else heap[0].rank
-        if tick > until or (tick == until and rank >= until_rank):
-            return at.REACHED
-        kind = rank >> at.KIND_SHIFT
-        if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(p, s):
-            return at.FINISHED
-        h[at.NOW] = tick
-        h[at.EVENTS] += 1
-        _happen(p, s, kind, arrives)
+            load = look(p, s, p.leaves[first_look(s)])
+            if load < 0:
+                continue
+            kind = at.SERVICE
+        else:
+            arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
+            arrives = arrival == tick and (heap[0].tick > tick or arriving < heap[0].rank)
+            rank = arriving if arrives else heap[0].rank
+            if tick > until or (tick == until and rank >= until_rank):
+                return at.REACHED
+            kind = rank >> at.KIND_SHIFT
+            if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(p, s):
+                return at.FINISHED
+            h[at.NOW] = tick
+            load = heap[0].load
+            if arrives:
+                load = arrive(p, s)
+            else:
+                drop_first(s)
+        _happen(p, s, kind, load)
 
 
 @part
-def _happen(p: Program, s: State, kind: int, arrives: bool) -> None:
+def _happen(p: Program, s: State, kind: int, load: int) -> None:
+    """Let an event happen: `load` is a thread, or what the kind of event is about."""
     h = s.header
-    talk, thread, pc, load = NONE, NONE, NONE, NONE
-    if arrives:
-        talk = open_talk(p, s, h[at.UNIT], 0, h[at.NOW])
-        h[at.UNIT] += 1
-        next_arrival(p, s)
-    else:
-        load = s.heap[0].load
-        drop_first(s)
+    h[at.EVENTS] += 1
+    thread, pc = NONE, NONE
     if kind == at.START:
-        thread = start(p, s, talk if arrives else load)
+        thread = start(p, s, load)
         if thread >= 0:
             pc = s.threads[thread].pc
     elif kind == at.PROCESS:

@@ -8,7 +8,7 @@ from capplan.simulator.kernel.agenda import push_step
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.draws import pick, rounded, ticks, uniform
 from capplan.simulator.kernel.elastic import join_elastic
-from capplan.simulator.kernel.forks import end_thread
+from capplan.simulator.kernel.forks import end_thread, is_open
 from capplan.simulator.kernel.layout import (
     COMPLETED,
     DELAY,
@@ -41,7 +41,7 @@ SMOOTHING_BITS = 3
 @part
 def drawn(p: Program, s: State, request: int, pc: int) -> float:
     """Return the uniform number of an instruction's draw."""
-    return uniform(np.uint64(s.requests[request].key), p.keys[pc])
+    return uniform(np.uint64(s.requests[request].key), p.code[pc].key)
 
 
 @part
@@ -106,7 +106,9 @@ def visit_elastic(p: Program, s: State, thread: int, pc: int, waits: bool) -> in
 
 @part
 def wait(p: Program, s: State, thread: int, pc: int) -> int:
-    """Let time pass."""
+    """Let time pass; before a signal for a latch that is open already there is nothing to wait for."""
+    if p.code[pc].c and is_open(s, s.threads[thread].latch, p.code[pc + 1].a):
+        return pc + 2
     request = s.threads[thread].request
     duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
     scale = p.code[pc].b
