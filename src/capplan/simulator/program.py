@@ -12,6 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from capplan.models.distribution import Exponential
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
 from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
@@ -120,6 +121,7 @@ class _Lowering:
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
         gaps = [[code.law(gap) for gap in self._session(name).gaps] for name in self.traffic.mix]
         thinking = code.law(self.traffic.think) if isinstance(self.traffic, Closed) else 0
+        exponential = code.law(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
         found = [(n, k, what) for n, each in enumerate(network.stations) for k, what in enumerate(_processes(each))]
         drawn = [(code.law(what.every), code.law(what.length)) for _, _, what in found]
@@ -133,7 +135,8 @@ class _Lowering:
         )
         sources = self._sources([[int(flat.rows[law]) for law in laws] for laws in gaps])
         classes = self._classes(starts)
-        traffic, rates = self._traffic(int(flat.rows[thinking]) if code.laws else 0, parts)
+        traffic, rates = self._traffic(int(flat.rows[thinking]), parts)
+        traffic[at.A_EXPONENTIAL] = flat.rows[exponential]
         return Lowered(
             network=network,
             base=self._program(flat, parts)._replace(sources=sources, classes=classes, traffic=traffic, rates=rates),

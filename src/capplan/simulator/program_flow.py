@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import cast
 
-from capplan.models.distribution import Distribution
+from capplan.models.distribution import Deterministic, Distribution
 from capplan.models.errors import RefusedError
 from capplan.models.network import walk
 from capplan.models.quantity import Number
@@ -182,15 +182,23 @@ class _Flow:
             op = at.VISIT_LAST
         else:
             op = at.VISIT_ELASTIC if elastic else at.VISIT_RIGID
+        before = self.code.rows[-1] if self.code.rows else []
         self.row(op, station, self.code.law(step.demand), number=number, unwind=scope.unwind)
+        if op == at.SEND_ELASTIC and before[:2] == [at.VISIT_ELASTIC, station]:
+            before[3], self.code.rows[-1][5] = 1, before[5]
 
     def delay(self, step: Delay, number: int, scope: Scope) -> None:
         """Emit a delay."""
         scale = self.code.delay_scales.get(step.name, -1) if step.name else -1
         if scope.follows == "nothing":
             return
-        op = at.WAIT_LAST if scope.follows == "done" and scale < 0 else at.WAIT
-        self.row(op, self.code.law(step.duration), scale, number=number)
+        if scope.follows == "done" and scale < 0:
+            self.row(at.WAIT_LAST, self.code.law(step.duration), number=number)
+        elif isinstance(step.duration, Deterministic) and scale < 0:
+            ticks = self.code.list_of([to_ticks(float(step.duration.value_s))])
+            self.row(at.WAIT_FIXED, ticks, number=number)
+        else:
+            self.row(at.WAIT, self.code.law(step.duration), scale, number=number)
 
     def hold(self, step: Hold, number: int, scope: Scope) -> None:
         """Emit taking and giving back a unit."""
@@ -217,12 +225,13 @@ class _Flow:
             self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, step.needed, number=number)
             self.row(at.JOIN, number=number, unwind=scope.unwind)
             return
-        for child in self.below[number]:
-            if isinstance(self.steps[child], Visit):
-                self.emit(child, replace(scope, follows="nothing"))
+        for sent, children in groupby(self.below[number], lambda child: isinstance(self.steps[child], Visit)):
+            if sent:
+                for child in children:
+                    self.emit(child, replace(scope, follows="nothing"))
             else:
-                cells = self.branch(child, scope, "nothing")
-                self.row(at.FORK, self.code.list_of(cells), 1, 0, number=number)
+                cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
+                self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, number=number)
 
     def branch(self, child: int, scope: Scope, follows: Kind) -> list[Cell]:
         """Emit a branch later; return its start and the latches that it may signal."""
@@ -243,7 +252,7 @@ class _Flow:
     def answer(self, levels: int) -> None:
         """Mark a delay that only brings a signal: all that is left of a branch which may signal no other latch."""
         before, last = self.code.rows[-2:]
-        if (before[0], last[0]) == (at.WAIT, at.SIGNAL) and levels == 1 << int(cast("int", last[1])):
+        if before[0] in (at.WAIT, at.WAIT_FIXED) and last[0] == at.SIGNAL and levels == 1 << int(cast("int", last[1])):
             before[3] = 1
 
     def levels(self, child: int, scope: Scope) -> int:
@@ -306,6 +315,9 @@ class _Flow:
 
     def route(self, step: Route, number: int, scope: Scope) -> None:
         """Emit the targets one after another; only policies that learn need to know when they are left."""
+        if len(step.targets) == 1 and step.policy not in LEARNING:
+            self.emit(self.below[number][0], scope)  # there is nothing to pick
+            return
         place, learns = len(self.code.routes), step.policy in LEARNING
         ways = tuple(self.ways[child] for child in self.below[number])
         self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(ways)), ways))

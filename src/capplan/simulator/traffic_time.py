@@ -6,18 +6,20 @@ arithmetic is that of float64, in the order in which it stands here, so that eve
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 
+from capplan.models.distribution import Exponential
 from capplan.models.network import ALL_TRAFFIC
 from capplan.models.traffic import Bursty, Event, Mix, Poisson, Timeline, Trace
 from capplan.simulator.clock import LONGEST_TICKS, TICKS_PER_S, to_ticks
+from capplan.simulator.quantile_table import quantile_table
 from capplan.simulator.streams import name_key, request_key, uniform
 
 ARRIVAL, BURST = name_key("arrival"), name_key("burst")
+_EXPONENTIAL = quantile_table(Exponential(1.0)).quantile()
 FOREVER = 2**62  # later than any tick of a run
 
 
@@ -126,7 +128,12 @@ def arrival_ticks(key: int, rate_per_s: float, law: Poisson | Bursty, parts: Seq
 
 
 def _standard_exponential(key: int, unit: int) -> float:
-    return -math.log1p(-uniform(request_key(key, unit, 0), ARRIVAL))
+    return _exponential(uniform(request_key(key, unit, 0), ARRIVAL))
+
+
+def _exponential(uniform_number: float) -> float:
+    """Return the quantile of the standard exponential law, from its table: a logarithm is not rounded alike everywhere."""
+    return max(0.0, _EXPONENTIAL(uniform_number))
 
 
 def _stretches(
@@ -158,6 +165,6 @@ def _phases(key: int, law: Poisson | Bursty) -> Iterator[tuple[float, int]]:
     tick = 0
     for number in count():
         factor, mean_s = burst if bursting else quiet
-        tick += to_ticks(-mean_s * math.log1p(-uniform(request_key(key, number, 0), BURST)))
+        tick += to_ticks(mean_s * _exponential(uniform(request_key(key, number, 0), BURST)))
         yield factor, tick
         bursting = not bursting

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from capplan.simulator.kernel.compiling import part
-from capplan.simulator.kernel.draws import exponential, request_key, rounded, uniform
+from capplan.simulator.kernel.draws import exponential, request_key, rounded
 from capplan.simulator.kernel.layout import (
     A_END,
     A_KEY,
@@ -84,7 +82,7 @@ def next_arrival(p: Program, s: State) -> None:
 def _grown_by_one(p: Program, s: State, kind: int) -> int:
     """Return when the integral of the rate has grown by a standard exponential number since the last arrival."""
     tick = s.header[ARRIVAL]
-    missing = exponential(np.uint64(s.header[ARRIVAL_KEY]), _ARRIVAL)
+    missing = exponential(p, np.uint64(s.header[ARRIVAL_KEY]), _ARRIVAL)
     while True:
         rate = _rate(p, s, kind)
         until = p.segments[s.header[SEGMENT] + 1]
@@ -121,5 +119,5 @@ def _rate(p: Program, s: State, kind: int) -> float:
 def draw_phase(p: Program, s: State) -> None:
     """Draw the length of the burst or quiet time that begins."""
     mean_s = p.rates[Z_BURST_LENGTH] if s.header[BURSTING] else p.rates[Z_QUIET_LENGTH]
-    u = uniform(request_key(np.uint64(p.traffic[A_KEY]), s.header[PHASE], 0, 0), _BURST)
-    s.header[PHASE_END] += rounded(-mean_s * math.log1p(-u) * _TICKS_PER_S)
+    length = exponential(p, request_key(np.uint64(p.traffic[A_KEY]), s.header[PHASE], 0, 0), _BURST)
+    s.header[PHASE_END] += rounded(mean_s * length * _TICKS_PER_S)

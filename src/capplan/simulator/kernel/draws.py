@@ -8,7 +8,7 @@ import numpy as np
 
 from capplan.simulator.clock import LONGEST_TICKS
 from capplan.simulator.kernel.compiling import part
-from capplan.simulator.kernel.layout import Program
+from capplan.simulator.kernel.layout import A_EXPONENTIAL, Program
 from capplan.simulator.quantile_table import BELOW_HALF, OCTAVES, ORDER
 from capplan.simulator.sampling import LARGEST, SMALLEST
 from capplan.simulator.streams import FIRST, GAMMA, SECOND
@@ -46,9 +46,10 @@ def uniform(request: np.uint64, draw: np.uint64) -> float:
 
 
 @part
-def exponential(request: np.uint64, draw: np.uint64) -> float:
+def exponential(p: Program, request: np.uint64, draw: np.uint64) -> float:
     """Return a standard exponential number."""
-    return -math.log1p(-uniform(request, draw))
+    law = p.laws[p.traffic[A_EXPONENTIAL]]
+    return max(0.0, _from_table(p, law.first, law.count, uniform(request, draw)))
 
 
 @part

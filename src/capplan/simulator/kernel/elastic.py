@@ -10,6 +10,7 @@ import numpy as np
 from capplan.simulator.kernel.agenda import look_at, push_step
 from capplan.simulator.kernel.attained import PARTS, grown, ticks_until
 from capplan.simulator.kernel.compiling import part
+from capplan.simulator.kernel.draws import ticks, uniform
 from capplan.simulator.kernel.layout import (
     ARRIVAL_AT,
     IN_WINDOW,
@@ -256,6 +257,8 @@ def look(p: Program, s: State, station: int) -> int:
         serve(p, s, alone)
         alone = first.thread
         _drop_first(s, station)
+        if alone != NONE and row.plain and p.code[s.threads[alone].pc].c:
+            _send_after(p, s, station, alone)
     while row.waiting > 0 and row.served < row.servers:
         _take_next(p, s, station)
     after_change(p, s, station, ran)
@@ -264,6 +267,22 @@ def look(p: Program, s: State, station: int) -> int:
         return alone
     serve(p, s, alone)
     return NONE
+
+
+@part
+def _send_after(p: Program, s: State, station: int, thread: int) -> None:
+    """Do at once what follows a visit: one at the same station that nobody waits for.
+
+    Nothing else that happens at this tick can tell: at a shared station only what is inside matters, not its order.
+    """
+    pc = s.threads[thread].pc + 1
+    s.threads[thread].pc = pc
+    key = np.uint64(s.requests[s.threads[thread].request].key)
+    demand = ticks(p, p.code[pc].b, uniform(key, p.code[pc].key))
+    if demand > 0:
+        begin(s, station, NONE, demand, s.header[NOW])
+    else:
+        book_visit(s, station, s.header[NOW], 0)
 
 
 @part

@@ -10,6 +10,7 @@ from capplan.simulator.kernel.layout import (
     NONE,
     NOW,
     RESUME,
+    WAIT_FIXED,
     Program,
     State,
 )
@@ -110,7 +111,13 @@ def fork(p: Program, s: State, thread: int, pc: int) -> int:
     make_ready(s, thread)
     for branch in range(count - 1, -1, -1):
         place = first + 2 * branch
-        make_ready(s, start_branch(s, thread, p.table[place], join, p.table[place + 1]))
+        start = p.table[place]
+        started = start_branch(s, thread, start, join, p.table[place + 1])
+        if p.code[start].op == WAIT_FIXED and not p.code[start].c:
+            until = s.header[NOW] + p.table[p.code[start].a]
+            push_step(s, until, DELAY, s.threads[thread].request, p.code[start].step, started)
+        else:
+            make_ready(s, started)
     return NONE
 
 

@@ -28,11 +28,12 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
 # Instructions, with what their columns a, b, c and d hold
 (
     VISIT_RIGID,  # A station, B law
-    VISIT_ELASTIC,  # A station, B law
+    VISIT_ELASTIC,  # A station, B law, C 1 when a visit that nobody waits for follows there
     SEND_RIGID,  # A station, B law: a visit that nobody waits for
-    SEND_ELASTIC,  # A station, B law
+    SEND_ELASTIC,  # A station, B law; the step is that of the visit before, if there is one
     VISIT_LAST,  # A station, B law: rigid, and the request is done when it ends
     WAIT,  # A law, B scale of the delay, C 1 when only a signal follows
+    WAIT_FIXED,  # A place of the ticks in the table, C as above
     WAIT_LAST,  # A law: the request is done when it is over
     TAKE,  # A pool, B local that keeps since when
     GIVE,  # A pool, B local
@@ -56,7 +57,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     FAIL,  # A latches
     DONE,
     LOST,
-) = range(29)
+) = range(30)
 # In the table a branch is its start and the latches (bits: levels outwards) that it may signal.
 
 # Header
@@ -154,7 +155,7 @@ TARGET = _record("inside", "smoothed", "down")
 
 # Traffic
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
-A_KIND, A_KEY, A_END, A_CLIENTS, A_THINK, A_TRACE, A_FIRST, A_LAST, A_TRACE_LIMIT, TRAFFIC = range(10)
+A_KIND, A_KEY, A_END, A_CLIENTS, A_THINK, A_TRACE, A_TRACE_LIMIT, A_EXPONENTIAL, TRAFFIC = range(9)
 Z_RATE, Z_BEAT, Z_BURST, Z_FRACTION, Z_BURST_LENGTH, Z_QUIET, Z_QUIET_LENGTH, RATES = range(8)
 
 # What is counted

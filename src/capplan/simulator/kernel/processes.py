@@ -55,11 +55,10 @@ def turn(p: Program, s: State, process: int) -> None:
         _pause(s, station, change)
     after_change(p, s, station, ran)
     if change > 0:
-        row.since = now
         length = _drawn(p, s, process, row.length, row.length_key)
+        _mark(s, now + length, process)
         push(s, now + length, row.rank, process)
     else:
-        _mark(s, row.since, process)
         row.number += 1
         _push_start(p, s, process)
 
@@ -76,11 +75,11 @@ def _pause(s: State, station: int, change: int) -> None:
 
 
 @part
-def _mark(s: State, since: int, process: int) -> None:
+def _mark(s: State, until: int, process: int) -> None:
     place = s.header[MARKED]
-    if place < len(s.marks):
-        s.marks[place, 0] = since
-        s.marks[place, 1] = s.header[NOW]
+    if place < len(s.marks) and s.header[NOW] < s.header[WINDOW_END]:
+        s.marks[place, 0] = s.header[NOW]
+        s.marks[place, 1] = until
         s.marks[place, 2] = process
         s.header[MARKED] += 1
 

@@ -62,7 +62,7 @@ def _step(p: Program, s: State, thread: int, pc: int) -> int:  # noqa: C901, PLR
         return send_rigid(p, s, thread, pc)
     if op == at.VISIT_LAST:
         return visit_last(p, s, thread, pc)
-    if op == at.WAIT:
+    if op in (at.WAIT, at.WAIT_FIXED):
         return wait(p, s, thread, pc)
     if op == at.WAIT_LAST:
         return wait_last(p, s, thread, pc)

@@ -26,6 +26,7 @@ from capplan.simulator.kernel.layout import (
     ROUND_ROBIN,
     SERVICE,
     TOKEN_AWARE,
+    WAIT_FIXED,
     WINDOW_END,
     WINDOW_START,
     Program,
@@ -110,8 +111,11 @@ def wait(p: Program, s: State, thread: int, pc: int) -> int:
     if p.code[pc].c and is_open(s, s.threads[thread].latch, p.code[pc + 1].a):
         return pc + 2
     request = s.threads[thread].request
-    duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
-    scale = p.code[pc].b
+    if p.code[pc].op == WAIT_FIXED:
+        duration, scale = p.table[p.code[pc].a], NONE
+    else:
+        duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
+        scale = p.code[pc].b
     if scale >= 0 and s.scales[scale] != 1.0:
         duration = rounded(duration * s.scales[scale])
     s.threads[thread].pc = pc
