@@ -52,6 +52,7 @@ class Lowered:
     processes: tuple[StationProcess, ...]
     routes: tuple[RouteInfo, ...]
     delay_scales: dict[str, int]
+    wait_lists: int
     batches: int
     locals: int
     groups: int
@@ -145,6 +146,7 @@ class _Lowering:
             processes=processes,
             routes=tuple(code.routes),
             delay_scales=code.delay_scales,
+            wait_lists=len(code.waits),
             batches=code.batches,
             locals=code.locals + 1,
             groups=code.groups,

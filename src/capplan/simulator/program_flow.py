@@ -35,6 +35,7 @@ from capplan.simulator.kernel import layout as at
 from capplan.simulator.streams import name_key, step_names
 
 Kind = str  # what follows a step: "done" the request's end, "nothing" that anyone waits for, "more" anything else
+MOST_WAIT_LISTS = 16
 LEARNING: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 
@@ -80,6 +81,7 @@ class Code:
     numbers: list[float] = field(default_factory=list)
     laws: list[Distribution] = field(default_factory=list)
     routes: list[RouteInfo] = field(default_factory=list)
+    waits: dict[int, int] = field(default_factory=dict)
     batches: int = 0
     locals: int = 0
     groups: int = 0
@@ -88,6 +90,12 @@ class Code:
         """Return the number of a law; equal ones are one only when flattened."""
         self.laws.append(law)
         return len(self.laws) - 1
+
+    def wait_list(self, ticks: int) -> int:
+        """Return the number of the list for waits of that length; -1 when there are too many kinds."""
+        if len(self.waits) < MOST_WAIT_LISTS:
+            self.waits.setdefault(ticks, len(self.waits))
+        return self.waits.get(ticks, at.NONE)
 
     def numbers_of(self, values: Iterable[Number]) -> int:
         """Put numbers among the numbers; return their place."""
@@ -195,8 +203,8 @@ class _Flow:
         if scope.follows == "done" and scale < 0:
             self.row(at.WAIT_LAST, self.code.law(step.duration), number=number)
         elif isinstance(step.duration, Deterministic) and scale < 0:
-            ticks = self.code.list_of([to_ticks(float(step.duration.value_s))])
-            self.row(at.WAIT_FIXED, ticks, number=number)
+            ticks = to_ticks(float(step.duration.value_s))
+            self.row(at.WAIT_FIXED, self.code.list_of([ticks]), self.code.wait_list(ticks), number=number)
         else:
             self.row(at.WAIT, self.code.law(step.duration), scale, number=number)
 

@@ -88,7 +88,8 @@ def _header(lowered: Lowered, most_requests: int) -> Ints:
     header[at.LEAVES] = 1 << max(1, (len(lowered.base.leaves) - 1).bit_length())
     header[at.POOL_LISTS] = len(network.stations)
     header[at.CLASS_LISTS] = header[at.POOL_LISTS] + len(network.pools)
-    header[at.BATCH_LISTS] = header[at.CLASS_LISTS] + len(network.classes)
+    header[at.WAIT_LISTS] = header[at.CLASS_LISTS] + len(network.classes)
+    header[at.BATCH_LISTS] = header[at.WAIT_LISTS] + lowered.wait_lists
     return header
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from capplan.simulator.kernel.compiling import part
-from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, Records, State
+from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, NONE, WAIT_LISTS, Records, State
+from capplan.simulator.kernel.records import append, drop_head
+
+LIST_SHIFT = 40  # in the load of an event: above the thread, the list that it is from
 
 
 @part
@@ -32,6 +35,40 @@ def push(s: State, tick: int, rank: int, load: int) -> None:
 def push_step(s: State, tick: int, kind: int, request: int, step: int, thread: int) -> None:
     """Put an event on the agenda that lets a thread go on at a step of its request."""
     push(s, tick, kind << KIND_SHIFT | s.requests[request].rank | step, thread)
+
+
+@part
+def push_fixed(s: State, tick: int, rank: int, thread: int, number: int) -> None:
+    """Let a thread go on after a wait that always takes as long.
+
+    Such waits end in the order in which they begin. They are kept in a list, and only the first is on the agenda, which
+    stays small; `later_in_list` puts the next one there. Out of order, which ties can be, one is put there itself.
+    """
+    if number < 0:
+        push(s, tick, rank, thread)
+        return
+    waits = s.header[WAIT_LISTS] + number
+    tail = s.lists[waits].tail
+    if s.lists[waits].head == NONE:
+        push(s, tick, rank, thread | (number + 1) << LIST_SHIFT)
+    elif s.nodes[tail].a == tick and s.nodes[tail].b > rank:
+        push(s, tick, rank, thread)
+        return
+    append(s, waits, tick, rank, thread)
+
+
+@part
+def later_in_list(s: State, load: int) -> int:
+    """Put the wait that comes after an event that happens on the agenda, if it was from a list; return its thread."""
+    number = load >> LIST_SHIFT
+    if number == 0:
+        return load
+    waits = s.header[WAIT_LISTS] + number - 1
+    drop_head(s, waits)
+    node = s.lists[waits].head
+    if node != NONE:
+        push(s, s.nodes[node].a, s.nodes[node].b, s.nodes[node].c | number << LIST_SHIFT)
+    return load & ((1 << LIST_SHIFT) - 1)
 
 
 @part

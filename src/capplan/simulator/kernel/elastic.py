@@ -11,6 +11,7 @@ from capplan.simulator.kernel.agenda import look_at, push_step
 from capplan.simulator.kernel.attained import PARTS, grown, ticks_until
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.draws import ticks, uniform
+from capplan.simulator.kernel.finishes import add_finish, drop_finish, first_finish
 from capplan.simulator.kernel.layout import (
     ARRIVAL_AT,
     IN_WINDOW,
@@ -28,7 +29,6 @@ from capplan.simulator.kernel.layout import (
     WINDOW_END,
     WINDOW_START,
     Program,
-    Records,
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
@@ -68,8 +68,8 @@ def set_pace(p: Program, s: State, station: int) -> None:
         return
     sigma = _sigma(p, s, station)
     row.sigma = sigma
-    whole = s.finishes[leaf, 0].whole - row.whole
-    parts = s.finishes[leaf, 0].parts - row.parts
+    first = s.finishes[leaf, first_finish(s, station)]
+    whole, parts = first.whole - row.whole, first.parts - row.parts
     if sigma == PARTS:
         look_at(s, leaf, row.since + whole + (parts > 0))
     elif sigma == 0:
@@ -181,62 +181,10 @@ def serve(p: Program, s: State, thread: int) -> None:
 def begin(s: State, station: int, thread: int, demand: int, joined: int) -> None:
     """Begin a service that ends when V has grown by `demand`."""
     row = s.stations[station]
-    leaf, place = row.leaf, row.served
-    row.served = place + 1
-    heap = s.finishes[leaf]
-    if place + s.header[MARGIN] >= heap.shape[0]:
+    aside = demand if row.kind == SHARED else s.header[NOW] - joined
+    if row.served + s.header[MARGIN] >= s.finishes.shape[1]:
         s.header[SHORT] = 1
-    whole, parts = row.whole + demand, row.parts
-    while place > 0:
-        parent = (place - 1) >> 1
-        if heap[parent].whole < whole or (heap[parent].whole == whole and heap[parent].parts <= parts):
-            break
-        _move(heap, parent, place)
-        place = parent
-    heap[place].whole = whole
-    heap[place].parts = parts
-    heap[place].thread = thread
-    heap[place].joined = joined
-    heap[place].aside = demand if row.kind == SHARED else s.header[NOW] - joined
-
-
-@part
-def _move(heap: Records, source: int, place: int) -> None:
-    heap[place].whole = heap[source].whole
-    heap[place].parts = heap[source].parts
-    heap[place].thread = heap[source].thread
-    heap[place].joined = heap[source].joined
-    heap[place].aside = heap[source].aside
-
-
-@part
-def _drop_first(s: State, station: int) -> None:
-    """Take the first of the services off its heap: the gap goes down to the end, the last one up from there."""
-    row = s.stations[station]
-    heap = s.finishes[row.leaf]
-    count = row.served - 1
-    row.served = count
-    place, child = 0, 1
-    while child < count:
-        child += _before(heap, child + 1, child) & np.int64(child + 1 < count)
-        _move(heap, child, place)
-        place = child
-        child = 2 * place + 1
-    whole, parts = heap[count].whole, heap[count].parts
-    while place > 0:
-        parent = (place - 1) >> 1
-        if heap[parent].whole < whole or (heap[parent].whole == whole and heap[parent].parts <= parts):
-            break
-        _move(heap, parent, place)
-        place = parent
-    _move(heap, count, place)
-
-
-@part
-def _before(heap: Records, one: int, other: int) -> int:
-    earlier = np.int64(heap[one].whole < heap[other].whole)
-    tied = np.int64(heap[one].whole == heap[other].whole)
-    return earlier | tied & np.int64(heap[one].parts < heap[other].parts)
+    add_finish(s, station, row.whole + demand, row.parts, thread, joined, aside)
 
 
 @part
@@ -247,16 +195,15 @@ def look(p: Program, s: State, station: int) -> int:
     """
     ran = before_change(p, s, station)
     row = s.stations[station]
-    heap = s.finishes[row.leaf]
     alone = NONE
     while row.served > 0:
-        first = heap[0]
+        first = s.finishes[row.leaf, first_finish(s, station)]
         if first.whole > row.whole or (first.whole == row.whole and first.parts > row.parts):
             break
         book_visit(s, station, first.joined, first.aside)
         serve(p, s, alone)
         alone = first.thread
-        _drop_first(s, station)
+        drop_finish(s, station)
         if alone != NONE and row.plain and p.code[s.threads[alone].pc].c:
             _send_after(p, s, station, alone)
     while row.waiting > 0 and row.served < row.servers:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from capplan.simulator.kernel.agenda import push_step
+from capplan.simulator.kernel.agenda import push_fixed, push_step
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import (
     BATCH_LISTS,
     DELAY,
+    KIND_SHIFT,
     NONE,
     NOW,
     RESUME,
@@ -115,7 +116,9 @@ def fork(p: Program, s: State, thread: int, pc: int) -> int:
         started = start_branch(s, thread, start, join, p.table[place + 1])
         if p.code[start].op == WAIT_FIXED and not p.code[start].c:
             until = s.header[NOW] + p.table[p.code[start].a]
-            push_step(s, until, DELAY, s.threads[thread].request, p.code[start].step, started)
+            rank = DELAY << KIND_SHIFT | s.requests[s.threads[thread].request].rank | p.code[start].step
+            s.threads[started].pc = start
+            push_fixed(s, until, rank, started, p.code[start].b)
         else:
             make_ready(s, started)
     return NONE

@@ -33,7 +33,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     SEND_ELASTIC,  # A station, B law; the step is that of the visit before, if there is one
     VISIT_LAST,  # A station, B law: rigid, and the request is done when it ends
     WAIT,  # A law, B scale of the delay, C 1 when only a signal follows
-    WAIT_FIXED,  # A place of the ticks in the table, C as above
+    WAIT_FIXED,  # A place of the ticks in the table, C as above, B the list of such waits, or -1
     WAIT_LAST,  # A law: the request is done when it is over
     TAKE,  # A pool, B local that keeps since when
     GIVE,  # A pool, B local
@@ -84,6 +84,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     LEAVES,
     POOL_LISTS,
     CLASS_LISTS,
+    WAIT_LISTS,
     BATCH_LISTS,
     ATTEMPTS,
     ROWS,
@@ -109,7 +110,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     EVENTS,
     STOP_IDLE,
     HEADER,
-) = range(47)
+) = range(48)
 
 def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
     return np.dtype([(name, np.float64 if name in floats else np.int64) for name in fields])
@@ -140,7 +141,7 @@ LIST = _record("head", "tail")
 RIGID, SHARED, QUEUED = range(3)
 STATION = _record(
     *("kind", "servers", "host", "leaf", "free", "served", "waiting", "whole", "parts", "sigma", "since", "paused"),
-    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since"),
+    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since", "heaped"),
 )
 FINISH = _record("whole", "parts", "thread", "joined", "aside")
 PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold

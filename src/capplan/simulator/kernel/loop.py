@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capplan.simulator.kernel import layout as at
-from capplan.simulator.kernel.agenda import drop_first, first_look
+from capplan.simulator.kernel.agenda import drop_first, first_look, later_in_list
 from capplan.simulator.kernel.arrivals import draw_phase, next_arrival
 from capplan.simulator.kernel.clients import answer, arrive, beat, start, think, time_out
 from capplan.simulator.kernel.compiling import entry, part
@@ -112,7 +112,8 @@ def _happen(p: Program, s: State, kind: int, load: int) -> None:
         h[at.OVER] = at.TIMED_OUT if h[at.OVER_REQUEST] >= 0 else 0
         h[at.OVER_TICK] = h[at.NOW]
     else:
-        thread, pc = load, _resumed(p, s, load)
+        thread = later_in_list(s, load) if kind == at.DELAY else load
+        pc = _resumed(p, s, thread)
     if thread >= 0:
         run(p, s, thread, pc)
     if h[at.OVER] > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.simulator.kernel.agenda import push_step
+from capplan.simulator.kernel.agenda import push_fixed, push_step
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.draws import pick, rounded, ticks, uniform
 from capplan.simulator.kernel.elastic import join_elastic
@@ -14,6 +14,7 @@ from capplan.simulator.kernel.layout import (
     DELAY,
     IN_WINDOW,
     INTERVAL,
+    KIND_SHIFT,
     LEAST_LOADED,
     NONE,
     NOW,
@@ -111,14 +112,15 @@ def wait(p: Program, s: State, thread: int, pc: int) -> int:
     if p.code[pc].c and is_open(s, s.threads[thread].latch, p.code[pc + 1].a):
         return pc + 2
     request = s.threads[thread].request
+    s.threads[thread].pc = pc
     if p.code[pc].op == WAIT_FIXED:
-        duration, scale = p.table[p.code[pc].a], NONE
-    else:
-        duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
-        scale = p.code[pc].b
+        rank = DELAY << KIND_SHIFT | s.requests[request].rank | p.code[pc].step
+        push_fixed(s, s.header[NOW] + p.table[p.code[pc].a], rank, thread, p.code[pc].b)
+        return NONE
+    duration = ticks(p, p.code[pc].a, drawn(p, s, request, pc))
+    scale = p.code[pc].b
     if scale >= 0 and s.scales[scale] != 1.0:
         duration = rounded(duration * s.scales[scale])
-    s.threads[thread].pc = pc
     push_step(s, s.header[NOW] + duration, DELAY, request, p.code[pc].step, thread)
     return NONE
 
