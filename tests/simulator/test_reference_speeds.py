@@ -197,3 +197,10 @@ def test_pauses_and_background_work_are_marked_until_the_end_of_the_traffic() ->
     marks = [(round(mark.start_s * 1000), round(mark.end_s * 1000), mark.kind) for mark in run.marks]
     assert marks == [(3, 5, "pause"), (8, 10, "pause"), (9, 14, "background"), (13, 15, "pause")]
     assert {mark.name for mark in run.marks} == {"server: pause", "server: background"}
+
+
+def test_a_look_that_has_become_wrong_does_not_keep_a_run_going() -> None:
+    # At 3 ms the end seems to be two seconds away, and the work would come and go until then.
+    run = arriving([(1, visit(4))], Station("server", 1, background=(working(0.999),)), until_ms=2)
+    assert ends_ms(run) == [7 - 0.002]
+    assert run.events < 10

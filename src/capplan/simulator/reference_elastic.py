@@ -173,6 +173,7 @@ class ElasticStation:
             tick = max(now, now - (self.attained - self.inside[0].end) // self.pace)
             if tick not in self.looks:
                 self.looks.add(tick)
+                self.clockwork.aside += 1
                 Moment(self.clockwork, self._look).at(tick, self.rank)
 
     def _share(self) -> int:
@@ -207,6 +208,7 @@ class ElasticStation:
         """Let all visits leave whose service is complete, and those who wait take their servers."""
         now = self.clockwork.tick
         self.looks.remove(now)
+        self.clockwork.aside -= 1
         self.settle()
         if not self.inside or self.inside[0].end > self.attained:
             return

@@ -85,7 +85,7 @@ class Clockwork(simpy.Environment):
         self.tick = 0
         self.agenda: list[tuple[int, int, Moment]] = []
         self.count = 0
-        self.processes = 0  # of stations: each has one event on the agenda, always
+        self.aside = 0  # entries of the agenda that are no work by themselves: looks, and one for each station process
 
     def schedule(self, event: simpy.Event, priority: int = 1, delay: float = 0) -> None:  # noqa: ARG002  # SimPy's signature
         """Take note of the end of a process (SimPy calls it); nobody waits for it, but an error must be heard."""
@@ -100,7 +100,7 @@ class Clockwork(simpy.Environment):
         """
         agenda = self.agenda
         while agenda and (until is None or agenda[0][0] < until):
-            if len(agenda) == self.processes and agenda[0][0] >= end and not moves():
+            if len(agenda) == self.aside and agenda[0][0] >= end and not moves():
                 return
             self.tick, rank, event = heappop(agenda)
             self._now = self.tick

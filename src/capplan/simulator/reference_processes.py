@@ -18,7 +18,7 @@ def begin_processes(station: ElasticStation, number: int, root: int) -> None:
     for place, process in enumerate(processes):
         rank = request_rank(number) + step_rank(Kind.PROCESS, place)
         Work(station.clockwork, _come_and_go(station, process, place, key, rank))
-        station.clockwork.processes += 1
+        station.clockwork.aside += 1
 
 
 def _come_and_go(station: ElasticStation, process: Pauses | Background, place: int, key: int, rank: int) -> Happening:
