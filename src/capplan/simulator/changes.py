@@ -1,4 +1,4 @@
-"""The events of a timeline for the compiled engine: they are few, so Python makes them between two calls of the kernel."""
+"""The events of a timeline for the compiled engine: few, so Python makes them between two calls of the kernel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Changes:
             (tick, number, EVENT) for number, (tick, event) in enumerate(numbered) if event.action != "scale_traffic"
         ]
         heapify(self.agenda)
-        names = [place.name for place in (*network.stations, *network.hosts)]
+        names = [station.name for station in network.stations] + [host.name for host in network.hosts]
         self.standing = {name: Standing() for name in names}
 
     def next_key(self) -> tuple[int, int]:
@@ -94,10 +94,8 @@ def _tell_stations(network: Network, standing: dict[str, Standing], state: State
 
 
 def _tell_routes(lowered: Lowered, state: State) -> None:
-    known = {
-        station.name: bool(state.stations["known"][number])
-        for number, station in enumerate(lowered.network.stations)
-    }
+    names = [station.name for station in lowered.network.stations]
+    known = dict(zip(names, state.stations["known"].astype(bool).tolist(), strict=True))
     for row, route in zip(state.routes, lowered.routes, strict=True):
         down = [way is not None and way.is_down(known.__getitem__) for way in route.ways]
         row["avoid"] = any(down) and not all(down)

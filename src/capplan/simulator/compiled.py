@@ -2,34 +2,34 @@
 
 A network is lowered to flat arrays (`program`), a state is made for them (`program_state`), and the kernel (`kernel/`)
 lets it run from interval to interval. In between, Python makes the changes of the timeline, makes arrays larger that
-have become short, takes single requests out of the buffer, and tells how far the run has come.
+have become short, takes single requests out of the kernel's buffer, and tells how far the run has come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.traffic import Open
 from capplan.simulator.changes import Changes
-from capplan.simulator.clock import to_ticks
+from capplan.simulator.clock import to_seconds, to_ticks
+from capplan.simulator.compiled_rows import joined, requests_of, unfinished, unfinished_rows
+from capplan.simulator.histogram import IntArray
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel import loop
 from capplan.simulator.kernel.layout import Ints, Program, State
 from capplan.simulator.program import Lowered, lower
 from capplan.simulator.program_state import grown, new_state
-from capplan.simulator.reference_scope import check_scope
-from capplan.simulator.run import Requests, Run, Status
+from capplan.simulator.run import Requests, Run
+from capplan.simulator.scope import check_run, check_scope
 from capplan.simulator.streams import root_key
 from capplan.simulator.tally import NUMBER, PAUSED, Tally, add_pair, empty_tally, intervals, report
 
-TRACE_ROWS = 1 << 16  # rows of single requests that the kernel gathers before Python takes them
+TRACE_ROWS = 1 << 16  # single requests that the kernel gathers before Python takes them
 BEFORE = -1  # as a rank: before everything of a tick, the looks too
-Progress = Callable[[float, int], None]  # simulated seconds, requests started
+Progress = Callable[[float, int], None]
+Sink = Callable[[Requests, IntArray], None]
 
 
 def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its function
@@ -42,6 +42,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     max_requests: int | None = None,
     trace: bool = False,
     progress: Progress | None = None,
+    sink: Sink | None = None,
 ) -> Run:
     """Run a network once.
 
@@ -57,40 +58,40 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     warmup_s
         How much of the beginning is left out of the statistics, in seconds.
     max_requests
-        How many requests start at most; left out, as many as the traffic brings.
+        How many requests start at most, further attempts at one not counted; left out, no limit.
     trace
         Keep every request.
     progress
         Told now and then how many seconds have been simulated and how many requests have started.
+    sink
+        Given every request with its number in the order of starting, many at a time, in the order of ending.
 
     Raises
     ------
-    InputError
-        When the durations or the seed make no sense.
     RefusedError
-        When the network holds parameter draws, or something too long or too extreme for an engine.
+        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+    InputError
+        When the durations, the seed or the number of requests make no sense.
     """
     check_scope(network)
-    _check(duration_s, warmup_s, seed, replication)
-    return run_lowered(
-        lower(network),
-        (to_ticks(warmup_s), to_ticks(duration_s)),
-        (seed, replication),
-        max_requests=max_requests,
-        trace=trace,
-        progress=progress,
-    )
+    check_run(duration_s, warmup_s, seed, replication, max_requests)
+    window = to_ticks(warmup_s), to_ticks(duration_s)
+    course = begin(lower(network), window, (seed, replication), max_requests=max_requests)
+    return run(course, trace=trace, progress=progress, sink=sink)
 
 
 @dataclass
-class _Course:
+class Course:
     """A run on its way: the arrays, and what Python keeps beside them."""
 
     lowered: Lowered
+    window: tuple[int, int]
+    numbers: tuple[int, int]
+    tally: Tally
     program: Program
     state: State
     changes: Changes
-    rows: list[Ints] = field(default_factory=list)
+    sink: Callable[[Ints], None] | None = None
 
     def until(self, tick: int, rank: int) -> None:
         """Let everything happen before a key, changes of the timeline too."""
@@ -119,28 +120,24 @@ class _Course:
         loop.settle(self.program, self.state, tick)
 
     def take_rows(self) -> None:
-        """Take the single requests that the kernel has gathered."""
-        traced = self.state.header[at.TRACED]
-        self.rows.append(self.state.trace[:traced].copy())
+        """Pass on the single requests that the kernel has gathered."""
+        if self.sink is not None:
+            self.sink(self.state.trace[: self.state.header[at.TRACED]].copy())
         self.state.header[at.TRACED] = 0
 
     def idle(self) -> bool:
         """Tell whether nothing is under way any more."""
         header, state = self.state.header, self.state
-        events = len(self.lowered.processes)
-        return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= events)
+        return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
 
 
-def run_lowered(
-    lowered: Lowered,
-    window: tuple[int, int],
-    numbers: tuple[int, int],
-    *,
-    max_requests: int | None = None,
-    trace: bool = False,
-    progress: Progress | None = None,
-) -> Run:
-    """Run a lowered network: `window` are the ends of warm-up and traffic in ticks, `numbers` seed and replication."""
+def begin(
+    lowered: Lowered, window: tuple[int, int], numbers: tuple[int, int], *, max_requests: int | None = None
+) -> Course:
+    """Return the beginning of a run: `window` is the end of the warm-up and that of the traffic in ticks.
+
+    `numbers` are the seed and the replication.
+    """
     network, bounds = lowered.network, intervals(*window)
     tally, root = empty_tally(network, bounds, window[0]), root_key(*numbers)
     state = new_state(
@@ -148,33 +145,59 @@ def run_lowered(
         root,
         tally,
         clients=0 if isinstance(network.traffic, Open) else network.traffic.clients,
-        trace_rows=TRACE_ROWS if trace else 0,
+        trace_rows=TRACE_ROWS,
         most_requests=at.NEVER if max_requests is None else max_requests,
     )
-    course = _Course(lowered, lowered.program(root, bounds), state, Changes(lowered))
-    _run(course, bounds, window[0], progress)
-    tally = _tally(course, tally)
+    state.header[[at.WINDOW_START, at.WINDOW_END]] = window
+    return Course(lowered, window, numbers, tally, lowered.program(root, bounds), state, Changes(lowered))
+
+
+def run(course: Course, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
+    """Let a run go to its end, and sum it up; see `simulate`."""
+    kept: list[Ints] = []
+    _listen(course, kept if trace else None, sink)
+    _run(course, progress)
+    rest = unfinished_rows(course.program, course.state)
+    course.take_rows()
+    if course.sink is not None:
+        course.sink(rest)
     return report(
-        network,
-        tally,
-        seed=numbers[0],
-        replication=numbers[1],
+        course.lowered.network,
+        _tally(course),
+        seed=course.numbers[0],
+        replication=course.numbers[1],
         events=int(course.state.header[at.EVENTS]),
-        requests=_requests(course) if trace else None,
+        requests=joined(kept) if trace else None,
     )
 
 
-def _run(course: _Course, bounds: Ints, warmup: int, progress: Progress | None) -> None:
+def _listen(course: Course, kept: list[Ints] | None, sink: Sink | None) -> None:
+    """Let single requests go to the list and to the sink; without either, the kernel need not gather them."""
+    if kept is None and sink is None:
+        course.state = course.state._replace(trace=course.state.trace[:0])
+        return
+
+    def take(rows: Ints) -> None:
+        if kept is not None:
+            kept.append(rows)
+        if sink is not None:
+            sink(requests_of(rows), rows[:, 0])
+
+    course.sink = take
+
+
+def _run(course: Course, progress: Progress | None) -> None:
+    bounds = course.tally.boundaries
     header = course.state.header
-    header[[at.WINDOW_START, at.WINDOW_END]] = warmup, bounds[-1]
     for interval, end in enumerate(bounds[1:].tolist()):
-        header[[at.INTERVAL, at.INTERVAL_END, at.IN_WINDOW]] = interval, end, bounds[interval] >= warmup
+        measured = bounds[interval] >= course.window[0]
+        header[[at.INTERVAL, at.INTERVAL_END, at.IN_WINDOW]] = interval, end, measured
         if interval == 0:
             loop.begin(course.program, course.state)
         course.until(end, BEFORE)
         course.settle(end)
         if progress is not None:
-            progress(end / 1e9, int(header[at.ROWS]))
+            progress(to_seconds(end), int(header[at.ROWS]))
     header[[at.INTERVAL, at.INTERVAL_END, at.IN_WINDOW]] = len(bounds) - 1, at.NEVER, 0
     while not course.idle() and course.changes.agenda:
         course.change()
@@ -182,68 +205,28 @@ def _run(course: _Course, bounds: Ints, warmup: int, progress: Progress | None) 
     course.advance(at.NEVER, 0)
 
 
-def _tally(course: _Course, tally: Tally) -> Tally:
+def _tally(course: Course) -> Tally:
     """Return what the kernel has counted, completed by what is still under way."""
-    state, header = course.state, course.state.header
-    for row, number in _unfinished(course):
-        start, end = max(int(row["start"]), tally.warmup_ticks), tally.end_ticks
-        add_pair(tally.class_totals[number], NUMBER, max(0, end - start))
-    for number in np.flatnonzero(state.stations["paused"] > 0):
-        since = max(int(state.stations["paused_since"][number]), tally.warmup_ticks)
-        tally.station_totals[number, PAUSED] += max(0, tally.end_ticks - since)
+    state, tally = course.state, course.tally
+    for talk, number in unfinished(course.program, state):
+        inside = tally.end_ticks - max(int(talk["start"]), tally.warmup_ticks)
+        add_pair(tally.class_totals[number], NUMBER, max(0, inside))
+    for station in state.stations["paused"].nonzero()[0].tolist():
+        since = max(int(state.stations["paused_since"][station]), tally.warmup_ticks)
+        tally.station_totals[station, PAUSED] += max(0, tally.end_ticks - since)
     return replace(
         tally,
         class_series=state.class_series[:-1],
         station_series=state.station_series[:-1],
         pool_series=state.pool_series[:-1],
-        marks=_marks(course, int(header[at.MARKED])),
+        marks=_marks(course),
     )
 
 
-def _marks(course: _Course, count: int) -> list[tuple[int, int, str, str]]:
-    network, processes = course.lowered.network, course.lowered.processes
-    marks = []
-    for start, end, process in course.state.marks[:count].tolist():
-        each = processes[process]
+def _marks(course: Course) -> list[tuple[int, int, str, str]]:
+    network, marks = course.lowered.network, []
+    for start, end, process in course.state.marks[: course.state.header[at.MARKED]].tolist():
+        each = course.lowered.processes[process]
         kind = "pause" if each.share == at.NONE else "background"
         marks.append((start, end, kind, f"{network.stations[each.station].name}: {each.what.name}"))
-    ...
     return marks
-
-
-def _unfinished(course: _Course) -> list[tuple[Ints, int]]:
-    """Return the sessions whose request has not ended, and the number of its class."""
-    program, talks = course.program, course.state.talks
-    live = talks[talks["open"] > 0]
-    places = program.sources["classes"][live["source"]] + live["place"]
-    return list(zip(live, program.table[places].tolist(), strict=True))
-
-
-def _requests(course: _Course) -> Requests:
-    """Return every request in the order of starting."""
-    course.take_rows()
-    rest = [
-        [row["row"], row["source"], number, row["unit"], row["first"] + row["place"]]
-        + [row["attempt"] + 1, row["intended"], row["start"], -1, Status.UNFINISHED]
-        for row, number in _unfinished(course)
-    ]
-    rows = np.concatenate([*course.rows, np.array(rest, dtype=np.int64).reshape(-1, 10)])
-    rows = rows[np.argsort(rows[:, 0])]
-    return Requests(
-        source=rows[:, 1],
-        request_class=rows[:, 2],
-        session=rows[:, 3],
-        position=rows[:, 4],
-        attempts=rows[:, 5],
-        intended_ticks=rows[:, 6],
-        start_ticks=rows[:, 7],
-        end_ticks=rows[:, 8],
-        status=rows[:, 9],
-    )
-
-
-def _check(duration_s: float, warmup_s: float, seed: int, replication: int) -> None:
-    if not 0 <= warmup_s < duration_s:
-        raise InputError(f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run")
-    if seed < 0 or replication < 0:
-        raise InputError(f"seed {seed} and replication {replication} must not be negative")

@@ -149,7 +149,7 @@ class _Flow:
         label.place = len(self.code.rows)
         return label
 
-    def emit(self, number: int, scope: Scope) -> None:
+    def emit(self, number: int, scope: Scope) -> None:  # noqa: C901, PLR0912 - one case a construct of the language
         """Emit a step; what follows it in time follows in the code."""
         self.code.locals = max(self.code.locals, scope.locals)
         step = self.steps[number]

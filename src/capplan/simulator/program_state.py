@@ -137,8 +137,9 @@ def grown(state: State, lowered: Lowered) -> State:
     if state.stations["served"].max() + 2 * header[at.MARGIN] >= state.finishes.shape[1]:
         larger["finishes"] = np.concatenate([state.finishes, np.zeros_like(state.finishes)], axis=1)
     state = state._replace(**larger)
-    lists, heap = _lists(header[at.BATCH_LISTS] + len(state.batches)), _agenda(
-        max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))
+    lists, heap = (
+        _lists(header[at.BATCH_LISTS] + len(state.batches)),
+        _agenda(max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))),
     )
     lists[: len(state.lists)], heap[: len(state.heap)] = state.lists, state.heap
     header[at.SHORT] = 0
@@ -193,7 +194,12 @@ def _processes(lowered: Lowered, root: int) -> Records:
     for row, each in zip(rows, lowered.processes, strict=True):
         name = each.what.name
         key = source_key(root, "station", lowered.network.stations[each.station].name)
-        row["station"], row["background"], row["every"], row["length"] = each.station, each.share, each.every, each.length
+        row["station"], row["background"], row["every"], row["length"] = (
+            each.station,
+            each.share,
+            each.every,
+            each.length,
+        )
         row["key"] = signed(key)
         row["every_key"], row["length_key"] = signed(name_key("every", name)), signed(name_key("length", name))
         row["rank"] = at.PROCESS << at.KIND_SHIFT | each.station << at.STEP_BITS | each.number

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.station import Station
 from capplan.models.traffic import Closed, Open, RequestClass, Retry, Throttled
@@ -23,13 +22,13 @@ from capplan.simulator.reference_hosts import Machine
 from capplan.simulator.reference_processes import begin_processes
 from capplan.simulator.reference_records import Window
 from capplan.simulator.reference_requests import Book, Source
-from capplan.simulator.reference_scope import check_scope
 from capplan.simulator.reference_stations import HeldPool, RigidStation
 from capplan.simulator.reference_steps import Served, Surroundings, compile_flow
 from capplan.simulator.reference_timeline import Changes
 from capplan.simulator.reference_traffic import Clients, Demand, Flow, begin_closed, begin_open, begin_throttled
 from capplan.simulator.run import Requests, Run
 from capplan.simulator.sampling import tick_sampler
+from capplan.simulator.scope import check_run, check_scope
 from capplan.simulator.streams import root_key, source_key
 from capplan.simulator.tally import Tally, intervals, report, tally_of_requests
 from capplan.simulator.traffic_time import segments
@@ -72,7 +71,7 @@ def simulate(
         When the durations, the seed or the number of requests make no sense.
     """
     check_scope(network)
-    _check(duration_s, warmup_s, seed, replication, max_requests)
+    check_run(duration_s, warmup_s, seed, replication, max_requests)
     root, warmup, end = root_key(seed, replication), to_ticks(warmup_s), to_ticks(duration_s)
     system, book = _system(network, Window(intervals(warmup, end), warmup)), Book()
     _begin(system, book, root, max_requests)
@@ -138,17 +137,6 @@ def is_rigid(station: Station, network: Network) -> bool:
     changed = station.pauses or station.background or any(event.target == station.name for event in events)
     plain = station.rate is None and station.expiry_s is None and station.host is None
     return station.discipline == "fcfs" and plain and not changed
-
-
-def _check(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
-    if not 0 <= warmup_s < duration_s or to_ticks(warmup_s) == to_ticks(duration_s):
-        raise InputError(
-            f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run, by 1 ns"
-        )
-    if seed < 0 or replication < 0:
-        raise InputError(f"seed {seed} and replication {replication} must not be negative")
-    if max_requests is not None and max_requests < 1:
-        raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
 
 
 def _flow(request: RequestClass, around: Surroundings) -> Flow:

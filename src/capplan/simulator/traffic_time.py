@@ -132,7 +132,7 @@ def _standard_exponential(key: int, unit: int) -> float:
 
 
 def _exponential(uniform_number: float) -> float:
-    """Return the quantile of the standard exponential law, from its table: a logarithm is not rounded alike everywhere."""
+    """Return the standard exponential quantile, from its table: logarithms are not rounded alike everywhere."""
     return max(0.0, _EXPONENTIAL(uniform_number))
 
 

@@ -5,8 +5,6 @@ The heap has four children a node: half the levels of a binary one, and the chil
 
 from __future__ import annotations
 
-import numpy as np
-
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import HEAP, KIND_SHIFT, LEAVES, NEVER, NONE, WAIT_LISTS, Records, State
 from capplan.simulator.kernel.records import append, drop_head
@@ -104,9 +102,9 @@ def drop_first(s: State) -> None:
 @part
 def _before(heap: Records, one: int, other: int) -> int:
     """Return 1 when an event comes before another, 0 otherwise: without a jump, which nobody could foretell."""
-    earlier = np.int64(heap[one].tick < heap[other].tick)
-    tied = np.int64(heap[one].tick == heap[other].tick)
-    return earlier | tied & np.int64(heap[one].rank < heap[other].rank)
+    earlier = int(heap[one].tick < heap[other].tick)
+    tied = int(heap[one].tick == heap[other].tick)
+    return earlier | tied & int(heap[one].rank < heap[other].rank)
 
 
 @part

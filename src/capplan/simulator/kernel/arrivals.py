@@ -73,7 +73,7 @@ def next_arrival(p: Program, s: State) -> None:
     if kind == TRACE:
         if unit < p.traffic[A_TRACE_LIMIT]:
             tick = p.table[p.traffic[A_TRACE] + unit]
-    elif (kind == POISSON or kind == BURSTY) and p.rates[Z_RATE] > 0:
+    elif kind in (POISSON, BURSTY) and p.rates[Z_RATE] > 0:
         tick = _grown_by_one(p, s, kind)
     s.header[ARRIVAL_AT] = tick if tick < p.traffic[A_END] else NEVER
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numba
-
 from capplan.simulator.clock import LONGEST_TICKS
+from capplan.simulator.kernel.compiling import called
 
 PARTS = math.lcm(*range(1, 29))  # 80 313 433 200, a little above 2**36: thirds, quarters, ... 28ths are whole
 LIMB, LIMBS = 16, 4
@@ -18,7 +17,7 @@ _MASK = (1 << LIMB) - 1
 _FITS = 4.0e18  # below 2**62, with room for rounding
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False)
+@called
 def grown(whole: int, parts: int, sigma: int, elapsed: int) -> tuple[int, int]:
     """Return what is attained `elapsed` ticks later."""
     if float(sigma) * elapsed < _FITS:
@@ -34,9 +33,9 @@ def grown(whole: int, parts: int, sigma: int, elapsed: int) -> tuple[int, int]:
     return whole + each * elapsed + high + parts // PARTS, parts % PARTS
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False)
+@called
 def ticks_until(whole: int, parts: int, sigma: int) -> int:
-    """Return the fewest ticks in which `whole` ticks and `parts` (maybe negative) are attained, at most `LONGEST_TICKS`."""
+    """Return the fewest ticks in which `whole` ticks and `parts` (or less, if negative) are attained, within limits."""
     if parts < 0:
         whole, parts = whole - 1, parts + PARTS
     if float(whole) * PARTS < _FITS:

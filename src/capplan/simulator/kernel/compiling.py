@@ -21,19 +21,28 @@ HERE = Path(__file__).parent
 # Without reference counts: the kernel allocates nothing, and counting arrays in and out made it six times slower.
 # No fast mathematics: both engines must round alike. Division as in numpy: no check for zero at every division.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # Python never calls these
+
+
+_njit: Any = numba.njit  # its type information leaves out some of its options
 
 
 def part(function: F) -> F:
     """Compile a function that becomes part of those that call it."""
-    inner = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled: F = numba.njit(function, **_OPTIONS, **inner)
+    compiled: F = _njit(function, **_OPTIONS, **_INNER, forceinline=True)
+    return compiled
+
+
+def called(function: F) -> F:
+    """Compile a function that other compiled ones call: for what is long and seldom needed."""
+    compiled: F = _njit(function, **_OPTIONS, **_INNER)
     return compiled
 
 
 def entry(function: F) -> F:
     """Compile a function that Python calls, once for each text of the kernel."""
     with _cache_folder(cache_folder()):
-        compiled: F = numba.njit(function, cache=True, **_OPTIONS)
+        compiled: F = _njit(function, cache=True, **_OPTIONS)
     return compiled
 
 
@@ -63,9 +72,10 @@ def _user_cache() -> Path:
 
 @contextmanager
 def _cache_folder(folder: Path) -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    settings: Any = numba.config  # made of the environment when it is imported, so without type information
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder)
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before

@@ -57,7 +57,7 @@ def rounded(duration: float) -> int:
     """Round a number of ticks to the nearest, a half to the even one, at most the longest duration."""
     if duration >= _LONGEST:
         return LONGEST_TICKS
-    return max(np.int64(np.rint(duration)), 0)
+    return max(int(np.rint(duration)), 0)
 
 
 @part

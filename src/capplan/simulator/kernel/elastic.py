@@ -96,7 +96,7 @@ def _sigma(p: Program, s: State, station: int) -> int:
         return base
     if factor == 0.0:
         return 0
-    return min(max(np.int64(base * factor + 0.5), 1), FASTEST * PARTS)
+    return min(max(int(base * factor + 0.5), 1), FASTEST * PARTS)
 
 
 @part

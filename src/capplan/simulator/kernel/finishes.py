@@ -6,8 +6,6 @@ first to end is simply the last of the list. Many are kept in a heap. A sorted l
 
 from __future__ import annotations
 
-import numpy as np
-
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import Records, State
 
@@ -66,7 +64,7 @@ def _drop_from_heap(finishes: Records, count: int) -> None:
     while child < count:
         other = child + 1
         whole, parts = finishes[child].whole, finishes[child].parts
-        child += np.int64(_ends_before(finishes, other, whole, parts)) & np.int64(other < count)
+        child += int(_ends_before(finishes, other, whole, parts)) & int(other < count)
         _move(finishes, child, place)
         place, child = child, 2 * child + 1
     whole, parts = finishes[count].whole, finishes[count].parts

@@ -112,6 +112,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     HEADER,
 ) = range(48)
 
+
 def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
     return np.dtype([(name, np.float64 if name in floats else np.int64) for name in fields])
 
@@ -141,7 +142,18 @@ LIST = _record("head", "tail")
 RIGID, SHARED, QUEUED = range(3)
 STATION = _record(
     *("kind", "servers", "host", "leaf", "free", "served", "waiting", "whole", "parts", "sigma", "since", "paused"),
-    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since", "heaped"),
+    *(
+        "down",
+        "known",
+        "expiry",
+        "rates",
+        "rate_count",
+        "processes",
+        "process_count",
+        "plain",
+        "paused_since",
+        "heaped",
+    ),
 )
 FINISH = _record("whole", "parts", "thread", "joined", "aside")
 PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold

@@ -17,6 +17,7 @@ from capplan.simulator.kernel.run_thread import run
 from capplan.simulator.kernel.steps import count_pool
 from capplan.simulator.streams import name_key
 
+NOTHING, STOPPED = -1, -2  # instead of the kind of an event
 _BURST = np.uint64(name_key("burst"))
 
 
@@ -59,40 +60,56 @@ def settle(p: Program, s: State, tick: int) -> None:
 @entry
 def advance(p: Program, s: State, until: int, until_rank: int) -> int:
     """Let everything happen that comes before the key (`until`, `until_rank`); say why it stopped."""
-    h, heap = s.header, s.heap
+    h = s.header
     while True:
         if h[at.SHORT]:
             return at.ROOM_NEEDED
         if len(s.trace) > 0 and h[at.TRACED] >= len(s.trace):
             return at.TRACE_FULL
-        looking, arrival = s.look[1], h[at.ARRIVAL_AT]
-        tick = min(heap[0].tick, arrival)
-        if looking <= tick:
+        looking = s.look[1]
+        if looking <= min(s.heap[0].tick, h[at.ARRIVAL_AT]):
             if looking == NEVER:
                 return at.FINISHED
-            if looking > until or (looking == until and until_rank < 0):
-                return at.REACHED
-            h[at.NOW] = looking
-            load = look(p, s, p.leaves[first_look(s)])
-            if load < 0:
-                continue
-            kind = at.SERVICE
+            kind, load = _look_before(p, s, until, until_rank)
         else:
-            arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
-            arrives = arrival == tick and (heap[0].tick > tick or arriving < heap[0].rank)
-            rank = arriving if arrives else heap[0].rank
-            if tick > until or (tick == until and rank >= until_rank):
-                return at.REACHED
-            kind = rank >> at.KIND_SHIFT
-            if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(p, s):
-                return at.FINISHED
-            h[at.NOW] = tick
-            load = heap[0].load
-            if arrives:
-                load = arrive(p, s)
-            else:
-                drop_first(s)
-        _happen(p, s, kind, load)
+            kind, load = _next_before(p, s, until, until_rank)
+        if kind >= 0:
+            _happen(p, s, kind, load)
+        elif kind < NOTHING:
+            return load
+
+
+@part
+def _look_before(p: Program, s: State, until: int, until_rank: int) -> tuple[int, int]:
+    """Look at a station, if that comes before the key; return the kind and load of the event that follows from it."""
+    looking = s.look[1]
+    if looking > until or (looking == until and until_rank < 0):
+        return STOPPED, at.REACHED
+    s.header[at.NOW] = looking
+    thread = look(p, s, p.leaves[first_look(s)])
+    return (at.SERVICE if thread >= 0 else NOTHING), thread
+
+
+@part
+def _next_before(p: Program, s: State, until: int, until_rank: int) -> tuple[int, int]:
+    """Take the next event or arrival, if it comes before the key; return its kind and load."""
+    h, first = s.header, s.heap[0]
+    tick, rank = first.tick, first.rank
+    arriving = at.START << at.KIND_SHIFT | h[at.UNIT] << at.STEP_BITS
+    arrives = h[at.ARRIVAL_AT] < tick or (h[at.ARRIVAL_AT] == tick and arriving < rank)
+    if arrives:
+        tick, rank = h[at.ARRIVAL_AT], arriving
+    if tick > until or (tick == until and rank >= until_rank):
+        return STOPPED, at.REACHED
+    kind = rank >> at.KIND_SHIFT
+    if h[at.STOP_IDLE] and kind == at.PROCESS and not anything_moves(p, s):
+        return STOPPED, at.FINISHED
+    h[at.NOW] = tick
+    if arrives:
+        return kind, arrive(p, s)
+    load = first.load
+    drop_first(s)
+    return kind, load
 
 
 @part

@@ -1,4 +1,4 @@
-"""What each instruction of a flow does: it returns the next instruction, or `NONE` when the thread waits or has ended."""
+"""What each instruction of a flow does. It returns the next one, or `NONE` when the thread waits or has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SimPy engine does not run: arrays of parameter draws, refused by name before a run begins."""
+"""What no engine runs: arrays of parameter draws, and runs that make no sense. Refused before a run begins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.models.errors import RefusedError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray
+from capplan.simulator.clock import to_ticks
 
 
 def check_scope(network: Network) -> None:
@@ -23,6 +24,24 @@ def check_scope(network: Network) -> None:
     """
     for place, draws in _arrays(network, network.name):
         raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
+
+
+def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
+    """Check how long a run is to be, whose random numbers it has, and how many requests may start.
+
+    Raises
+    ------
+    InputError
+        With one sentence that names the value and the rule.
+    """
+    if not 0 <= warmup_s < duration_s or to_ticks(warmup_s) == to_ticks(duration_s):
+        raise InputError(
+            f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run, by 1 ns"
+        )
+    if seed < 0 or replication < 0:
+        raise InputError(f"seed {seed} and replication {replication} must not be negative")
+    if max_requests is not None and max_requests < 1:
+        raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
 
 
 def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
