@@ -92,7 +92,7 @@ class Clockwork(simpy.Environment):
         if not event._ok:
             raise event._value
 
-    def work_off(self, until: int | None, end: int = 0, moves: Callable[[], bool] = lambda: False) -> None:
+    def work_off(self, until: int | None, end: int = 0, moves: Callable[[], bool] = lambda: True) -> None:
         """Let events happen in order: all of them, or those before the tick `until`.
 
         Processes of stations have no end: they go on to the tick `end`, and then while there are other events, or
