@@ -14,8 +14,7 @@ from capplan.calibration.calibrate import STAGES, calibrate
 from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, write
 from capplan.cli.layout import facts, heading
 from capplan.cli.target import read_target
-from capplan.cli.terminal import Json, Screen, write_json
-from capplan.models.errors import InputError
+from capplan.cli.terminal import Json, Screen, check_output, write_json
 
 
 def calibrate_(
@@ -27,21 +26,13 @@ def calibrate_(
     """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes."""
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
-    _check(path)
+    check_output(path)
     fitted = _with_progress(seed)
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
     else:
         _show(fitted, path)
-
-
-def _check(path: Path) -> None:
-    """Say what is wrong with a path before the minutes that it takes to have something to write."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder, give the name of a file")
 
 
 def _with_progress(seed: int) -> Fitted:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import read as read_fitted
-from capplan.models.document import read
+from capplan.models.document import load, read, read_toml
 from capplan.models.errors import InputError, nearest
+from capplan.models.network import Network
 from capplan.models.scenario import SYSTEMS, Scenario
+
+DEFAULT_TARGET = "openprovider"
+TargetText = Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")]
+_OF_A_NETWORK = {"stations", "classes", "traffic"}  # keys that no scenario has
 
 
 @dataclass(frozen=True)
@@ -36,3 +44,18 @@ def read_target(text: str) -> Target:
     if text not in SYSTEMS:
         raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, SYSTEMS)}")
     return Target(Scenario(system=text))
+
+
+def read_target_or_network(text: str) -> Target | Network:
+    """Read what is simulated: what `read_target` reads, or a network (.toml).
+
+    Raises
+    ------
+    InputError
+        When it is none of them.
+    """
+    if text.endswith(".toml"):
+        tables = read_toml(Path(text))
+        if _OF_A_NETWORK & tables.keys():
+            return load(Network, tables, text)
+    return read_target(text)

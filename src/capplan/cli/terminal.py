@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +40,20 @@ def refuse_both(as_json: bool, as_csv: bool) -> None:
     """
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other: give one of them")
+
+
+def check_output(path: Path) -> None:
+    """Say what is wrong with a path before the minutes that it takes to have something to write.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder, or the path is a folder itself.
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder, give the name of a file")
 
 
 def write_json(value: Any) -> None:

@@ -23,6 +23,7 @@ class Verb(NamedTuple):
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
     "predict": Verb("capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure."),
+    "simulate": Verb("capplan.cli.simulate:simulate_", "Run a layout or a network request by request."),
     "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

@@ -71,10 +71,10 @@ def predict(
     layout = Layout(scenario, fitted.values())
     case = _Case(scenario, fitted, layout, estimated(fitted, far.distance, seed), far, objectives)
     capacity = _capacity(case)
-    offered = float(np.max(scenario.tps)) if scenario.tps is not None else _default_rate(capacity.value)
+    offered = float(np.max(scenario.tps)) if scenario.tps is not None else _share_of(capacity.value)
     figures = layout.at(offered)
     prediction = Prediction(
-        scenario=_plain(scenario),
+        scenario=given_fields(scenario),
         capacity_tps=capacity,
         bottleneck=layout.bottleneck,
         offered_tps=offered,
@@ -91,7 +91,19 @@ def predict(
     return _judged(prediction, figures, objectives)
 
 
-def _default_rate(capacity: float) -> float:
+def default_rate(scenario: Scenario, fitted: Fitted) -> float:
+    """Return the peak rate at which a layout is looked at when none is given: 80 % of its capacity, the median.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    objectives = tuple(parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo)
+    return _share_of(float(np.median(Layout(scenario, fitted.values()).capacity_with(objectives))))
+
+
+def _share_of(capacity: float) -> float:
     """Return 80 % of the capacity, rounded to tens as people say it; a trickle when nothing is carried."""
     return max(round(_DEFAULT_SHARE * capacity, -1), 1.0)
 
@@ -208,8 +220,8 @@ def _production_note(case: _Case) -> str:
     )
 
 
-def _plain(scenario: Scenario) -> dict[str, Any]:
-    """Return the fields that say something: what is not given is left out."""
+def given_fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields of a scenario that say something: what is not given is left out."""
     values = {field.name: getattr(scenario, field.name) for field in fields(scenario)}
     if scenario.rtt is not None:
         values.pop("distance")

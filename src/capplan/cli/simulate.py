@@ -1,0 +1,145 @@
+"""`capplan simulate`: what becomes of the requests of a layout or a network, by running it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.cli.progress import simulating
+from capplan.cli.scenario_options import (
+    LAYOUT,
+    CassNodes,
+    ConsistencyRead,
+    ConsistencyWrite,
+    DataFactor,
+    Dcs,
+    DistanceKm,
+    FrontNodes,
+    FrontWorkers,
+    Ldap,
+    Proxy,
+    Rf,
+    Rtt,
+    given_options,
+    with_options,
+)
+from capplan.cli.simulation_view import render
+from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
+from capplan.models.errors import InputError
+from capplan.models.network import Network
+from capplan.models.quantity import check_number, parse_duration_s, parse_rate_per_s
+from capplan.planner.simulate import Subject, of_network, of_scenario, summed_up
+from capplan.planner.simulation_rows import Row, rows
+from capplan.simulator.engine import check_engine
+from capplan.simulator.replicate import Plan, replicate
+from capplan.simulator.replications import Replications
+
+WARMUP_SHARE = 0.1  # of the duration, where no warm-up is given
+INTERRUPTED = 130
+
+
+def simulate_(
+    target: Annotated[
+        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
+    ] = DEFAULT_TARGET,
+    dcs: Dcs = None,
+    cass_nodes: CassNodes = None,
+    rf: Rf = None,
+    front_nodes: FrontNodes = None,
+    front_workers: FrontWorkers = None,
+    consistency_read: ConsistencyRead = None,
+    consistency_write: ConsistencyWrite = None,
+    rtt: Rtt = None,
+    distance_km: DistanceKm = None,
+    proxy: Proxy = None,
+    ldap: Ldap = None,
+    data_factor: DataFactor = None,
+    tps: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; of a network, its mean rate.")
+    ] = None,
+    duration: Annotated[str, typer.Option(metavar="TIME", help="How long traffic comes: 60s, 15m.")] = "60s",
+    warmup: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Left out at the beginning; 10 % when not given.")
+    ] = None,
+    replications: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 1,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="compiled, or simpy to check it.")] = "compiled",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    processes: Annotated[int | None, typer.Option(min=1, help="Replications at a time; all processors.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write every request to this Parquet file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write plots to this HTML file.")] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Simulate a layout or a network with one set of parameters, request by request.
+
+    Node counts are per data centre, rates are totals over all data centres. Both engines print the same figures.
+    """
+    given = given_options(locals())
+    refuse_both(as_json, as_csv)
+    for path in filter(None, (trace, plot)):
+        check_output(path)
+    subject = _subject(target, given)
+    plan = Plan(subject.network, *_times(duration, warmup), seed, replications, check_engine(engine))
+    seen = _run(plan, processes or os.cpu_count() or 1, trace)
+    simulation = summed_up(target, subject, plan, seen)
+    if plot is not None:
+        from capplan.planner.simulation_plot import write_plot  # plotly takes longer to import than a short run
+
+        write_plot(seen, simulation, plot)
+    if as_json:
+        write_json(simulation.to_json())
+    elif as_csv:
+        write_csv(Row._fields, rows(simulation))
+    else:
+        render(simulation, Screen())
+
+
+def _subject(target: str, given: Mapping[str, Any]) -> Subject:
+    chosen = read_target_or_network(target)
+    if not isinstance(chosen, Network):
+        return of_scenario(with_options(chosen.scenario, given), chosen.fitted)
+    refused = [f"--{name.replace('_', '-')}" for name in LAYOUT if name in given]
+    if refused:
+        verb = "is a side of a layout" if len(refused) == 1 else "are sides of a layout"
+        raise InputError(f"{', '.join(refused)} {verb} and {target} is a network: change the file instead")
+    return of_network(chosen, parse_rate_per_s(given["tps"]) if "tps" in given else None)
+
+
+def _times(duration: str, warmup: str | None) -> tuple[float, float]:
+    """Return how long traffic comes and how much of it is left out, in seconds."""
+    lasts = _seconds("--duration", duration, above=0.0)
+    if warmup is None:
+        return lasts, WARMUP_SHARE * lasts
+    left_out = _seconds("--warmup", warmup)
+    if left_out >= lasts:
+        raise InputError(f"--warmup {warmup} is not shorter than --duration {duration}: nothing would be measured")
+    return lasts, left_out
+
+
+def _seconds(option: str, text: str, above: float | None = None) -> float:
+    try:
+        return float(check_number(parse_duration_s(text), "duration in seconds", above=above, bounded=True))
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def _run(plan: Plan, processes: int, trace: Path | None) -> Replications:
+    try:
+        with ExitStack() as stack:
+            write = None
+            if trace is not None:
+                from capplan.simulator.trace import TraceWriter  # pyarrow takes longer to import than a short run
+
+                write = stack.enter_context(TraceWriter(trace, plan.network, plan.seed)).write
+            tell = stack.enter_context(simulating(plan))
+            return replicate(plan, processes=processes, progress=tell, write=write)
+    except KeyboardInterrupt:
+        sys.stderr.write("capplan: interrupted, nothing was written\n")
+        raise typer.Exit(INTERRUPTED) from None

@@ -1,0 +1,109 @@
+"""The way in to a simulation: one run of a network by the engine of one's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from capplan.models.errors import InputError, nearest
+from capplan.models.network import Network
+from capplan.simulator.histogram import IntArray
+from capplan.simulator.run import Requests, Run
+
+Engine = Literal["compiled", "simpy"]
+Progress = Callable[[float, int], None]
+Sink = Callable[[Requests, IntArray], None]
+ENGINES: tuple[Engine, ...] = ("compiled", "simpy")
+
+
+def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its function
+    network: Network,
+    duration_s: float,
+    *,
+    seed: int,
+    replication: int = 0,
+    warmup_s: float = 0.0,
+    max_requests: int | None = None,
+    trace: bool = False,
+    engine: Engine = "compiled",
+    progress: Progress | None = None,
+    sink: Sink | None = None,
+) -> Run:
+    """Run a network once.
+
+    Both engines give the same run, request by request. The compiled one is faster by a factor of a hundred or so, and
+    takes up to half a minute to compile when it is used for the first time; the SimPy engine begins at once.
+
+    Parameters
+    ----------
+    network
+        What to run.
+    duration_s
+        How long traffic comes, in seconds; statistics are about the time from `warmup_s` to `duration_s`. Requests
+        that have started run to their end.
+    seed, replication
+        The random numbers: equal ones give equal runs, others give independent ones.
+    warmup_s
+        How much of the beginning is left out of the statistics, in seconds.
+    max_requests
+        How many requests start at most; left out, as many as the traffic brings.
+    trace
+        Keep every request.
+    engine
+        `compiled` or `simpy`.
+    progress
+        Told how many seconds have been simulated and how many requests have started: now and then by the compiled
+        engine, at the end by SimPy.
+    sink
+        Given every request with its number in the order of starting, many at a time and in no certain order, so that
+        they need not fit into memory; by SimPy all of them at the end.
+
+    Raises
+    ------
+    InputError
+        When the durations, the seed or the engine make no sense.
+    RefusedError
+        When the network holds an array of parameter draws, or something too long or too extreme for an engine.
+    """
+    if check_engine(engine) == "compiled":
+        from capplan.simulator import compiled  # numba takes longer to import than all the rest
+
+        return compiled.simulate(
+            network,
+            duration_s,
+            seed=seed,
+            replication=replication,
+            warmup_s=warmup_s,
+            max_requests=max_requests,
+            trace=trace,
+            progress=progress,
+            sink=sink,
+        )
+    from capplan.simulator import reference  # SimPy is needed for this engine only
+
+    run = reference.simulate(
+        network, duration_s, seed=seed, replication=replication, warmup_s=warmup_s, max_requests=max_requests
+    )
+    started = len(run.requests.start_ticks)
+    if progress is not None:
+        progress(duration_s, started)
+    if sink is not None:
+        sink(run.requests, np.arange(started))
+    return run if trace else replace(run, trace=None)
+
+
+def check_engine(name: str) -> Engine:
+    """Return the engine of this name.
+
+    Raises
+    ------
+    InputError
+        When there is none, with the nearest known name.
+    """
+    for known in ENGINES:
+        if name == known:
+            return known
+    raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
