@@ -248,6 +248,8 @@ def _laws(flat: FlatLaws, before: int) -> Records:
     rows = np.zeros(len(flat.kind), dtype=at.LAW)
     rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
     rows["ticks"] = np.where(flat.kind == LawKind.MIXTURE, flat.first_part, flat.ticks)
+    tables = flat.kind == LawKind.TABLE
+    rows["ticks"][tables] = np.log2(flat.count[tables])  # pieces of an octave: a power of two
     rows["first"] = flat.first + before
     return rows
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from capplan.simulator.clock import LONGEST_TICKS
@@ -17,6 +15,9 @@ _GAMMA, _FIRST, _SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
 _12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 CONSTANT, TABLE, EMPIRICAL, MIXTURE = range(4)
 _LONGEST = float(LONGEST_TICKS)
+# A double's bits: the exponent stands above 52 bits of the fraction; that of numbers from 1/4 to 1/2 is 1021.
+_FRACTION_BITS, _UPPER_OCTAVE = 52, 1021
+_ONE, _EXPONENT_OF_ONE = 1 << _FRACTION_BITS, 1023 << _FRACTION_BITS
 
 
 @part
@@ -48,8 +49,7 @@ def uniform(request: np.uint64, draw: np.uint64) -> float:
 @part
 def exponential(p: Program, request: np.uint64, draw: np.uint64) -> float:
     """Return a standard exponential number."""
-    law = p.laws[p.traffic[A_EXPONENTIAL]]
-    return max(0.0, _from_table(p, law.first, law.count, uniform(request, draw)))
+    return max(0.0, _from_table(p, p.traffic[A_EXPONENTIAL], uniform(request, draw)))
 
 
 @part
@@ -74,7 +74,7 @@ def ticks(p: Program, law: int, u: float) -> int:
     if kind == CONSTANT:
         return p.laws[law].ticks
     if kind == TABLE:
-        return rounded(_from_table(p, p.laws[law].first, p.laws[law].count, u) * p.laws[law].scale)
+        return rounded(_from_table(p, law, u) * p.laws[law].scale)
     return _empirical(p, p.laws[law].first, p.laws[law].count, u)
 
 
@@ -88,13 +88,18 @@ def pick(p: Program, first: int, edges: int, u: float) -> int:
 
 
 @part
-def _from_table(p: Program, first: int, pieces: int, u: float) -> float:
-    side = 1 if u > 0.5 else 0
-    mantissa, exponent = math.frexp(1.0 - u if side else min(u, BELOW_HALF))
-    place = (2.0 * mantissa - 1.0) * pieces
-    piece = np.int64(place)
-    t = place - piece
-    c = first + ORDER * ((side * OCTAVES - 1 - exponent) * pieces + piece)
+def _from_table(p: Program, law: int, u: float) -> float:
+    """Return the value of a law's table; octave, piece and place in it are read from the bits of the number."""
+    first, piece_bits = p.laws[law].first, p.laws[law].ticks
+    upper = u > 0.5
+    bits = np.float64(1.0 - u if upper else min(u, BELOW_HALF)).view(np.int64)
+    fraction = bits & (_ONE - 1)
+    piece = (_UPPER_OCTAVE - (bits >> _FRACTION_BITS) + (OCTAVES if upper else 0) << piece_bits) + (
+        fraction >> _FRACTION_BITS - piece_bits
+    )
+    rest = fraction << piece_bits & (_ONE - 1)
+    t = np.int64(rest | _EXPONENT_OF_ONE).view(np.float64) - 1.0
+    c = first + ORDER * piece
     n = p.numbers
     return ((((n[c + 5] * t + n[c + 4]) * t + n[c + 3]) * t + n[c + 2]) * t + n[c + 1]) * t + n[c]
 

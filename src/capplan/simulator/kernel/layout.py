@@ -120,6 +120,7 @@ def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
 # Records. Those that come and go begin with the next free one.
 EVENT = _record("tick", "rank", "load")
 CODE = np.dtype([("key", np.uint64), *((name, np.int32) for name in ("op", "a", "b", "c", "d", "step", "unwind", "_"))])
+# `ticks` of a constant; of a table the bits of a piece's number; of a mixture the place of its parts.
 LAW = _record("kind", "ticks", "first", "count", "scale", floats=("scale",))
 SOURCE = _record("key", "count", "classes", "gaps", "sticky")
 CLASS = _record("start", "timeout", "attempts", "backoffs")

@@ -70,15 +70,16 @@ def book_request(p: Program, s: State, talk: int, request_class: int, status: in
         totals[RETRIES] += row.attempt
         add_pair(s, request_class, RESPONSE, tick - start)
         if status == COMPLETED:
-            _book_latency(s, request_class, 0, tick - intended)
-            _book_latency(s, request_class, 1, tick - start)
+            late = bin_of(tick - intended)
+            _book_latency(s, request_class, 0, tick - intended, late)
+            _book_latency(s, request_class, 1, tick - start, late if start == intended else bin_of(tick - start))
     if len(s.trace) > 0:
         _trace(s, talk, request_class, status, tick)
 
 
 @part
-def _book_latency(s: State, request_class: int, clock: int, latency: int) -> None:
-    s.histograms[request_class, clock, bin_of(latency)] += 1
+def _book_latency(s: State, request_class: int, clock: int, latency: int, place: int) -> None:
+    s.histograms[request_class, clock, place] += 1
     add_pair(s, request_class, INTENDED + 2 * clock, latency)
     most = LONGEST_INTENDED + clock
     s.class_totals[request_class, most] = max(s.class_totals[request_class, most], latency)
