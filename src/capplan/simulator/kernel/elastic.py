@@ -39,7 +39,7 @@ FASTEST = 512
 
 @part
 def bring_up_to_date(s: State, station: int) -> None:
-    """Let the service attained, and the sums of the interval, reach this tick."""
+    """Let the service attained, and the sums since the last interval, reach this tick."""
     row = s.stations[station]
     elapsed = s.header[NOW] - row.since
     if elapsed == 0:
@@ -52,10 +52,18 @@ def bring_up_to_date(s: State, station: int) -> None:
         row.whole += elapsed
     elif row.sigma > 0:
         row.whole, row.parts = grown(row.whole, row.parts, row.sigma, elapsed)
-    busy = min(served, row.servers)
-    interval = s.header[INTERVAL]
-    s.station_series[interval, station, BUSY_TICKS] += busy * elapsed
-    s.station_series[interval, station, QUEUED_TICKS] += (served - busy + row.waiting) * elapsed
+    row.busy_ticks += min(served, row.servers) * elapsed
+    row.inside_ticks += (served + row.waiting) * elapsed
+
+
+@part
+def count_interval(s: State, station: int) -> None:
+    """Let the sums of the interval have what a station has summed up."""
+    row, interval = s.stations[station], s.header[INTERVAL]
+    s.station_series[interval, station, BUSY_TICKS] += row.busy_ticks
+    s.station_series[interval, station, QUEUED_TICKS] += row.inside_ticks - row.busy_ticks
+    row.busy_ticks = 0
+    row.inside_ticks = 0
 
 
 @part

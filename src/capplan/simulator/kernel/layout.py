@@ -143,18 +143,8 @@ LIST = _record("head", "tail")
 RIGID, SHARED, QUEUED = range(3)
 STATION = _record(
     *("kind", "servers", "host", "leaf", "free", "served", "waiting", "whole", "parts", "sigma", "since", "paused"),
-    *(
-        "down",
-        "known",
-        "expiry",
-        "rates",
-        "rate_count",
-        "processes",
-        "process_count",
-        "plain",
-        "paused_since",
-        "heaped",
-    ),
+    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since"),
+    *("heaped", "busy_ticks", "inside_ticks"),
 )
 FINISH = _record("whole", "parts", "thread", "joined", "aside")
 PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold

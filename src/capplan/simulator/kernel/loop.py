@@ -10,7 +10,7 @@ from capplan.simulator.kernel.arrivals import draw_phase, next_arrival
 from capplan.simulator.kernel.clients import answer, arrive, beat, start, think, time_out
 from capplan.simulator.kernel.compiling import entry, part
 from capplan.simulator.kernel.draws import request_key, uniform
-from capplan.simulator.kernel.elastic import bring_up_to_date, look, running, set_pace
+from capplan.simulator.kernel.elastic import bring_up_to_date, count_interval, look, running, set_pace
 from capplan.simulator.kernel.layout import NEVER, NONE, Program, State
 from capplan.simulator.kernel.processes import anything_moves, start_processes, turn
 from capplan.simulator.kernel.run_thread import run
@@ -48,6 +48,7 @@ def settle(p: Program, s: State, tick: int) -> None:
         s.hosts[host].busy = 0
     for station in p.leaves:
         bring_up_to_date(s, station)
+        count_interval(s, station)
         host = s.stations[station].host
         if host >= 0:
             s.hosts[host].busy += running(s, station)
