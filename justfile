@@ -27,6 +27,7 @@ test *arguments:
 docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/prediction_schema.py
+    uv run python docs/generate/simulation_schema.py
     uv run python docs/generate/accuracy.py
 
 # Check what a wheel would hold, then build the sdist and the wheel into dist/

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capplan.models.scenario import Scenario
     from capplan.planner.predict import predict
     from capplan.planner.prediction import Prediction
-    from capplan.simulator.reference import simulate
+    from capplan.simulator.engine import simulate
 
 _HOMES = {
     "Analysis": "models.analytic",
@@ -31,7 +31,7 @@ _HOMES = {
     "calibrate": "calibration.calibrate",
     "predict": "planner.predict",
     "read_network": "models.document",
-    "simulate": "simulator.reference",
+    "simulate": "simulator.engine",
     "validate": "calibration.validate",
     "write_network": "models.document",
 }

@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -119,11 +119,9 @@ def _runs(plan: Plan, workers: int, course: _Course) -> list[Run]:
         return [_one(plan, number, course.of(number), course.sink(number)) for number in numbers]
     if plan.engine == "compiled":
         with _threads(workers, course) as pool:
-            futures = [pool.submit(_one, plan, number, course.of(number)) for number in numbers]
-            return [future.result() for future in futures]
+            return _results([pool.submit(_one, plan, number, course.of(number)) for number in numbers])
     with _processes(workers) as pool:
-        futures = [_submitted(pool, plan, number, course) for number in numbers]
-        return [future.result() for future in futures]
+        return _results([_submitted(pool, plan, number, course) for number in numbers])
 
 
 def _one(plan: Plan, number: int, progress: Progress | None = None, sink: Sink | None = None) -> Run:
@@ -150,6 +148,14 @@ def _submitted(pool: Executor, plan: Plan, number: int, course: _Course) -> Futu
 
     future.add_done_callback(done)
     return future
+
+
+def _results(futures: list[Future[Run]]) -> list[Run]:
+    """Wait for all, or for the first that fails."""
+    ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    for future in ended:
+        future.result()
+    return [future.result() for future in futures]
 
 
 @contextmanager
