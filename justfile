@@ -23,6 +23,10 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
+# Run the long versions of what is checked at random: 2,000 networks in both engines
+trust:
+    CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
+
 # Make the reference pages anew from the code (minutes: the accuracy page simulates)
 docs:
     uv run python docs/generate/schemas.py

@@ -61,8 +61,9 @@ NOTHING: Without = frozenset()
 DURATIONS_S = st.floats(min_value=1e-5, max_value=0.1)
 # Few and round, so that things happen at the same instant: ties are where engines differ.
 ROUND_S = st.sampled_from([0.0, 0.001, 0.002, 0.003])
-SHAPES = st.floats(min_value=0.3, max_value=6.0)
+SHAPES = st.sampled_from([0.3, 0.5, 1.0, 1.3, 2.0, 3.7, 6.0])  # few: engines make a table for each
 SMALL = st.integers(min_value=1, max_value=3)
+EVENLY = st.integers(0, 9_999)  # for picks modulo a few: less given to the first than `sampled_from`
 NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=6)
 STATION_NAMES = ("disk", "cpu", "wire")
 POOL_NAMES = ("workers", "sockets")
@@ -82,7 +83,7 @@ SIMPLE_LAWS: st.SearchStrategy[Distribution] = st.one_of(
     st.builds(Erlang, DURATIONS_S, st.integers(1, 5)),
     st.builds(Lognormal, DURATIONS_S, SHAPES),
     st.builds(Weibull, DURATIONS_S, SHAPES),
-    st.builds(Pareto, DURATIONS_S, st.floats(min_value=1.1, max_value=5.0)),
+    st.builds(Pareto, DURATIONS_S, st.sampled_from([1.1, 1.8, 2.5, 5.0])),
     st.builds(Empirical, st.lists(DURATIONS_S, min_size=2, max_size=5).map(lambda values: tuple(sorted(values)))),
 )
 
@@ -102,7 +103,8 @@ def mixtures(draw: st.DrawFn, parts: st.SearchStrategy[Distribution]) -> Mixture
 
 
 LAWS = st.recursive(st.one_of(SIMPLE_LAWS, hyperexponentials()), mixtures, max_leaves=3)
-RECURRING = st.builds(Exponential, st.floats(min_value=0.5, max_value=5.0))
+# From more often than requests to hardly ever; never so often that a run does little else.
+RECURRING = st.builds(Exponential, st.sampled_from([0.02, 0.1, 0.5, 3.0]))
 
 
 DISCIPLINES: list[Literal["fcfs", "ps"]] = ["fcfs", "ps"]
@@ -158,7 +160,8 @@ def steps(
     if depth and pools:
         place = draw(st.integers(0, len(pools) - 1))
         options[Hold] = lambda: Hold(pools[place], draw(steps(without, pools[place + 1 :], groups, depth - 1)), name)
-    return options[draw(st.sampled_from([kind for kind in options if kind not in without]))]()
+    kinds = [kind for kind in (*options, *(2 * [Route] if depth else [])) if kind not in without]
+    return options[draw(st.sampled_from(kinds))]()
 
 
 @st.composite
@@ -194,13 +197,14 @@ def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: in
 def arrivals(draw: st.DrawFn, without: Without) -> Arrivals:
     """Poisson, bursty and given arrivals."""
     fraction = draw(st.floats(0.01, 0.9))
-    times = st.lists(st.floats(0.001, 10.0), min_size=1, max_size=5)
+    times = st.lists(ROUND_S | st.floats(0.001, 1.0), min_size=1, max_size=30)  # of each second: a pattern
     options: dict[type, st.SearchStrategy[Arrivals]] = {
         Poisson: st.just(Poisson()),
         Bursty: st.builds(Bursty, st.floats(1.0, 1 / fraction), st.just(fraction), DURATIONS_S),
-        Trace: times.map(lambda values: Trace(tuple(sorted(values)))),
+        Trace: times.map(lambda values: Trace(tuple(sorted(turn + value for turn in range(40) for value in values)))),
     }
-    return draw(st.one_of([option for kind, option in options.items() if kind not in without]))
+    kinds = [kind for kind in options if kind not in without]
+    return draw(options[kinds[draw(EVENLY) % len(kinds)]])
 
 
 @st.composite
@@ -208,35 +212,49 @@ def traffics(draw: st.DrawFn, sources: tuple[str, ...], without: Without) -> Tra
     """Open, closed and throttled traffic over one or more of `sources`."""
     asked = draw(st.lists(st.sampled_from(sources), min_size=1, unique=True))
     mix = dict(zip(asked, draw(probabilities(len(asked))), strict=True))
-    rate = st.floats(1.0, 2000.0)
+    rate = st.floats(50.0, 2000.0)
     options: dict[type, Callable[[], Traffic]] = {
         Open: lambda: Open(draw(rate), mix, draw(arrivals(without))),
         Closed: lambda: Closed(draw(st.integers(1, 20)), draw(LAWS), mix),
         Throttled: lambda: Throttled(draw(st.integers(1, 20)), draw(rate), mix),
     }
-    return options[draw(st.sampled_from([kind for kind in options if kind not in without]))]()
+    kinds = [kind for kind in (*options, Open) if kind not in without]
+    return options[kinds[draw(EVENLY) % len(kinds)]]()
 
 
 @st.composite
 def timelines(draw: st.DrawFn, places: tuple[str, ...], delays: tuple[str, ...], sources: tuple[str, ...]) -> Timeline:
     """Timelines with events of every kind."""
-    at, factor = st.floats(0.0, 5.0), SHAPES
-    kinds = [
-        st.builds(Event, at, st.sampled_from(["down", "up"]), st.sampled_from(places)),
-        st.builds(Event, at, st.just("speed"), st.sampled_from(places), factor),
-        st.builds(Event, at, st.just("scale_traffic"), st.sampled_from([ALL_TRAFFIC, *sources]), factor),
-    ]
+    at, factor = st.sampled_from([0.0, 0.001, 0.002, 0.01, 0.05, 0.2, 1.0]) | st.floats(0.0, 5.0), SHAPES
+    place = st.sampled_from(places)
+    kinds = {
+        "outage": st.tuples(st.builds(Event, at, st.just("down"), place), st.builds(Event, at, st.just("up"), place)),
+        "down": st.tuples(st.builds(Event, at, st.just("down"), place)),
+        "speed": st.tuples(st.builds(Event, at, st.just("speed"), place, factor)),
+        "traffic": st.tuples(
+            st.builds(Event, at, st.just("scale_traffic"), st.sampled_from([ALL_TRAFFIC, *sources]), factor)
+        ),
+    }
     if delays:
-        kinds.append(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
+        kinds["delay"] = st.tuples(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
+    happening = st.lists(
+        st.sampled_from(
+            [*kinds, "outage", "speed", "traffic", "traffic", "delay"]
+            if delays
+            else [*kinds, "speed", "traffic", "traffic"]
+        ),
+        max_size=3,
+    )
+    events = tuple(event for name in draw(happening) for event in draw(kinds[name]))
     cold = st.just((0.0, 1.0)) | st.tuples(st.sampled_from([0.25, 1.0]), st.sampled_from([0.25, 0.7]))
-    return Timeline(draw(st.lists(st.one_of(kinds), max_size=3).map(tuple)), draw(ROUND_S), *draw(cold))
+    return Timeline(events, draw(ROUND_S), *draw(cold))
 
 
 @st.composite
 def session(draw: st.DrawFn, without: Without) -> Session:
     """Sessions of one to three requests."""
     members = draw(st.lists(st.sampled_from(CLASS_NAMES), min_size=1, max_size=3).map(tuple))
-    route = draw(st.sampled_from([each for each in ROUTES if each not in without]))
+    route = draw(st.sampled_from([each for each in ROUTES if each not in without] * 2))
     return Session("session", members, tuple(draw(LAWS) for _ in members[1:]), route)
 
 

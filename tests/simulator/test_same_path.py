@@ -1,0 +1,46 @@
+"""Every request completes at exactly the same tick in both engines, whatever the network: drawn at random.
+
+`just trust` draws more networks: CAPPLAN_TRUST_NETWORKS says how many.
+"""
+
+import os
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.simulator.same_path import assert_same, both, constructs
+from tests.strategies import POLICIES, networks
+
+from capplan.models.network import Network
+
+NETWORKS = int(os.environ.get("CAPPLAN_TRUST_NETWORKS", "300"))
+REQUESTS = 1000
+EVERY_CONSTRUCT = (
+    *("fcfs", "ps", "rate", "expiry", "pauses", "background", "host", "queue_limit"),
+    *("visit", "delay", "sequence", "hold", "fork_join", "latch", "signal", "hedge", "choice", "route", "batch"),
+    *POLICIES,
+    *("timeout_s", "retry", "session", "sticky session", "independent session"),
+    *("open", "closed", "throttled", "poisson", "bursty", "trace"),
+    *("down", "up", "speed", "scale_delay", "scale_traffic", "detection_s", "cold_start_s"),
+)
+LEAST_SHARE = 0.1  # of the networks have each construct
+
+
+def test_both_engines_walk_the_same_path() -> None:
+    seen: Counter[str] = Counter()
+    requests = []
+
+    @settings(max_examples=NETWORKS, suppress_health_check=list(HealthCheck))
+    @given(networks(), st.integers(0, 2**32))
+    def walk_both(network: Network, seed: int) -> None:
+        plain, fast = both(network, seed, REQUESTS)
+        seen.update(set(constructs(network)))
+        requests.append(len(plain.requests.status))
+        assert_same(plain, fast)
+
+    walk_both()
+    assert len(requests) >= NETWORKS
+    # The others are slow, or stand still for good.
+    assert requests.count(REQUESTS) >= 100, f"only {requests.count(REQUESTS)} networks have {REQUESTS} requests"
+    rare = {name: seen[name] for name in EVERY_CONSTRUCT if seen[name] < LEAST_SHARE * len(requests)}
+    assert not rare, f"of {len(requests)} networks too few have these constructs: {rare}"
