@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -25,20 +26,31 @@ def simulating(plan: Plan) -> Iterator[Progress]:
         announce_compilation()
     console = Console(stderr=True)
     columns = (TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-    bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=True)
+    bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task("simulating", total=plan.duration_s * plan.replications, rate="")
     began = time.monotonic()
 
     def tell(simulated_s: float, requests: int) -> None:
-        passed = time.monotonic() - began
-        if console.is_terminal and passed > PATIENCE_S:
-            bar.start()
-            bar.update(task, completed=simulated_s, rate=f"{requests / passed:,.0f} requests/s")
+        passed = max(time.monotonic() - began, 1e-9)
+        bar.update(task, completed=simulated_s, rate=f"{requests / passed:,.0f} requests/s")
 
-    try:
+    with _after(PATIENCE_S, bar):
         yield tell
+
+
+@contextmanager
+def _after(seconds: float, bar: Bar) -> Iterator[None]:
+    """Start the bar when the time is over, and stop it at the end if it was."""
+    timer = Timer(seconds, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
     finally:
-        bar.stop()
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def announce_compilation() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,7 @@ def write_plot(seen: Replications, simulation: Simulation, path: Path) -> None:
         When the file cannot be written.
     """
     text = plot(seen, simulation).to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    text = text.replace("<head>", f"<head><title>{escape(simulation.target)}</title>", 1)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         beside.write_text(text, encoding="utf-8", newline="\n")

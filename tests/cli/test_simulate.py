@@ -1,0 +1,283 @@
+"""`capplan simulate`: the same figures from both engines; tables, JSON, CSV, traces and plots; one sentence for no."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pyarrow import parquet
+
+import capplan.cli.simulate as face
+from capplan.calibration.fitted_file import load, write
+from capplan.cli.main import main
+from capplan.cli.progress import COMPILING
+from capplan.cli.scenario_options import LAYOUT
+from capplan.cli.simulate import simulate_
+from capplan.models.scenario import Scenario
+from capplan.planner.predict import predict
+from capplan.simulator.replicate import Plan, replicate
+from capplan.simulator.replications import Replications
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = "docs/examples/pauses-and-a-lost-node.toml"
+SCHEMA = json.loads((ROOT / "docs" / "reference" / "simulation.schema.json").read_text(encoding="utf-8"))
+SHORT = ("--tps", "2000", "--duration", "400ms")
+
+
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """What the command has run; it runs a tenth of a second of it, without the compiler."""
+    seen: list[Plan] = []
+
+    def short(plan: Plan, **options: Any) -> Replications:
+        seen.append(plan)
+        return replicate(Plan(plan.network, 0.1, 0.01, plan.seed, plan.replications, "simpy"), **options)
+
+    monkeypatch.setattr(face, "replicate", short)
+    return seen
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["simulate", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err in ("", f"{COMPILING}\n")
+    return out
+
+
+def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str:
+    code = main(["simulate", *arguments])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.startswith("capplan: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err.removeprefix("capplan: ").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--duration", "15parsecs"], ["--duration", "'15parsecs'", "'parsecs' is unknown", "ms"]),
+        (["--duration", "0"], ["--duration", "0 is not a duration", "above 0"]),
+        (["--duration", "-5s"], ["--duration", "above 0"]),
+        (["--duration", "nan"], ["--duration", "nan"]),
+        (["--duration", "inf"], ["--duration", "finite"]),
+        (["--duration", "long"], ["--duration", "'long' is not a duration"]),
+        (["--warmup", "-1s"], ["--warmup", "at least 0"]),
+        (["--warmup", "60s"], ["--warmup 60s is not shorter than --duration 60s"]),
+        (["--duration", "1m", "--warmup", "2m"], ["--warmup 2m is not shorter than --duration 1m"]),
+        (["--replications", "0"], ["--replications"]),
+        (["--processes", "0"], ["--processes"]),
+        (["--seed", "-1"], ["--seed"]),
+        (["--engine", "compield"], ["'compield'", "did you mean 'compiled'?"]),
+        (["--tps", "-5"], ["tps", "above 0"]),
+        (["--tps", "lots"], ["'lots' is not a rate"]),
+        (["--dcs", "0"], ["dcs", "not a positive whole number"]),
+        (["--rtt", "3ms", "--distance-km", "150"], ["--rtt and --distance-km exclude each other"]),
+        (["--json", "--csv"], ["--json and --csv exclude each other"]),
+        (["--trace", "nowhere/a.parquet"], ["nowhere/a.parquet cannot be written", "no folder nowhere"]),
+        (["--plot", "docs"], ["docs cannot be written", "it is a folder"]),
+        (["openprovidr"], ["'openprovidr'", "did you mean 'openprovider'?"]),
+        (["missing.toml"], ["missing.toml does not exist"]),
+        ([EXAMPLE, "--dcs", "3"], ["--dcs is a side of a layout", EXAMPLE, "is a network"]),
+        ([EXAMPLE, "--rf", "3", "--no-proxy"], ["--rf, --proxy are sides of a layout"]),
+        ([EXAMPLE, "--tps", "0"], ["0 is not a rate per second", "above 0"]),
+        (["--slo", "acct.p99<20ms"], ["'--slo'", "not an option"]),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_sentence(arguments: list[str], wanted: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = refused(capsys, arguments)
+
+    for part in wanted:
+        assert part in sentence
+
+
+def test_a_closed_network_takes_no_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "closed.toml"
+    path.write_text(
+        'name = "closed"\nstations = [{ name = "a", servers = 1 }]\n'
+        'classes = [{ name = "ask", flow = { kind = "visit", station = "a", demand = { kind = "exponential", '
+        'mean_s = "1ms" } } }]\n'
+        'traffic = { kind = "closed", clients = 2, think = { kind = "exponential", mean_s = "9ms" }, '
+        "mix = { ask = 1 } }\n",
+        encoding="utf-8",
+    )
+    document = json.loads(ran(capsys, str(path), "--engine", "simpy", "--duration", "2s", "--json"))
+
+    assert "traffic is closed" in refused(capsys, [str(path), "--tps", "100"])
+    assert (document["offered_tps"], document["mean_tps"], document["offered_source"]) == (None, None, "network")
+    assert "from closed clients" in ran(capsys, str(path), "--engine", "simpy", "--duration", "2s")
+
+
+def test_a_bad_network_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text((ROOT / EXAMPLE).read_text(encoding="utf-8").replace('"in-flight"', '"inflight"', 1), "utf-8")
+
+    assert "did you mean 'inflight'?" in refused(capsys, [str(path)])
+
+
+@pytest.mark.parametrize("target", [("openprovider", *SHORT), (EXAMPLE, "--duration", "4s", "--tps", "300")])
+def test_engines_and_processes_print_the_same_bytes(target: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+    printed = {
+        (engine, processes): ran(
+            capsys, *target, "--json", "--replications", "2", "--engine", engine, "--processes", processes
+        )
+        for engine in ("compiled", "simpy")
+        for processes in ("1", "2")
+    }
+
+    assert len(set(printed.values())) == 1
+    document = json.loads(printed["simpy", "1"])
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    assert document["classes"]["*"]["started"] > 500
+    assert ran(capsys, *target, "--json", "--replications", "2", "--seed", "2") not in printed.values()
+
+
+def test_json_says_what_was_run(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(ran(capsys, "--dcs", "1", "--tps", "1000/s", "--duration", "15m", "--seed", "7", "--json"))
+
+    (plan,) = plans
+    assert (plan.duration_s, plan.warmup_s, plan.seed, plan.replications, plan.engine) == (900, 90, 7, 1, "compiled")
+    assert document["schema"] == "capplan.simulation/1"
+    assert (document["target"], document["scenario"]["dcs"], document["seed"]) == ("openprovider", 1, 7)
+    assert (document["offered_tps"], document["offered_source"]) == (1000, "given")
+    assert document["mean_tps"] < 1000  # bursts have the peak rate
+    assert document["classes"]["auth"]["latency_ms"]["intended"]["p99"]["half_width"] is None
+
+
+def test_without_a_rate_it_is_that_of_a_prediction(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(ran(capsys, "--dcs", "2", "--cass-nodes", "4", "--json"))
+
+    assert len(plans) == 1
+    assert document["offered_source"] == "default"
+    assert document["offered_tps"] == predict(Scenario(dcs=2, cass_nodes=4)).offered_tps
+
+
+def test_every_side_of_a_layout_has_an_option() -> None:
+    assert set(LAYOUT) <= set(simulate_.__annotations__)
+    assert set(Scenario.__dataclass_fields__) - {"system", "distance", "slo", "tps"} <= set(LAYOUT)
+
+
+def test_a_scenario_or_fitted_file(plans: list[Plan], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scenario, fitted = tmp_path / "mine.toml", tmp_path / "mine.json"
+    scenario.write_text('dcs = 1\ncass_nodes = 5\ntps = "900/s"\n', encoding="utf-8")
+    write(load("openprovider"), fitted)
+    by_file = json.loads(ran(capsys, str(scenario), "--cass-nodes", "4", "--json"))
+    by_fit = json.loads(ran(capsys, str(fitted), "--dcs", "1", "--cass-nodes", "4", "--tps", "900", "--json"))
+
+    assert (by_file["scenario"]["cass_nodes"], by_file["offered_tps"]) == (4, 900)
+    assert by_file["classes"] == by_fit["classes"]
+    assert plans[0].network == plans[1].network
+
+
+def test_another_rate_for_a_network(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    own = json.loads(ran(capsys, EXAMPLE, "--json"))
+    other = json.loads(ran(capsys, EXAMPLE, "--tps", "600", "--json"))
+
+    assert (own["scenario"], own["offered_tps"], own["offered_source"]) == (None, 1200, "network")
+    assert (other["offered_tps"], other["mean_tps"], other["offered_source"]) == (600, 600, "given")
+    assert plans[0].network.stations == plans[1].network.stations
+
+
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize("target", [("openprovider", "--tps", "3000"), (EXAMPLE,)])
+@pytest.mark.parametrize("replications", ["1", "3"])
+def test_people_read_it_in_eighty_columns(
+    target: Sequence[str], replications: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = ran(capsys, *target, "--replications", replications)
+
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+    assert "…" not in out
+    assert "nan" not in out
+    for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
+        assert part in out
+    assert ("±" in out) is (replications == "3")
+    assert ("One replication has no interval" in out) is (replications == "1")
+    assert "One set of parameters" in out
+
+
+def test_both_starts_are_shown_where_they_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its clients hold a rate, so one that waits for an answer starts the next request late."""
+    throttled = ran(capsys, EXAMPLE, "--engine", "simpy", "--duration", "3s", "--tps", "2500")
+    opened = ran(capsys, "--engine", "simpy", *SHORT)
+
+    assert "the actual start" in throttled
+    assert "the actual start" not in opened
+
+
+@pytest.mark.usefixtures("plans")
+def test_csv_has_a_row_for_each_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(ran(capsys, EXAMPLE, "--csv", "--replications", "2"))))
+    figures = {(row["kind"], row["name"], row["quantity"], row["statistic"]): row for row in rows}
+
+    assert len(figures) == len(rows)
+    assert float(figures["class", "*", "latency_intended", "p999"]["value"]) > 0
+    assert figures["class", "read", "throughput", "mean"]["half_width"]
+    assert {name for kind, name, _, _ in figures if kind == "station"} == {"api", "node/1", "node/2", "node/3"}
+    assert {name for kind, name, _, _ in figures if kind == "pool"} == {"in-flight"}
+
+
+def test_a_trace_has_every_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "requests.parquet"
+    arguments = (EXAMPLE, "--duration", "2s", "--warmup", "0", "--replications", "2", "--trace", str(path), "--json")
+    document = json.loads(ran(capsys, *arguments, "--engine", "simpy"))
+    table = parquet.read_table(path)
+    ran(capsys, *arguments, "--engine", "compiled", "--processes", "2")
+    other = parquet.read_table(path)
+    order = [("replication", "ascending"), ("request", "ascending")]
+
+    assert table.num_rows == document["classes"]["*"]["started"]
+    assert set(table.column("replication").to_pylist()) == {0, 1}
+    assert table.sort_by(order).to_pylist() == other.sort_by(order).to_pylist()
+    assert [each.name for each in tmp_path.iterdir()] == ["requests.parquet"]
+
+
+def test_a_plot_is_one_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plot.html"
+    ran(capsys, EXAMPLE, "--engine", "simpy", "--duration", "1s", "--plot", str(path))
+    text = path.read_text(encoding="utf-8")
+
+    assert "<title>docs/examples/pauses-and-a-lost-node.toml</title>" in text
+    assert text.endswith("</html>")
+    assert "<script src=" not in text
+    assert [each.name for each in tmp_path.iterdir()] == ["plot.html"]
+
+
+def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(plan: Plan, **options: Any) -> Replications:
+        replicate(Plan(plan.network, 0.1, 0.01, 1, engine="simpy"), **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(face, "replicate", interrupted)
+    code = main(["simulate", EXAMPLE, "--trace", str(tmp_path / "a.parquet"), "--plot", str(tmp_path / "a.html")])
+    out, err = capsys.readouterr()
+
+    assert (code, out) == (130, "")
+    assert err.removeprefix(f"{COMPILING}\n") == "capplan: interrupted, nothing was written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plain_engine_needs_no_compiler() -> None:
+    code = f"from capplan.cli.main import main; import sys; main({['simulate', '--engine', 'simpy', *SHORT]!r})"
+    shown = f"{code}; print('modules', *sys.modules)"
+    result = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    heavy = {"numba", "plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
+
+    assert heavy & set(result.stdout.rpartition("modules")[2].split()) == set()
