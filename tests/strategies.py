@@ -239,7 +239,7 @@ def timelines(draw: st.DrawFn, places: tuple[str, ...], delays: tuple[str, ...],
         kinds["delay"] = st.tuples(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
     happening = st.lists(
         st.sampled_from(
-            [*kinds, "outage", "speed", "traffic", "traffic", "delay"]
+            [*kinds, "outage", "speed", "traffic", "traffic", *4 * ["delay"]]
             if delays
             else [*kinds, "speed", "traffic", "traffic"]
         ),

@@ -26,7 +26,7 @@ Asked = list[tuple[Scenario, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def plain_prediction() -> Prediction:
-    return predict(Scenario())
+    return predict(Scenario(), engine="analytic")
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
 def test_without_options_it_is_the_default_layout(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--json")
 
-    assert asked == [(Scenario(), {"seed": 1, "engine": "analytic", "fitted": None})]
+    assert asked == [(Scenario(), {"seed": 1, "engine": "compiled", "fitted": None})]
 
 
 def test_every_field_of_a_scenario_has_an_option() -> None:
@@ -232,12 +232,12 @@ def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str],
     write(load("openprovider"), path)
     ran(capsys, str(path), "--dcs", "2", "--json")
 
-    assert asked == [(Scenario(dcs=2), {"seed": 1, "engine": "analytic", "fitted": load("openprovider")})]
+    assert asked == [(Scenario(dcs=2), {"seed": 1, "engine": "compiled", "fitted": load("openprovider")})]
 
 
 def test_json_is_the_prediction(capsys: pytest.CaptureFixture[str], plain_prediction: Prediction) -> None:
     schema = json.loads((ROOT / "docs" / "reference" / "prediction.schema.json").read_text(encoding="utf-8"))
-    document = json.loads(ran(capsys, "--dcs", "3", "--cass-nodes", "3", "--json"))
+    document = json.loads(ran(capsys, "--dcs", "3", "--cass-nodes", "3", "--engine", "analytic", "--json"))
 
     jsonschema.Draft202012Validator(schema).validate(document)
     assert document["schema"] == "capplan.prediction/1"
@@ -300,7 +300,7 @@ def test_more_than_it_carries_is_answered(format_: list[str], capsys: pytest.Cap
 def test_the_simulation_says_that_it_simulated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulated, "_REQUESTS", 200)
+    monkeypatch.setitem(simulated._REQUESTS, "simpy", 200)
     monkeypatch.setattr(simulated, "_WARMUP_S", 0.02)
     document = json.loads(ran(capsys, "--dcs", "1", "--tps", "2000", "--engine", "simpy", "--json"))
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.prediction_view import render
+from capplan.cli.progress import announce_compilation
 from capplan.cli.scenario_options import (
     CassNodes,
     ConsistencyRead,
@@ -33,7 +34,7 @@ from capplan.planner.predict import Engine, predict
 from capplan.planner.prediction import Prediction
 from capplan.planner.prediction_rows import to_csv
 
-ENGINES: tuple[Engine, ...] = ("analytic", "simpy")
+ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 
 
 def predict_(
@@ -54,8 +55,11 @@ def predict_(
     slo: Slo = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
-        str, typer.Option(metavar="NAME", help="analytic, or simpy to simulate the latencies.")
-    ] = "analytic",
+        str,
+        typer.Option(
+            metavar="NAME", help="What latencies come from: compiled or simpy simulate them, analytic is quick."
+        ),
+    ] = "compiled",
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -65,8 +69,10 @@ def predict_(
     """
     given = given_options(locals())
     refuse_both(as_json, as_csv)
-    chosen = read_target(target)
-    prediction = predict(with_options(chosen.scenario, given), seed=seed, engine=_engine(engine), fitted=chosen.fitted)
+    chosen, wanted = read_target(target), _engine(engine)
+    if wanted == "compiled":
+        announce_compilation()
+    prediction = predict(with_options(chosen.scenario, given), seed=seed, engine=wanted, fitted=chosen.fitted)
     _show(prediction, as_json, as_csv)
     if any(objective.met is False for objective in prediction.objectives):
         raise typer.Exit(1)

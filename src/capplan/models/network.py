@@ -86,9 +86,11 @@ class Network(Construct):
 
 def walk(step: Step) -> Iterator[Step]:
     """Yield `step` and every step inside it, parents first."""
-    yield step
-    for child in children(step):
-        yield from walk(child)
+    waiting = [step]
+    while waiting:
+        step = waiting.pop()
+        yield step
+        waiting.extend(reversed(children(step)))
 
 
 def _unique(what: str, names: list[str]) -> frozenset[str]:

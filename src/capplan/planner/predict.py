@@ -23,13 +23,17 @@ from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
 
 RESOURCES = ("cassandra", "cassandra-storage", "front")
-_PERCENTILES = (
+_APPROXIMATE = (
     "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
-    "--engine simpy simulates them."
+    "--engine compiled simulates them."
+)
+_SIMULATED = (
+    "Latencies are simulated at the median of the parameters, bursts and the time between them apart; objectives are "
+    "judged by the analytic approximations of all draws."
 )
 _DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
-Engine = Literal["analytic", "simpy"]
+Engine = Literal["compiled", "analytic", "simpy"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,11 @@ class _Case:
     uncertainty: Uncertainty
     reach: Reach
     objectives: tuple[Objective, ...]
+    engine: Engine
 
 
 def predict(
-    scenario: Scenario, *, seed: int = 1, engine: Engine = "analytic", fitted: Fitted | None = None
+    scenario: Scenario, *, seed: int = 1, engine: Engine = "compiled", fitted: Fitted | None = None
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
 
@@ -56,7 +61,8 @@ def predict(
     seed : int
         Seed of every random number.
     engine : str
-        `analytic`, or `simpy` to simulate the latencies (capacity stays analytic).
+        What latencies come from: simulation by the `compiled` or the `simpy` engine, or the `analytic` solver, whose
+        percentiles are approximations. Capacity and utilisation are always analytic.
     fitted : Fitted, optional
         The calibration to use; the system's own when left out.
 
@@ -69,7 +75,7 @@ def predict(
     objectives = tuple(parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo)
     far = reach(scenario, experiments())
     layout = Layout(scenario, fitted.values())
-    case = _Case(scenario, fitted, layout, estimated(fitted, far.distance, seed), far, objectives)
+    case = _Case(scenario, fitted, layout, estimated(fitted, far.distance, seed), far, objectives, engine)
     capacity = _capacity(case)
     offered = float(np.max(scenario.tps)) if scenario.tps is not None else _share_of(capacity.value)
     figures = layout.at(offered)
@@ -79,7 +85,7 @@ def predict(
         bottleneck=layout.bottleneck,
         offered_tps=offered,
         offered_source="default" if scenario.tps is None else "given",
-        latency_ms=_latency(case, figures, offered, seed, engine),
+        latency_ms=_latency(case, figures, offered, seed),
         utilisation={name: case.uncertainty.of_share(figures.utilisation(name)) for name in layout.resources},
         busy_workers={"front": case.uncertainty.of_busy(figures.busy_workers(), scenario.front_workers)},
         outages=outages(scenario, fitted.values(), offered, case.uncertainty),
@@ -116,13 +122,13 @@ def _capacity(case: _Case) -> Capacity:
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
 
 
-def _latency(case: _Case, figures: Figures, offered: float, seed: int, engine: Engine) -> dict[str, Latency]:
+def _latency(case: _Case, figures: Figures, offered: float, seed: int) -> dict[str, Latency]:
     found = {name: _class_latency(case, figures, name) for name in REPORTED}
-    if engine == "analytic":
+    if case.engine == "analytic":
         return found
-    from capplan.planner.simulated import simulated_latency  # SimPy is needed for this engine only
+    from capplan.planner.simulated import simulated_latency  # not needed for the analytic solver
 
-    return simulated_latency(case.scenario, case.fitted.median_values(), offered, seed, found)
+    return simulated_latency(case.scenario, case.fitted.median_values(), offered, (seed, case.engine), found)
 
 
 def _class_latency(case: _Case, figures: Figures, name: str) -> Latency:
@@ -184,7 +190,7 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
         )
     if case.layout.bottleneck != "workers":
         notes.append(_front_note(case.scenario, capacity))
-    notes.append(_PERCENTILES)
+    notes.append(_APPROXIMATE if case.engine == "analytic" else _SIMULATED)
     best, *others = case.fitted.hypotheses
     worse = ", ".join(f"{o.consistency_write}/{o.consistency_read} {o.misfit - best.misfit:+.1f}" for o in others)
     notes.append(

@@ -1,4 +1,4 @@
-"""Latencies by simulation: replications of the SimPy engine at one offered rate, with one set of parameters."""
+"""Latencies by simulation: replications of one engine at one offered rate, with one set of parameters."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
 from capplan.planner.prediction import STATISTICS, Band, Latency
 from capplan.planner.system_figures import LEVELS
-from capplan.simulator.reference import simulate
+from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.run import Run
 
 REPLICATIONS = 4
-_REQUESTS = 12_000  # measured in each replication
+_REQUESTS: dict[Engine, int] = {"compiled": 24_000, "simpy": 12_000}  # measured in each replication
 _WARMUP_S = 0.5
 _T_95 = 2.3533634348018264  # 95th percentile of Student's t with three degrees of freedom
 
 
 def simulated_latency(
-    scenario: Scenario, values: Values, peak_rate: float, seed: int, analytic: dict[str, Latency]
+    scenario: Scenario, values: Values, peak_rate: float, numbers: tuple[int, Engine], analytic: dict[str, Latency]
 ) -> dict[str, Latency]:
     """Replace the analytic medians by simulated ones, and add the simulation's part to the bands.
 
@@ -32,29 +33,40 @@ def simulated_latency(
         The layout and one value of each parameter.
     peak_rate : float
         Offered peak rate, requests per second.
-    seed : int
-        Seed; replications are numbered.
+    numbers : tuple
+        Seed (replications are numbered) and engine.
     analytic : dict of Latency
         The analytic latencies, whose bands carry the other parts (in ms).
     """
-    runs = [_phases(scenario, values, peak_rate, seed, number) for number in range(REPLICATIONS)]
+    phases = _phases(scenario, values, peak_rate)
+    runs = [
+        [_replication(phase, number, place, numbers) for place, phase in enumerate(phases)]
+        for number in range(REPLICATIONS)
+    ]
     return {name: _latency(runs, classes, analytic[name]) for name, classes in REPORTED.items()}
 
 
-def _phases(scenario: Scenario, values: Values, peak_rate: float, seed: int, number: int) -> list[tuple[float, Run]]:
-    """Simulate bursts and the time between them apart, each with the share of the requests that it has.
+def _phases(scenario: Scenario, values: Values, peak_rate: float) -> list[tuple[float, float, Network]]:
+    """Return bursts and the time between them apart: the share of the requests that each has, its rate, its network.
 
     A run that is long enough to hold many bursts would take minutes; bursts are long beside the time to settle.
     """
     ratio, fraction = 1 + float(values["burst_excess"]), float(values["burst_fraction"])
     calm = peak_rate * (1 / ratio - fraction) / (1 - fraction)
     steady = {**values, "burst_excess": 0.0}
-    found = []
-    for place, (share, rate) in enumerate(((fraction * ratio, peak_rate), (1 - fraction * ratio, calm))):
-        until = _WARMUP_S + _REQUESTS / 2 / rate
-        system = network(scenario, steady, rate)
-        found.append((share, simulate(system, until, seed=seed, replication=2 * number + place, warmup_s=_WARMUP_S)))
-    return found
+    shares = ((fraction * ratio, peak_rate), (1 - fraction * ratio, calm))
+    return [(share, rate, network(scenario, steady, rate)) for share, rate in shares]
+
+
+def _replication(
+    phase: tuple[float, float, Network], number: int, place: int, numbers: tuple[int, Engine]
+) -> tuple[float, Run]:
+    share, rate, system = phase
+    seed, engine = numbers
+    until = _WARMUP_S + _REQUESTS[engine] / 2 / rate
+    replication = 2 * number + place
+    run = simulate(system, until, seed=seed, replication=replication, warmup_s=_WARMUP_S, trace=True, engine=engine)
+    return share, run
 
 
 def _latency(runs: list[list[tuple[float, Run]]], classes: tuple[str, ...], analytic: Latency) -> Latency:

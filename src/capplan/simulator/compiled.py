@@ -7,8 +7,10 @@ have become short, takes single requests out of the kernel's buffer, and tells h
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from capplan.models.network import Network
 from capplan.models.traffic import Open
@@ -73,11 +75,31 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     InputError
         When the durations, the seed or the number of requests make no sense.
     """
-    check_scope(network)
     check_run(duration_s, warmup_s, seed, replication, max_requests)
     window = to_ticks(warmup_s), to_ticks(duration_s)
-    course = begin(lower(network), window, (seed, replication), max_requests=max_requests)
+    course = begin(lowered(network), window, (seed, replication), max_requests=max_requests)
     return run(course, trace=trace, progress=progress, sink=sink)
+
+
+_last_lowered: deque[tuple[Network, Lowered]] = deque(maxlen=4)
+_lowering = Lock()
+
+
+def lowered(network: Network) -> Lowered:
+    """Lower a network, or recall it: replications of one network need that once (a network cannot change).
+
+    Raises
+    ------
+    RefusedError
+        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+    """
+    with _lowering:
+        for known, program in _last_lowered:
+            if known is network:
+                return program
+        check_scope(network)
+        _last_lowered.append((network, lower(network)))
+        return _last_lowered[-1][1]
 
 
 @dataclass

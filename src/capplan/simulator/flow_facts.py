@@ -1,14 +1,13 @@
 """What can be known of a flow before it runs, by the numbers of its steps in the order of `walk`.
 
-Every function returns a tuple with an entry for each step. Engines compile flows with them, so that both know the same
-latch of a signal, the same branches that a latch waits for, and the same first stations of a route's target.
+Engines compile flows with these facts, so that both know the same latch of a signal, the same branches that a latch
+waits for, and the same first stations of a route's target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from capplan.models.network import walk
 from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Signal, Step, Visit, children
@@ -39,65 +38,81 @@ class Way:
             yield from way.stations()
 
 
-def child_numbers(flow: Step) -> tuple[tuple[int, ...], ...]:
-    """Return the numbers of the steps directly inside each step."""
-    below: list[tuple[int, ...]] = []
+@dataclass(frozen=True)
+class FlowFacts:
+    """What is known of each step of a flow; every field has an entry for each.
 
-    def size(step: Step) -> int:
-        number = len(below)
-        below.append(())
-        sizes = [size(child) for child in children(step)]
-        below[number] = tuple(accumulate(sizes[:-1], initial=number + 1)) if sizes else ()
-        return 1 + sum(sizes)
+    Attributes
+    ----------
+    steps
+        The steps, in the order of `walk`.
+    below
+        The numbers of the steps directly inside.
+    signalled
+        The number of the latch that a signal counts for: the nearest around it with a group of that name, within the
+        nearest batch. -1 for all other steps.
+    served
+        The latches around a step that a signal inside it counts for, the outermost first. A latch that is not full
+        waits for a branch exactly when the branch's entry has the latch.
+    ways
+        The way into a step. None without a visit: such a step says nothing and is never known to be down. For a visit
+        it is the station, for a sequence the way into its first step that has one, for hold, latch and batch that of
+        the step inside. A choice, route or hedge is down when all alternatives are, a fork-join when fewer branches
+        than it needs are not.
+    """
 
-    size(flow)
+    steps: tuple[Step, ...]
+    below: tuple[tuple[int, ...], ...]
+    signalled: tuple[int, ...]
+    served: tuple[tuple[int, ...], ...]
+    ways: tuple[Way | None, ...]
+
+
+def facts_of(flow: Step) -> FlowFacts:
+    """Return what is known of the steps of a flow."""
+    steps = tuple(walk(flow))
+    below = _below(steps)
+    signalled = _signalled(steps, below)
+    return FlowFacts(steps, below, signalled, _served(below, signalled), _ways(steps, below))
+
+
+def _below(steps: Sequence[Step]) -> tuple[tuple[int, ...], ...]:
+    sizes = [1] * len(steps)
+    below: list[tuple[int, ...]] = [()] * len(steps)
+    for number in reversed(range(len(steps))):  # children have higher numbers than their parents
+        inside, place = [], number + 1
+        for _ in children(steps[number]):
+            inside.append(place)
+            place += sizes[place]
+        sizes[number], below[number] = place - number, tuple(inside)
     return tuple(below)
 
 
-def signalled_latches(flow: Step) -> tuple[int, ...]:
-    """Return the number of the latch that each signal counts for; -1 for all other steps.
-
-    It is the nearest latch around it with a group of that name, within the nearest batch.
-    """
-    steps, below = tuple(walk(flow)), child_numbers(flow)
+def _signalled(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     latches = [-1] * len(steps)
-
-    def look(number: int, groups: dict[str, int]) -> None:
-        step = steps[number]
+    groups: list[dict[str, int]] = [{}] * len(steps)  # of the latches around each step
+    for number, step in enumerate(steps):
+        around = groups[number]
         if isinstance(step, Signal):
-            latches[number] = groups[step.group]
+            latches[number] = around.get(step.group, -1)
         elif isinstance(step, Latch):
-            groups = {**groups, **{group.name: number for group in step.groups}}
+            around = {**around, **{group.name: number for group in step.groups}}
         elif isinstance(step, Batch):
-            groups = {}
+            around = {}
         for child in below[number]:
-            look(child, groups)
-
-    look(0, {})
+            groups[child] = around
     return tuple(latches)
 
 
-def latches_served(flow: Step) -> tuple[tuple[int, ...], ...]:
-    """Return the latches around each step that a signal inside it counts for, the outermost first.
-
-    A latch that is not full waits for a branch exactly when the branch's entry has the latch.
-    """
-    signalled, below = signalled_latches(flow), child_numbers(flow)
+def _served(below: Sequence[tuple[int, ...]], signalled: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     served: list[tuple[int, ...]] = [()] * len(below)
-    for number in reversed(range(len(below))):  # children have higher numbers than their parents
+    for number in reversed(range(len(below))):
         latches = {latch for child in below[number] for latch in served[child]} | {signalled[number]}
         served[number] = tuple(sorted(latch for latch in latches if 0 <= latch < number))
     return tuple(served)
 
 
-def ways_in(flow: Step) -> tuple[Way | None, ...]:
-    """Return the way into each step; None for a step without a visit, which says nothing and is never known to be down.
-
-    For a visit it is the station, for a sequence the way into its first step that has one, for hold, latch and batch
-    that of the step inside. A choice, route or hedge is down when all alternatives are, a fork-join when fewer branches
-    than it needs are not.
-    """
-    steps, below = tuple(walk(flow)), child_numbers(flow)
+def _ways(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[Way | None, ...]:
     ways: list[Way | None] = [None] * len(steps)
     for number in reversed(range(len(steps))):
         ways[number] = _way_in(steps[number], [ways[child] for child in below[number]])

@@ -12,7 +12,6 @@ from typing import cast
 
 from capplan.models.distribution import Deterministic, Distribution
 from capplan.models.errors import RefusedError
-from capplan.models.network import walk
 from capplan.models.quantity import Number
 from capplan.models.step import (
     Batch,
@@ -30,7 +29,7 @@ from capplan.models.step import (
     Visit,
 )
 from capplan.simulator.clock import to_ticks
-from capplan.simulator.flow_facts import Way, child_numbers, latches_served, signalled_latches, ways_in
+from capplan.simulator.flow_facts import Way, facts_of
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.streams import name_key, step_names
 
@@ -119,11 +118,12 @@ class _Flow:
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        self.steps, self.below = tuple(walk(flow)), child_numbers(flow)
+        facts = facts_of(flow)
+        self.steps, self.below = facts.steps, facts.below
         if len(self.steps) >= 1 << at.STEP_BITS:
             raise RefusedError(f"a flow of {len(self.steps)} steps is too long: at most {(1 << at.STEP_BITS) - 1}")
         self.keys = [name_key("step", name) for name in step_names(flow)]
-        self.signalled, self.served, self.ways = signalled_latches(flow), latches_served(flow), ways_in(flow)
+        self.signalled, self.served, self.ways = facts.signalled, facts.served, facts.ways
         self.later: list[Callable[[], None]] = []
 
     def lower(self) -> int:

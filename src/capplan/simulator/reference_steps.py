@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from capplan.models.errors import RefusedError
-from capplan.models.network import walk
 from capplan.models.quantity import Number
 from capplan.models.step import Batch, Choice, Delay, ForkJoin, Hedge, Hold, Latch, Route, Sequence, Signal, Step, Visit
 from capplan.simulator.clock import to_ticks
-from capplan.simulator.flow_facts import child_numbers, latches_served, signalled_latches, ways_in
+from capplan.simulator.flow_facts import facts_of
 from capplan.simulator.reference_batches import Gathering
 from capplan.simulator.reference_elastic import ElasticStation
 from capplan.simulator.reference_events import (
@@ -76,9 +75,10 @@ class _Compiler:
 
     def __init__(self, flow: Step, names: tuple[str, ...], around: Surroundings) -> None:
         self.around, self.clockwork = around, around.clockwork
-        self.steps, self.below = tuple(walk(flow)), child_numbers(flow)
+        facts = facts_of(flow)
+        self.steps, self.below = facts.steps, facts.below
         self.keys = [name_key("step", name) for name in names]
-        self.signalled, self.served, self.ways = signalled_latches(flow), latches_served(flow), ways_in(flow)
+        self.signalled, self.served, self.ways = facts.signalled, facts.served, facts.ways
 
     def step(self, number: int) -> Runner:
         """Return the function that does the step with this number."""

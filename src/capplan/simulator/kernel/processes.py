@@ -89,7 +89,7 @@ def anything_moves(p: Program, s: State) -> bool:
     """Tell whether anything but processes is left that could move a request; the first event is a process."""
     if s.header[HEAP] > len(s.processes) or s.header[ARRIVAL_AT] < NEVER:
         return True
-    for station in p.leaves:  # a generator with `any` is beyond numba
+    for station in p.leaves:  # noqa: SIM110 - a generator in `any` is beyond numba
         if s.stations[station].served > 0 and not s.stations[station].down:
             return True
     return False
