@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from pyarrow import parquet
 
 import capplan.cli.simulate as face
 from capplan.calibration.fitted_file import load, write
+from capplan.cli import progress
 from capplan.cli.main import main
 from capplan.cli.progress import COMPILING
 from capplan.cli.scenario_options import LAYOUT
 from capplan.cli.simulate import simulate_
+from capplan.models.document import read_network
 from capplan.models.scenario import Scenario
 from capplan.planner.predict import predict
+from capplan.simulator.kernel import compiling
 from capplan.simulator.replicate import Plan, replicate
 from capplan.simulator.replications import Replications
 
@@ -281,3 +285,46 @@ def test_the_plain_engine_needs_no_compiler() -> None:
     heavy = {"numba", "plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
 
     assert heavy & set(result.stdout.rpartition("modules")[2].split()) == set()
+
+
+def test_a_bar_is_shown_to_a_terminal_that_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, start = threading.Event(), progress.Bar.start
+
+    def seen(bar: progress.Bar) -> None:
+        start(bar)
+        started.set()
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress.Bar, "start", seen)
+    plan = Plan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engine="simpy")
+    with progress.simulating(plan) as tell:
+        assert started.wait(60)
+        tell(5.0, 1000)
+    out, err = capsys.readouterr()
+
+    assert out == ""
+    assert "simulating" in err
+    assert "25%" in err
+    assert "requests/s" in err
+
+
+def test_what_ends_soon_needs_no_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
+    with progress.simulating(Plan(read_network(EXAMPLE), 10.0, 1.0, 1, engine="simpy")) as tell:
+        tell(5.0, 1000)
+
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("compiled", "said"), [(True, ""), (False, f"{COMPILING}\n")])
+def test_a_compilation_is_announced(
+    compiled: bool, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "is_compiled", lambda: compiled)
+    progress.announce_compilation()
+
+    assert capsys.readouterr() == ("", said)

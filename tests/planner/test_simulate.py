@@ -90,6 +90,7 @@ def test_equal_replications_leave_nothing_open() -> None:
     assert figures.started == 6
     assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (200, 0)
     assert (figures.latency_ms.intended.mean.value, figures.latency_ms.intended.mean.half_width) == (6.5, 0)
+    assert figures.latency_ms.intended.p50.half_width == figures.latency_ms.intended.p50.value / 256  # a bin
     assert simulation.pools["pool"].mean_wait_ms == pytest.approx(1.5)
 
 

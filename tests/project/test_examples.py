@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.document import read
+from capplan.models.document import read, read_network
 from capplan.models.scenario import Scenario
 from capplan.planner.predict import predict
+from capplan.simulator.engine import simulate
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -25,6 +26,15 @@ def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met:
     row = next(line for line in PAGE.splitlines() if name in line)
     assert f"about {about:,}/s" in row
     assert ("| met" in row) is met
+
+
+def test_the_lost_node_takes_as_long_as_its_page_says() -> None:
+    run = simulate(read_network(EXAMPLES / "pauses-and-a-lost-node.toml"), 60.0, seed=1, warmup_s=6.0)
+    intended, actual = run.latency_mean_s(), run.latency_mean_s(clock="actual")
+
+    assert f"{intended * 1e3:.0f} ms in the mean from the\nintended start" in PAGE
+    assert f"are {actual * 1e3:.0f} ms from the actual one" in PAGE
+    assert {mark.kind for mark in run.marks} == {"pause", "background", "down", "up"}
 
 
 def test_every_example_is_on_the_page() -> None:

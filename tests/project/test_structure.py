@@ -100,7 +100,7 @@ def test_layers_hold() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("module", ["capplan", "capplan.models.errors"])
+@pytest.mark.parametrize("module", ["capplan", "capplan.models.errors", "capplan.cli.main", "capplan.cli.simulate"])
 def test_light_modules_import_nothing_heavy(module: str) -> None:
     command = f"import sys, {module}; print(*sys.modules, sep='\\n')"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)

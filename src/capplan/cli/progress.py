@@ -11,6 +11,7 @@ from threading import Timer
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from capplan.simulator.engine import Progress
 from capplan.simulator.replicate import Plan
@@ -25,8 +26,9 @@ def simulating(plan: Plan) -> Iterator[Progress]:
     if plan.engine == "compiled":
         announce_compilation()
     console = Console(stderr=True)
-    columns = (TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-    bar = Bar(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal)
+    rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
+    columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
+    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task("simulating", total=plan.duration_s * plan.replications, rate="")
     began = time.monotonic()
 

@@ -55,9 +55,9 @@ def _at(simulation: Simulation) -> str:
     offered = simulation.offered_tps
     if offered is None:
         return " from closed clients"
-    said = {"given": f"{given(offered)} TPS, as asked", "network": f"{given(offered)} TPS, as the file has it"}
     kind = "" if simulation.scenario is None else "a peak rate of "
-    return f" at {kind}{said.get(simulation.offered_source, f'{given(offered)} TPS, 80 % of capacity')}"
+    source = {"given": ", as asked", "default": ", 80 % of capacity", "network": ""}[simulation.offered_source]
+    return f" at {kind}{given(offered)} TPS{source}"
 
 
 def _duration(seconds: float) -> str:

@@ -37,6 +37,7 @@ from capplan.simulator.run import ClassReport, Clock, PoolReport, StationReport,
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 CONFIDENCE = 0.95
+BIN = 1 / 256  # relative error of a percentile that is read from a histogram
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,10 @@ def _latency(
     estimate: Callable[[Callable[[ClassReport], float]], Estimate], report: ClassReport, clock: Clock
 ) -> LatencyFigures:
     def quantile(probability: float) -> Estimate:
-        return estimate(lambda each: each.latency(clock).quantile_s(probability) * 1e3)
+        found = estimate(lambda each: each.latency(clock).quantile_s(probability) * 1e3)
+        if found.half_width is None:
+            return found
+        return replace(found, half_width=max(found.half_width, found.value * BIN))  # runs may share a bin
 
     return LatencyFigures(
         mean=estimate(lambda each: each.latency(clock).mean_s * 1e3),

@@ -27,7 +27,8 @@ class Estimate:
     value
         The figure of all replications together; null when there was nothing to see.
     half_width
-        Half-width of the 95 % interval (Student's t between replications); null with one replication.
+        Half-width of the 95 % interval (Student's t between replications); of a percentile at least 0.4 %, which is how
+        finely latencies are counted. Null with one replication.
     """
 
     value: float
