@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from pyarrow import parquet
+from rich.progress import Progress as Bar
 
 import capplan.cli.simulate as face
 from capplan.calibration.fitted_file import load, write
@@ -290,15 +291,15 @@ def test_the_plain_engine_needs_no_compiler() -> None:
 def test_a_bar_is_shown_to_a_terminal_that_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started, start = threading.Event(), progress.Bar.start
+    started, start = threading.Event(), Bar.start
 
-    def seen(bar: progress.Bar) -> None:
+    def seen(bar: Bar) -> None:
         start(bar)
         started.set()
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(progress.Bar, "start", seen)
+    monkeypatch.setattr(Bar, "start", seen)
     plan = Plan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engine="simpy")
     with progress.simulating(plan) as tell:
         assert started.wait(60)
