@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
+from capplan.models.traffic import Open
 from capplan.planner.prediction import STATISTICS, Band, Latency
 from capplan.planner.system_figures import LEVELS
 from capplan.simulator.engine import Engine, simulate
@@ -54,8 +56,10 @@ def _phases(scenario: Scenario, values: Values, peak_rate: float) -> list[tuple[
     ratio, fraction = 1 + float(values["burst_excess"]), float(values["burst_fraction"])
     calm = peak_rate * (1 / ratio - fraction) / (1 - fraction)
     steady = {**values, "burst_excess": 0.0}
-    shares = ((fraction * ratio, peak_rate), (1 - fraction * ratio, calm))
-    return [(share, rate, network(scenario, steady, rate)) for share, rate in shares]
+    bursts = network(scenario, steady, peak_rate)
+    traffic = cast("Open", bursts.traffic)  # the system is asked by open traffic
+    between = replace(bursts, traffic=replace(traffic, rate_per_s=calm))
+    return [(fraction * ratio, peak_rate, bursts), (1 - fraction * ratio, calm, between)]
 
 
 def _replication(

@@ -81,12 +81,12 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     return run(course, trace=trace, progress=progress, sink=sink)
 
 
-_last_lowered: deque[tuple[Network, Lowered]] = deque(maxlen=4)
+_last_lowered: deque[Lowered] = deque(maxlen=4)
 _lowering = Lock()
 
 
 def lowered(network: Network) -> Lowered:
-    """Lower a network, or recall it: replications of one network need that once (a network cannot change).
+    """Lower a network, or recall it: replications, and rates of traffic, need that once (a network cannot change).
 
     Raises
     ------
@@ -94,12 +94,13 @@ def lowered(network: Network) -> Lowered:
         When the network holds an array of parameter draws, a flow is too long or a law too extreme.
     """
     with _lowering:
-        for known, program in _last_lowered:
-            if known is network:
-                return program
+        for known in _last_lowered:
+            if known.network is network:
+                return known
         check_scope(network)
-        _last_lowered.append((network, lower(network)))
-        return _last_lowered[-1][1]
+        like = (known.with_rate_of(network) for known in _last_lowered)
+        _last_lowered.append(next((program for program in like if program is not None), None) or lower(network))
+        return _last_lowered[-1]
 
 
 @dataclass

@@ -7,7 +7,7 @@ records one event can use. What depends on the seed or the length of a run is fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -16,7 +16,7 @@ from capplan.models.distribution import Exponential
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
 from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
-from capplan.models.traffic import Bursty, Closed, Open, RequestClass, Session, Throttled, Trace
+from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session, Throttled, Trace
 from capplan.simulator.clock import to_ticks
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.layout import Floats, Ints, Program, Records
@@ -66,6 +66,25 @@ class Lowered:
         traffic[at.A_KEY] = signed(source_key(root, "traffic"))
         traffic[at.A_END] = bounds[-1]
         return self.base._replace(sources=sources, traffic=traffic, bounds=bounds)
+
+    def with_rate_of(self, network: Network) -> Lowered | None:
+        """Return the program of a network that differs in the rate of its open traffic only; None for any other."""
+        mine, other = self.network, network.traffic
+        same = (mine.stations, mine.classes, mine.pools, mine.hosts, mine.sessions, mine.timeline)
+        theirs = (network.stations, network.classes, network.pools, network.hosts, network.sessions, network.timeline)
+        if not isinstance(mine.traffic, Open) or not isinstance(other, Open) or isinstance(other.arrivals, Trace):
+            return None
+        if (mine.traffic.mix, mine.traffic.arrivals) != (other.mix, other.arrivals):
+            return None
+        if any(one is not another for one, another in zip(same, theirs, strict=True)):
+            return None
+        base = self.base._replace(rates=_open_rates(other, mean_length(network)))
+        return replace(self, network=network, base=base)
+
+
+def mean_length(network: Network) -> float:
+    """Return the mean number of requests of what starts."""
+    return sum(share * len(_session(network, name).classes) for name, share in network.traffic.mix.items())
 
 
 def signed(word: int) -> int:
@@ -120,7 +139,7 @@ class _Lowering:
         """Lower everything; laws are known only when all is collected, so they come last."""
         code, network = self.code, self.network
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
-        gaps = [[code.law(gap) for gap in self._session(name).gaps] for name in self.traffic.mix]
+        gaps = [[code.law(gap) for gap in _session(self.network, name).gaps] for name in self.traffic.mix]
         thinking = code.law(self.traffic.think) if isinstance(self.traffic, Closed) else 0
         exponential = code.law(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
@@ -153,10 +172,6 @@ class _Lowering:
             most_records=max(most_records(each.flow) for each in network.classes) + 8,
         )
 
-    def _session(self, name: str) -> Session:
-        found = next((session for session in self.network.sessions if session.name == name), None)
-        return found or Session(name, (name,), ())
-
     def _share(self, what: Pauses | Background) -> int:
         return self.code.numbers_of((what.share,)) if isinstance(what, Background) else at.NONE
 
@@ -164,7 +179,7 @@ class _Lowering:
         numbers = {each.name: number for number, each in enumerate(self.network.classes)}
         rows = np.zeros(len(gaps), dtype=at.SOURCE)
         for row, (name, laws) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
-            session = self._session(name)
+            session = _session(self.network, name)
             classes = self.code.list_of(numbers[each] for each in session.classes)
             sticky = 0 if session.route == "sticky" else at.NONE
             rows[row] = (0, len(session.classes), classes, self.code.list_of(laws), sticky)
@@ -180,31 +195,25 @@ class _Lowering:
 
     def _traffic(self, thinking: int, parts: Sequence[Segment]) -> tuple[Ints, Floats]:
         ints, rates = np.zeros(at.TRAFFIC, dtype=np.int64), np.zeros(at.RATES)
-        mix = self.traffic.mix.items()
-        length = sum(share * len(self._session(name).classes) for name, share in mix)
+        length = mean_length(self.network)
         match self.traffic:
             case Closed(clients=clients):
                 ints[[at.A_KIND, at.A_CLIENTS, at.A_THINK]] = at.CLOSED, clients, thinking
             case Throttled(clients=clients, rate_per_s=rate):
                 ints[[at.A_KIND, at.A_CLIENTS]] = at.THROTTLED, clients
                 rates[at.Z_BEAT] = length / float(rate)
-            case Open(rate_per_s=rate):
-                self._open(self.traffic, float(rate) / length, (ints, rates), parts)
+            case Open():
+                rates = _open_rates(self.traffic, length)
+                self._arrivals(self.traffic, rates, ints, parts)
         return ints, rates
 
-    def _open(self, traffic: Open, rate: float, arrays: tuple[Ints, Floats], parts: Sequence[Segment]) -> None:
-        (ints, rates), law = arrays, traffic.arrivals
-        ints[at.A_KIND], rates[at.Z_RATE] = at.POISSON, rate
-        if isinstance(law, Trace):
-            ticks = trace_ticks(law, rate, parts)
-            ints[at.A_KIND], ints[at.A_TRACE] = at.TRACE, self.code.list_of(ticks)
+    def _arrivals(self, traffic: Open, rates: Floats, ints: Ints, parts: Sequence[Segment]) -> None:
+        kinds = {Trace: at.TRACE, Bursty: at.BURSTY, Poisson: at.POISSON}
+        ints[at.A_KIND] = kinds[type(traffic.arrivals)]
+        if isinstance(traffic.arrivals, Trace):
+            ticks = trace_ticks(traffic.arrivals, float(rates[at.Z_RATE]), parts)
+            ints[at.A_TRACE] = self.code.list_of(ticks)
             ints[at.A_TRACE_LIMIT] = len(ticks)
-        elif isinstance(law, Bursty):
-            fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
-            ints[at.A_KIND], rates[at.Z_FRACTION] = at.BURSTY, fraction
-            rates[[at.Z_BURST, at.Z_BURST_LENGTH]] = rate * ratio, length_s
-            rates[at.Z_QUIET] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
-            rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
 
     def _program(self, flat: FlatLaws, parts: Sequence[Segment]) -> Program:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
@@ -252,6 +261,25 @@ def _laws(flat: FlatLaws, before: int) -> Records:
     rows["ticks"][tables] = np.log2(flat.count[tables])  # pieces of an octave: a power of two
     rows["first"] = flat.first + before
     return rows
+
+
+def _open_rates(traffic: Open, length: float) -> Floats:
+    """Return the rates of open traffic whose sessions have a mean length."""
+    rates, rate, law = np.zeros(at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
+    rates[at.Z_RATE] = rate
+    if isinstance(law, Bursty):
+        fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
+        rates[at.Z_FRACTION] = fraction
+        rates[[at.Z_BURST, at.Z_BURST_LENGTH]] = rate * ratio, length_s
+        rates[at.Z_QUIET] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
+        rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
+    return rates
+
+
+def _session(network: Network, name: str) -> Session:
+    """Return the session of that name; a single request is a session of one."""
+    found = next((session for session in network.sessions if session.name == name), None)
+    return found or Session(name, (name,), ())
 
 
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:

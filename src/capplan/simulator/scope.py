@@ -44,16 +44,23 @@ def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, m
         raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
 
 
-def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
-    """Yield every array of parameter draws in a value of the language with its place."""
+def _arrays(value: Any, place: str, seen: set[int] | None = None) -> Iterator[tuple[str, FloatArray]]:
+    """Yield every array of parameter draws in a value of the language with its place.
+
+    A value that stands at several places (the same object) is looked at once.
+    """
+    seen = set() if seen is None else seen
+    if isinstance(value, (int, float, str)) or value is None or id(value) in seen:
+        return
+    seen.add(id(value))
     if isinstance(value, np.ndarray):
         yield place, value
     elif isinstance(value, (tuple, list)):
         for index, item in enumerate(value):
-            yield from _arrays(item, f"{place}[{getattr(item, 'name', '') or index}]")
+            yield from _arrays(item, f"{place}[{getattr(item, 'name', '') or index}]", seen)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _arrays(item, f"{place}[{key}]")
+            yield from _arrays(item, f"{place}[{key}]", seen)
     elif is_dataclass(value):
         for item in fields(value):
-            yield from _arrays(getattr(value, item.name), f"{place}.{item.name}")
+            yield from _arrays(getattr(value, item.name), f"{place}.{item.name}", seen)
