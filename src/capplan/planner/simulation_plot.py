@@ -154,8 +154,8 @@ def _utilisation(run: Run) -> Iterator[go.Scatter]:
 def _kinds(run: Run, kinds: Mapping[str, FloatArray]) -> Iterator[go.Scatter]:
     """Yield a line for each kind of station and pool, those with the largest values, and a shade for its members."""
     largest = sorted(kinds, key=lambda kind: -float(kinds[kind].mean(axis=0).max()))[:MOST_LINES]
-    for place, kind in enumerate(largest):
-        look, values = Line.number(place), kinds[kind]
+    for kind in largest:
+        look, values = Line.number(list(kinds).index(kind)), kinds[kind]  # a kind looks the same in every panel
         if values.shape[1] > 1:
             yield from _spread(kind, run, values, look)
         yield _steps(kind, run, values.mean(axis=1), look).update(legendgroup=kind)
