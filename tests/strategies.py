@@ -197,13 +197,13 @@ def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: in
 def arrivals(draw: st.DrawFn, without: Without) -> Arrivals:
     """Poisson, bursty and given arrivals."""
     fraction = draw(st.floats(0.01, 0.9))
-    times = st.lists(ROUND_S | st.floats(0.001, 1.0), min_size=1, max_size=30)  # of each second: a pattern
+    times = st.lists(ROUND_S | st.floats(0.001, 1.0), min_size=1, max_size=6)  # of each second: a pattern
     options: dict[type, st.SearchStrategy[Arrivals]] = {
         Poisson: st.just(Poisson()),
         Bursty: st.builds(Bursty, st.floats(1.0, 1 / fraction), st.just(fraction), DURATIONS_S),
-        Trace: times.map(lambda values: Trace(tuple(sorted(turn + value for turn in range(40) for value in values)))),
+        Trace: times.map(lambda values: Trace(tuple(sorted(turn + value for turn in range(180) for value in values)))),
     }
-    kinds = [kind for kind in options if kind not in without]
+    kinds = [kind for kind in (*options, Trace) if kind not in without]  # hypothesis gives up more often on traces
     return draw(options[kinds[draw(EVENLY) % len(kinds)]])
 
 
@@ -237,15 +237,9 @@ def timelines(draw: st.DrawFn, places: tuple[str, ...], delays: tuple[str, ...],
     }
     if delays:
         kinds["delay"] = st.tuples(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
-    happening = st.lists(
-        st.sampled_from(
-            [*kinds, "outage", "speed", "traffic", "traffic", *4 * ["delay"]]
-            if delays
-            else [*kinds, "speed", "traffic", "traffic"]
-        ),
-        max_size=3,
-    )
-    events = tuple(event for name in draw(happening) for event in draw(kinds[name]))
+    weighted = ["outage", "outage", "down", *2 * ["speed"], *2 * ["traffic"], *(4 * ["delay"] if delays else [])]
+    happening = [weighted[pick % len(weighted)] for pick in draw(st.lists(EVENLY, max_size=4))]
+    events = tuple(event for name in happening for event in draw(kinds[name]))
     cold = st.just((0.0, 1.0)) | st.tuples(st.sampled_from([0.25, 1.0]), st.sampled_from([0.25, 0.7]))
     return Timeline(events, draw(ROUND_S), *draw(cold))
 
