@@ -17,7 +17,7 @@ from capplan.simulator.engine import Progress
 from capplan.simulator.replicate import Plan
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
-COMPILING = "capplan: compiling the simulation engine, once: this takes up to half a minute"
+COMPILING = "capplan: compiling the simulation engine, once: this takes up to a minute"
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     """Run a network once.
 
     Both engines give the same run, request by request. The compiled one is faster by a factor of a hundred or so, and
-    takes up to half a minute to compile when it is used for the first time; the SimPy engine begins at once.
+    takes up to a minute to compile when it is used for the first time; the SimPy engine begins at once.
 
     Parameters
     ----------

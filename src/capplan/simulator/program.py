@@ -16,7 +16,7 @@ from capplan.models.distribution import Exponential
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
 from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
-from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session, Throttled, Trace
+from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session, Throttled, Timeline, Trace
 from capplan.simulator.clock import to_ticks
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.layout import Floats, Ints, Program, Records
@@ -74,12 +74,19 @@ class Lowered:
         theirs = (network.stations, network.classes, network.pools, network.hosts, network.sessions, network.timeline)
         if not isinstance(mine.traffic, Open) or not isinstance(other, Open) or isinstance(other.arrivals, Trace):
             return None
-        if (mine.traffic.mix, mine.traffic.arrivals) != (other.mix, other.arrivals):
+        if [*mine.traffic.mix.items()] != [*other.mix.items()] or mine.traffic.arrivals != other.arrivals:
             return None
-        if any(one is not another for one, another in zip(same, theirs, strict=True)):
+        if not all(map(_same_parts, same, theirs)):
             return None
         base = self.base._replace(rates=_open_rates(other, mean_length(network)))
         return replace(self, network=network, base=base)
+
+
+def _same_parts(one: object, other: object) -> bool:
+    """Tell whether two parts of networks are made of the same objects (a copy of a network keeps them)."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same_parts, one, other))
+    return one is other or (isinstance(one, Timeline) and one == other)
 
 
 def mean_length(network: Network) -> float:

@@ -134,7 +134,7 @@ def grown(state: State, lowered: Lowered) -> State:
             larger[name] = _more_records(state, name)
             if beside is not None:
                 larger[beside] = _doubled(getattr(state, beside))
-    if state.stations["served"].max() + 2 * header[at.MARGIN] >= state.finishes.shape[1]:
+    if state.stations["served"].max(initial=0) + 2 * header[at.MARGIN] >= state.finishes.shape[1]:
         larger["finishes"] = np.concatenate([state.finishes, np.zeros_like(state.finishes)], axis=1)
     state = state._replace(**larger)
     lists, heap = (

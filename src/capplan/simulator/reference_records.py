@@ -19,6 +19,7 @@ from capplan.simulator.tally import (
     VISITS,
     WAITED,
     Tally,
+    add_pair,
 )
 
 
@@ -90,7 +91,9 @@ class StationRecord:
         """Enter what has been noted as that of station number `index`."""
         tally.station_series[:, index, QUEUED] = self.queued.sums
         tally.station_series[:, index, BUSY] = self.busy.sums
-        tally.station_totals[index, [VISITS, WAITED, RESPONDED]] = self.visits, self.waited, self.responded
+        tally.station_totals[index, VISITS] = self.visits
+        add_pair(tally.station_totals[index], WAITED, self.waited)
+        add_pair(tally.station_totals[index], RESPONDED, self.responded)
         tally.station_totals[index, [STATION_DROPS, PAUSED]] = self.drops, self.paused
 
 
@@ -128,6 +131,7 @@ class PoolRecord:
         """Enter what has been noted as that of pool number `index`."""
         tally.pool_series[:, index, QUEUED] = self.queued.sums
         tally.pool_series[:, index, BUSY] = self.busy.sums
-        tally.pool_totals[index, [TAKEN, POOL_WAITED]] = self.taken, self.waited
-        tally.pool_totals[index, [HELD, POOL_DROPS]] = self.held, self.drops
+        tally.pool_totals[index, [TAKEN, POOL_DROPS]] = self.taken, self.drops
+        add_pair(tally.pool_totals[index], POOL_WAITED, self.waited)
+        add_pair(tally.pool_totals[index], HELD, self.held)
         tally.pool_busy[index, : len(self.busy_ticks)] = self.busy_ticks

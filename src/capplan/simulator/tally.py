@@ -31,10 +31,10 @@ STARTED, COMPLETED, DROPPED, TIMED_OUT, LATENCY, CLASS_SERIES = range(6)
 RETRIES, RESPONSE, _, NUMBER, _, INTENDED, _, ACTUAL, _, LONGEST_INTENDED, LONGEST_ACTUAL, CLASS_TOTALS = range(4, 16)
 # Columns of `station_series` and `pool_series`.
 QUEUED, BUSY, PLACE_SERIES = range(3)
-# Columns of `station_totals`.
-VISITS, WAITED, RESPONDED, STATION_DROPS, PAUSED, STATION_TOTALS = range(6)
-# Columns of `pool_totals`.
-TAKEN, POOL_DROPS, POOL_WAITED, HELD, POOL_TOTALS = range(5)
+# Columns of `station_totals`; what is waited and responded are pairs.
+VISITS, WAITED, _, RESPONDED, _, STATION_DROPS, PAUSED, STATION_TOTALS = range(8)
+# Columns of `pool_totals`; what is waited and held are pairs.
+TAKEN, POOL_DROPS, POOL_WAITED, _, HELD, _, POOL_TOTALS = range(7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,11 @@ class Tally:
         Shape (K, stations, 2) and (K, pools, 2): time integrals of those QUEUED and of BUSY servers or units. Under
         processor sharing min(visits inside, servers) are busy, and the rest is queued.
     station_totals
-        Shape (stations, 5): of visits that joined in the window and have been served, VISITS, and the sums of what
+        Shape (stations, 7): of visits that joined in the window and have been served, VISITS, and the sums of what
         they WAITED (under processor sharing, response less demand) and RESPONDED; STATION_DROPS, visits that expired
         or were refused in the window; PAUSED, the ticks of the window in which the station paused.
     pool_totals
-        Shape (pools, 4): of units taken in the window, TAKEN, and the sums of what was waited for them (POOL_WAITED)
+        Shape (pools, 6): of units taken in the window, TAKEN, and the sums of what was waited for them (POOL_WAITED)
         and how long those given back were HELD; POOL_DROPS, requests that found the queue full in the window.
     pool_busy
         Shape (pools, largest size + 1): ticks of the window in which so many units were busy.
@@ -267,7 +267,9 @@ def _class_report(name: str, index: int, tally: Tally) -> ClassReport:
 
 
 def _station_report(station: Station, index: int, tally: Tally) -> StationReport:
-    queued, busy = tally.station_series[tally.measured_intervals, index].sum(axis=0) / tally.window_ticks
+    queued, busy = (
+        tally.station_series[tally.measured_intervals, index].sum(axis=0, dtype=np.float64) / tally.window_ticks
+    )
     totals = tally.station_totals[index]
     return StationReport(
         name=station.name,
@@ -276,8 +278,8 @@ def _station_report(station: Station, index: int, tally: Tally) -> StationReport
         mean_queue=float(queued),
         mean_number=float(queued + busy),
         visits=int(totals[VISITS]),
-        mean_wait_s=_mean_s(totals[WAITED], totals[VISITS]),
-        mean_response_s=_mean_s(totals[RESPONDED], totals[VISITS]),
+        mean_wait_s=_mean_s(pair(totals, WAITED), totals[VISITS]),
+        mean_response_s=_mean_s(pair(totals, RESPONDED), totals[VISITS]),
         drops=int(totals[STATION_DROPS]),
         paused_share=float(totals[PAUSED] / tally.window_ticks),
     )
@@ -289,17 +291,19 @@ def _pool_report(pool: Pool, index: int, tally: Tally) -> PoolReport:
         name=pool.name,
         size=pool.size,
         mean_busy=float(busy_share @ np.arange(pool.size + 1)),
-        mean_queue=float(tally.pool_series[tally.measured_intervals, index, QUEUED].sum() / tally.window_ticks),
+        mean_queue=float(
+            tally.pool_series[tally.measured_intervals, index, QUEUED].sum(dtype=np.float64) / tally.window_ticks
+        ),
         taken=int(totals[TAKEN]),
         drops=int(totals[POOL_DROPS]),
-        mean_wait_s=_mean_s(totals[POOL_WAITED], totals[TAKEN]),
-        mean_hold_s=_mean_s(totals[HELD], totals[TAKEN]),
+        mean_wait_s=_mean_s(pair(totals, POOL_WAITED), totals[TAKEN]),
+        mean_hold_s=_mean_s(pair(totals, HELD), totals[TAKEN]),
         busy_share=busy_share,
     )
 
 
-def _mean_s(total: np.int64, count: np.int64) -> float:
-    return to_seconds(int(total) / int(count)) if count else float("nan")
+def _mean_s(total: int, count: np.int64) -> float:
+    return to_seconds(total / int(count)) if count else float("nan")
 
 
 def _series(network: Network, tally: Tally) -> Series:

@@ -15,6 +15,7 @@ from capplan.simulator.kernel.layout import (
     A_KEY,
     A_KIND,
     A_THINK,
+    ARRIVAL_AT,
     ARRIVAL_KEY,
     ATTEMPTS,
     CLASS_LISTS,
@@ -131,6 +132,8 @@ def _open_row(p: Program, s: State, talk: int, request_class: int) -> None:
     row, now = s.talks[talk], s.header[NOW]
     row.row = s.header[ROWS]
     s.header[ROWS] += 1
+    if s.header[ROWS] == s.header[MOST_ROWS]:
+        s.header[ARRIVAL_AT] = NEVER  # whoever else comes would not start
     row.open = 1
     row.start = now
     row.intended = now

@@ -32,7 +32,9 @@ from capplan.simulator.kernel.layout import (
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
-from capplan.simulator.kernel.rigid import BUSY_TICKS, QUEUED_TICKS, REFUSED, RESPONDED, VISITS, WAITED
+from capplan.simulator.kernel.tallies import add_pair
+from capplan.simulator.tally import BUSY, RESPONDED, STATION_DROPS, VISITS, WAITED
+from capplan.simulator.tally import QUEUED as QUEUED_TICKS
 
 FASTEST = 512
 
@@ -60,7 +62,7 @@ def bring_up_to_date(s: State, station: int) -> None:
 def count_interval(s: State, station: int) -> None:
     """Let the sums of the interval have what a station has summed up."""
     row, interval = s.stations[station], s.header[INTERVAL]
-    s.station_series[interval, station, BUSY_TICKS] += row.busy_ticks
+    s.station_series[interval, station, BUSY] += row.busy_ticks
     s.station_series[interval, station, QUEUED_TICKS] += row.inside_ticks - row.busy_ticks
     row.busy_ticks = 0
     row.inside_ticks = 0
@@ -104,7 +106,9 @@ def _sigma(p: Program, s: State, station: int) -> int:
         return base
     if factor == 0.0:
         return 0
-    return min(max(int(base * factor + 0.5), 1), FASTEST * PARTS)
+    if base * factor >= FASTEST * PARTS:
+        return FASTEST * PARTS
+    return max(int(base * factor + 0.5), 1)
 
 
 @part
@@ -196,10 +200,11 @@ def begin(s: State, station: int, thread: int, demand: int, joined: int) -> None
 
 
 @part
-def look(p: Program, s: State, station: int) -> int:
+def look(p: Program, s: State, station: int, undisturbed: bool) -> int:
     """Let all visits leave whose service is complete, and those who wait take their places.
 
-    A thread that is alone to go on at this tick is returned, so that it need not be put on the agenda first.
+    A thread that is alone to go on at this tick is returned, so that it need not be put on the agenda first; but only
+    when the tick is `undisturbed` by changes of the timeline, which come before.
     """
     ran = before_change(p, s, station)
     row = s.stations[station]
@@ -212,13 +217,13 @@ def look(p: Program, s: State, station: int) -> int:
         serve(p, s, alone)
         alone = first.thread
         drop_finish(s, station)
-        if alone != NONE and row.plain and p.code[s.threads[alone].pc].c:
+        if alone != NONE and row.plain and row.kind == SHARED and p.code[s.threads[alone].pc].c:
             _send_after(p, s, station, alone)
     while row.waiting > 0 and row.served < row.servers:
         _take_next(p, s, station)
     after_change(p, s, station, ran)
     now = s.header[NOW]
-    if s.heap[0].tick > now and s.look[1] > now and s.header[ARRIVAL_AT] > now:
+    if undisturbed and s.heap[0].tick > now and s.look[1] > now and s.header[ARRIVAL_AT] > now:
         return alone
     serve(p, s, alone)
     return NONE
@@ -248,7 +253,7 @@ def _take_next(p: Program, s: State, station: int) -> None:
     row.waiting -= 1
     if now - joined > row.expiry:
         if s.header[IN_WINDOW]:
-            s.station_totals[station, REFUSED] += 1
+            s.station_totals[station, STATION_DROPS] += 1
         drop_at_resume(p, s, thread)
     elif demand == 0:
         book_visit(s, station, joined, now - joined)
@@ -273,5 +278,6 @@ def book_visit(s: State, station: int, joined: int, aside: int) -> None:
         return
     responded = s.header[NOW] - joined
     s.station_totals[station, VISITS] += 1
-    s.station_totals[station, RESPONDED] += responded
-    s.station_totals[station, WAITED] += responded - aside if s.stations[station].kind == SHARED else aside
+    waited = responded - aside if s.stations[station].kind == SHARED else aside
+    add_pair(s.station_totals, station, RESPONDED, responded)
+    add_pair(s.station_totals, station, WAITED, waited)

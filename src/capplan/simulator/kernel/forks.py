@@ -110,18 +110,23 @@ def fork(p: Program, s: State, thread: int, pc: int) -> int:
         s.threads[thread].wait = join
     s.threads[thread].pc = pc + 1
     make_ready(s, thread)
-    for branch in range(count - 1, -1, -1):
-        place = first + 2 * branch
+    for place in range(first, first + 2 * count, 2):  # waits of one length in order, so that their list takes them
         start = p.table[place]
-        started = start_branch(s, thread, start, join, p.table[place + 1])
-        if p.code[start].op == WAIT_FIXED and not p.code[start].c:
+        if _only_waits(p, start):
             until = s.header[NOW] + p.table[p.code[start].a]
             rank = DELAY << KIND_SHIFT | s.requests[s.threads[thread].request].rank | p.code[start].step
-            s.threads[started].pc = start
-            push_fixed(s, until, rank, started, p.code[start].b)
-        else:
-            make_ready(s, started)
+            push_fixed(s, until, rank, start_branch(s, thread, start, join, p.table[place + 1]), p.code[start].b)
+    for place in range(first + 2 * count - 2, first - 2, -2):
+        start = p.table[place]
+        if not _only_waits(p, start):
+            make_ready(s, start_branch(s, thread, start, join, p.table[place + 1]))
     return NONE
+
+
+@part
+def _only_waits(p: Program, start: int) -> bool:
+    """Tell whether all that a branch does at first is to wait a fixed time."""
+    return p.code[start].op == WAIT_FIXED and not p.code[start].c
 
 
 @part

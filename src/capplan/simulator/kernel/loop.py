@@ -87,7 +87,7 @@ def _look_before(p: Program, s: State, until: int, until_rank: int) -> tuple[int
     if looking > until or (looking == until and until_rank < 0):
         return STOPPED, at.REACHED
     s.header[at.NOW] = looking
-    thread = look(p, s, p.leaves[first_look(s)])
+    thread = look(p, s, p.leaves[first_look(s)], looking < until)
     return (at.SERVICE if thread >= 0 else NOTHING), thread
 
 

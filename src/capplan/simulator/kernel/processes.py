@@ -19,7 +19,7 @@ from capplan.simulator.kernel.layout import (
     Program,
     State,
 )
-from capplan.simulator.kernel.rigid import PAUSED_TICKS
+from capplan.simulator.tally import PAUSED
 
 
 @part
@@ -71,7 +71,7 @@ def _pause(s: State, station: int, change: int) -> None:
         row.paused_since = now
     elif row.paused == 0:
         inside = min(now, s.header[WINDOW_END]) - max(row.paused_since, s.header[WINDOW_START])
-        s.station_totals[station, PAUSED_TICKS] += max(0, inside)
+        s.station_totals[station, PAUSED] += max(0, inside)
 
 
 @part

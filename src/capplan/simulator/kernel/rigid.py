@@ -14,9 +14,8 @@ from capplan.simulator.kernel.layout import (
     Program,
     State,
 )
-
-VISITS, WAITED, RESPONDED, REFUSED, PAUSED_TICKS, STATION_TOTALS = range(6)
-QUEUED_TICKS, BUSY_TICKS = range(2)
+from capplan.simulator.kernel.tallies import add_pair
+from capplan.simulator.tally import BUSY, QUEUED, RESPONDED, VISITS, WAITED
 
 
 @part
@@ -28,12 +27,12 @@ def join_rigid(p: Program, s: State, station: int, demand: int) -> int:
     end = begun + demand
     _replace_first(s, first, servers, end)
     if begun > now:
-        add_span(p, s, station, QUEUED_TICKS, now, begun)
-    add_span(p, s, station, BUSY_TICKS, begun, end)
+        add_span(p, s, station, QUEUED, now, begun)
+    add_span(p, s, station, BUSY, begun, end)
     if s.header[IN_WINDOW]:
         s.station_totals[station, VISITS] += 1
-        s.station_totals[station, WAITED] += begun - now
-        s.station_totals[station, RESPONDED] += end - now
+        add_pair(s.station_totals, station, WAITED, begun - now)
+        add_pair(s.station_totals, station, RESPONDED, end - now)
     return end
 
 

@@ -34,9 +34,10 @@ from capplan.simulator.kernel.layout import (
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
-from capplan.simulator.kernel.rigid import BUSY_TICKS, QUEUED_TICKS, REFUSED, join_rigid
+from capplan.simulator.kernel.rigid import join_rigid
+from capplan.simulator.kernel.tallies import add_pair
+from capplan.simulator.tally import BUSY, HELD, POOL_DROPS, POOL_WAITED, QUEUED, STATION_DROPS, TAKEN
 
-TAKEN, POOL_DROPS, POOL_WAITED, POOL_HELD, POOL_TOTALS = range(5)
 SMOOTHING_BITS = 3
 
 
@@ -97,7 +98,7 @@ def visit_elastic(p: Program, s: State, thread: int, pc: int, waits: bool) -> in
     station = p.code[pc].a
     if s.stations[station].known:
         if s.header[IN_WINDOW]:
-            s.station_totals[station, REFUSED] += 1
+            s.station_totals[station, STATION_DROPS] += 1
         return p.code[pc].unwind if waits else pc + 1
     demand = ticks(p, p.code[pc].b, drawn(p, s, s.threads[thread].request, pc))
     if waits:
@@ -135,8 +136,8 @@ def count_pool(s: State, pool: int) -> None:
     row.since += elapsed
     busy = row.size - row.free
     interval = s.header[INTERVAL]
-    s.pool_series[interval, pool, QUEUED_TICKS] += row.waiting * elapsed
-    s.pool_series[interval, pool, BUSY_TICKS] += busy * elapsed
+    s.pool_series[interval, pool, QUEUED] += row.waiting * elapsed
+    s.pool_series[interval, pool, BUSY] += busy * elapsed
     if s.header[IN_WINDOW]:
         s.pool_busy[pool, busy] += elapsed
 
@@ -172,7 +173,7 @@ def give(p: Program, s: State, thread: int, pc: int) -> int:
     now = s.header[NOW]
     since = s.locals[thread, p.code[pc].b]
     if held_in_window(s, since):
-        s.pool_totals[pool, POOL_HELD] += now - since
+        add_pair(s.pool_totals, pool, HELD, now - since)
     count_pool(s, pool)
     if row.waiting == 0:
         row.free += 1
@@ -184,7 +185,7 @@ def give(p: Program, s: State, thread: int, pc: int) -> int:
     s.locals[next_one, p.code[taking].b] = now
     if s.header[IN_WINDOW]:
         s.pool_totals[pool, TAKEN] += 1
-        s.pool_totals[pool, POOL_WAITED] += now - s.threads[next_one].since
+        add_pair(s.pool_totals, pool, POOL_WAITED, now - s.threads[next_one].since)
     push_step(s, now, RESUME, s.threads[next_one].request, p.code[taking].step, next_one)
     return pc + 1
 
@@ -211,7 +212,7 @@ def route(p: Program, s: State, thread: int, pc: int) -> int:
     remembers = row.sticky >= 0 and s.talks[talk].sticky >= 0
     if remembers:
         target = s.sticky[talk, row.sticky]
-        if target >= 0 and avoided(s, number, target):
+        if target >= 0 and s.targets[row.first + target].down:
             target = NONE
     if target == NONE:
         target = _picked(p, s, number, request, pc)

@@ -11,6 +11,7 @@ from capplan.simulator.kernel.layout import (
     TRACED,
     WINDOW_END,
     WINDOW_START,
+    Ints,
     Program,
     State,
 )
@@ -33,11 +34,11 @@ def bin_of(ticks: int) -> int:
 
 
 @part
-def add_pair(s: State, request_class: int, column: int, value: int) -> None:
+def add_pair(totals: Ints, row: int, column: int, value: int) -> None:
     """Add to a sum that may outgrow 64 bits."""
-    low = s.class_totals[request_class, column + 1] + value
-    s.class_totals[request_class, column] += low >> PAIR_BITS
-    s.class_totals[request_class, column + 1] = low & ((1 << PAIR_BITS) - 1)
+    low = totals[row, column + 1] + value
+    totals[row, column] += low >> PAIR_BITS
+    totals[row, column + 1] = low & ((1 << PAIR_BITS) - 1)
 
 
 @part
@@ -63,12 +64,12 @@ def book_request(p: Program, s: State, talk: int, request_class: int, status: in
         s.class_series[interval, request_class, LATENCY] += tick - intended
     inside = min(tick, s.header[WINDOW_END]) - max(start, s.header[WINDOW_START])
     if inside > 0:
-        add_pair(s, request_class, NUMBER, inside)
+        add_pair(s.class_totals, request_class, NUMBER, inside)
     if s.header[WINDOW_START] <= start < s.header[WINDOW_END]:
         totals = s.class_totals[request_class]
         totals[status] += 1
         totals[RETRIES] += row.attempt
-        add_pair(s, request_class, RESPONSE, tick - start)
+        add_pair(s.class_totals, request_class, RESPONSE, tick - start)
         if status == COMPLETED:
             late = bin_of(tick - intended)
             _book_latency(s, request_class, 0, tick - intended, late)
@@ -80,7 +81,7 @@ def book_request(p: Program, s: State, talk: int, request_class: int, status: in
 @part
 def _book_latency(s: State, request_class: int, clock: int, latency: int, place: int) -> None:
     s.histograms[request_class, clock, place] += 1
-    add_pair(s, request_class, INTENDED + 2 * clock, latency)
+    add_pair(s.class_totals, request_class, INTENDED + 2 * clock, latency)
     most = LONGEST_INTENDED + clock
     s.class_totals[request_class, most] = max(s.class_totals[request_class, most], latency)
 
