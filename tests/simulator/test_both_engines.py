@@ -47,6 +47,11 @@ def test_a_change_of_the_timeline_comes_before_a_visit_that_ends_at_its_tick(the
     compare(network(Sequence((visit(2, "a"), then)), 100.0, A, B, timeline=Timeline((event,))))
 
 
+def test_a_change_at_the_end_of_the_traffic_stops_visits_that_nobody_waits_for() -> None:
+    outage = Timeline((Event(1.0, "down", "b"),))
+    compare(network(ForkJoin((Visit("b", seconds(0.1)),), 0), 50.0, A, B, arrivals=Poisson(), timeline=outage), 1.0)
+
+
 def test_a_visit_that_nobody_waits_for_queues_behind_those_who_came_first() -> None:
     queue = Station("a", 1, expiry_s=1.0)
     flow = Sequence((visit(2, "a"), ForkJoin((visit(1, "a"),), 0)))

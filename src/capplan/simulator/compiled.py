@@ -151,6 +151,8 @@ class Course:
     def idle(self) -> bool:
         """Tell whether nothing is under way any more."""
         header, state = self.state.header, self.state
+        if state.stations["served"].any():  # also by visits that nobody waits for
+            return False
         return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
 
 
