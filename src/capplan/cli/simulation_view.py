@@ -78,7 +78,7 @@ def _facts(simulation: Simulation) -> dict[str, str]:
 
 
 def _clocks_differ(simulation: Simulation) -> bool:
-    latencies = (figures.latency_ms for figures in simulation.classes.values())
+    latencies = (figures.latency_ms for figures in simulation.classes.values() if figures.completed)
     return any(each.intended != each.actual for each in latencies)
 
 

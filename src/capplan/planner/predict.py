@@ -174,7 +174,8 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
     if lost <= LARGEST_LOSS:
         return ()
     return (
-        f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried.",
+        f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
+        "Beyond capacity queues grow with time: simulated latencies are those of the first seconds.",
     )
 
 
