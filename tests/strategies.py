@@ -218,7 +218,7 @@ def traffics(draw: st.DrawFn, sources: tuple[str, ...], without: Without) -> Tra
         Closed: lambda: Closed(draw(st.integers(1, 20)), draw(LAWS), mix),
         Throttled: lambda: Throttled(draw(st.integers(1, 20)), draw(rate), mix),
     }
-    kinds = [kind for kind in (*options, Open) if kind not in without]
+    kinds = [kind for kind in options if kind not in without]
     return options[kinds[draw(EVENLY) % len(kinds)]]()
 
 
@@ -238,7 +238,7 @@ def timelines(draw: st.DrawFn, places: tuple[str, ...], delays: tuple[str, ...],
     if delays:
         kinds["delay"] = st.tuples(st.builds(Event, at, st.just("scale_delay"), st.sampled_from(delays), factor))
     weighted = ["outage", "outage", "down", *2 * ["speed"], *2 * ["traffic"], *(4 * ["delay"] if delays else [])]
-    happening = [weighted[pick % len(weighted)] for pick in draw(st.lists(EVENLY, max_size=4))]
+    happening = [weighted[pick % len(weighted)] for pick in draw(st.lists(EVENLY, max_size=6))]
     events = tuple(event for name in happening for event in draw(kinds[name]))
     cold = st.just((0.0, 1.0)) | st.tuples(st.sampled_from([0.25, 1.0]), st.sampled_from([0.25, 0.7]))
     return Timeline(events, draw(ROUND_S), *draw(cold))

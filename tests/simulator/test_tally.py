@@ -118,10 +118,10 @@ def filled() -> Tally:
     tally = empty_tally(NETWORK, intervals(WARMUP, END, 5), WARMUP)
     tally.station_series[:, 1, QUEUED] = [9 * S, S, 0, 2 * S, S]
     tally.station_series[:, 1, BUSY] = [8 * S, 8 * S, 4 * S, 2 * S, 2 * S]
-    tally.station_totals[1, [VISITS, WAITED, RESPONDED, STATION_DROPS, PAUSED]] = [4, 2 * S, 10 * S, 7, 2 * S]
+    tally.station_totals[1, [VISITS, WAITED + 1, RESPONDED + 1, STATION_DROPS, PAUSED]] = [4, 2 * S, 10 * S, 7, 2 * S]
     tally.pool_series[:, 0, QUEUED] = [5 * S, 2 * S, 2 * S, 0, 0]
     tally.pool_series[:, 0, BUSY] = [0, 2 * S, 3 * S, 0, 1 * S]
-    tally.pool_totals[0, [TAKEN, POOL_DROPS, POOL_WAITED, HELD]] = [2, 3, 5 * S, 6 * S]
+    tally.pool_totals[0, [TAKEN, POOL_DROPS, POOL_WAITED + 1, HELD + 1]] = [2, 3, 5 * S, 6 * S]
     tally.pool_busy[0, :3] = [4 * S, 2 * S, 2 * S]
     tally.marks.append((S, 2 * S, "pause", "farm: gc"))
     return tally

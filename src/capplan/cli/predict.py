@@ -70,9 +70,10 @@ def predict_(
     given = given_options(locals())
     refuse_both(as_json, as_csv)
     chosen, wanted = read_target(target), _engine(engine)
-    if wanted == "compiled":
+    scenario = with_options(chosen.scenario, given)
+    if wanted == "compiled" and sys.stderr.isatty():
         announce_compilation()
-    prediction = predict(with_options(chosen.scenario, given), seed=seed, engine=wanted, fitted=chosen.fitted)
+    prediction = predict(scenario, seed=seed, engine=wanted, fitted=chosen.fitted)
     _show(prediction, as_json, as_csv)
     if any(objective.met is False for objective in prediction.objectives):
         raise typer.Exit(1)
