@@ -64,6 +64,9 @@ def assert_same(plain: Run, fast: Run) -> None:
         assert np.array_equal(one, other), f"{column.name} differs, first for request {np.flatnonzero(one != other)[0]}"
     for name in ("reports", "stations", "pools", "series"):
         _assert_equal(name, getattr(plain, name), getattr(fast, name))
+    for name, counted in vars(plain.tally).items():
+        if isinstance(counted, np.ndarray):  # interval by interval; what comes after the last is in no report
+            assert np.array_equal(counted[:-1], getattr(fast.tally, name)[:-1]), f"{name} of intervals differ"
     assert plain.marks == fast.marks
 
 

@@ -15,8 +15,10 @@ from capplan.models.step import Hold, Visit
 from capplan.models.traffic import Closed, Event, Open, RequestClass, Retry, Session, Throttled, Timeline, Traffic
 from capplan.simulator import compiled, reference
 from capplan.simulator.clock import to_ticks
+from capplan.simulator.report import report
 from capplan.simulator.run import Mark, Run
-from capplan.simulator.tally import intervals, report, tally_of_requests
+from capplan.simulator.tally import intervals
+from capplan.simulator.tally_of_requests import tally_of_requests
 
 Engine = Callable[[Network, float, float, int], Run]
 
@@ -100,8 +102,8 @@ def test_pauses_and_events_by_hand(engine: Engine) -> None:
 def assert_counted(run: Run, system: Network) -> None:
     """The plain reading of the requests gives the same reports and series."""
     warmup, end = to_ticks(run.warmup_s), to_ticks(run.duration_s)
-    tally = tally_of_requests(run.requests, system, intervals(warmup, end), warmup)
-    expected = report(system, tally, seed=run.seed, replication=run.replication, events=run.events)
+    tally = tally_of_requests(run.requests, system, intervals(warmup, end))
+    expected = report(system, tally, warmup, seed=run.seed, replication=run.replication, events=run.events)
     for name, found in run.reports.items():
         wanted = expected.reports[name]
         for column in ("started", "completed", "dropped", "timed_out", "retries", "completions"):

@@ -126,7 +126,7 @@ def test_report_of_a_run_that_stops() -> None:
 def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
     """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
     clockwork = Clockwork()
-    station = ElasticStation(Station("server", servers, "ps"), 0, clockwork, Window(intervals(0, 100), 0), None)
+    station = ElasticStation(Station("server", servers, "ps"), 0, clockwork, Window(intervals(0, 100)), None)
     ends = [-1] * len(joins)
 
     def client(number: int, tick: int, demand: int) -> Happening:

@@ -12,10 +12,11 @@ from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.station import Pool, Station
 from capplan.models.step import Visit
-from capplan.models.traffic import Event, Open, RequestClass, Timeline
+from capplan.models.traffic import Event, RequestClass, Throttled, Timeline
 from capplan.simulator.histogram import bin_of
 from capplan.simulator.replications import merged
-from capplan.simulator.run import Mark, Requests, Run, Status
+from capplan.simulator.report import report, windowed
+from capplan.simulator.run import Mark, Requests, Run, Status, together
 from capplan.simulator.tally import (
     BUSY,
     HELD,
@@ -34,9 +35,8 @@ from capplan.simulator.tally import (
     empty_tally,
     intervals,
     pair,
-    report,
-    tally_of_requests,
 )
+from capplan.simulator.tally_of_requests import tally_of_requests
 
 S = 1_000_000_000  # ticks
 WARMUP, END = 2 * S, 10 * S
@@ -48,7 +48,7 @@ NETWORK = Network(
         RequestClass("read", Visit("server", Deterministic(1.0))),
         RequestClass("write", Visit("farm", Deterministic(1.0))),
     ),
-    Open(1.0, {"read": 0.5, "write": 0.5}),
+    Throttled(2, 1.0, {"read": 0.5, "write": 0.5}),  # so that requests may start late
     pools=(Pool("threads", 2), Pool("permits", 5)),
     timeline=Timeline((Event(3.0, "down", "farm"), Event(0.5, "scale_traffic", "*", 2.0))),
 )
@@ -62,8 +62,10 @@ def requests_of(rows: list[tuple[int, int, int, int, Status, int]]) -> Requests:
 
 
 def summed_up(requests: Requests, trace: bool = True, replication: int = 0, network: Network = NETWORK) -> Run:
-    tally = tally_of_requests(requests, network, intervals(WARMUP, END, 5), WARMUP)
-    return report(network, tally, seed=1, replication=replication, events=0, requests=requests if trace else None)
+    tally = tally_of_requests(requests, network, intervals(WARMUP, END, 5))
+    return report(
+        network, tally, WARMUP, seed=1, replication=replication, events=0, requests=requests if trace else None
+    )
 
 
 BY_HAND = requests_of(
@@ -115,20 +117,25 @@ def test_series_by_hand() -> None:
 
 
 def filled() -> Tally:
-    tally = empty_tally(NETWORK, intervals(WARMUP, END, 5), WARMUP)
-    tally.station_series[:, 1, QUEUED] = [9 * S, S, 0, 2 * S, S]
-    tally.station_series[:, 1, BUSY] = [8 * S, 8 * S, 4 * S, 2 * S, 2 * S]
-    tally.station_totals[1, [VISITS, WAITED + 1, RESPONDED + 1, STATION_DROPS, PAUSED]] = [4, 2 * S, 10 * S, 7, 2 * S]
-    tally.pool_series[:, 0, QUEUED] = [5 * S, 2 * S, 2 * S, 0, 0]
-    tally.pool_series[:, 0, BUSY] = [0, 2 * S, 3 * S, 0, 1 * S]
-    tally.pool_totals[0, [TAKEN, POOL_DROPS, POOL_WAITED + 1, HELD + 1]] = [2, 3, 5 * S, 6 * S]
-    tally.pool_busy[0, :3] = [4 * S, 2 * S, 2 * S]
+    tally = empty_tally(NETWORK, intervals(WARMUP, END, 5))
+    tally.station_series[:5, 1, QUEUED] = [9 * S, S, 0, 2 * S, S]
+    tally.station_series[:5, 1, BUSY] = [8 * S, 8 * S, 4 * S, 2 * S, 2 * S]
+    totals = [VISITS, WAITED + 1, RESPONDED + 1, STATION_DROPS, PAUSED]
+    tally.station_totals[:, 1][:, totals] = 9 * S  # of the warm-up, and of what comes after the end
+    tally.station_totals[1:5, 1] = 0
+    tally.station_totals[1, 1][totals] = [3, S, 4 * S, 7, 0]
+    tally.station_totals[4, 1][totals] = [1, S, 6 * S, 0, 2 * S]
+    tally.pool_series[:5, 0, QUEUED] = [5 * S, 2 * S, 2 * S, 0, 0]
+    tally.pool_series[:5, 0, BUSY] = [0, 2 * S, 3 * S, 0, 1 * S]
+    tally.pool_totals[2, 0, [TAKEN, POOL_DROPS, POOL_WAITED + 1, HELD + 1]] = [2, 3, 5 * S, 6 * S]
+    tally.pool_busy[0, 0, :3] = [0, 2 * S, 0]
+    tally.pool_busy[1:5, 0, :3] = [S, 0, S], [S, S, 0], [2 * S, 0, 0], [0, S, S]
     tally.marks.append((S, 2 * S, "pause", "farm: gc"))
     return tally
 
 
 def test_stations_pools_and_marks_by_hand() -> None:
-    run = report(NETWORK, filled(), seed=1, replication=2, events=3)
+    run = report(NETWORK, filled(), WARMUP, seed=1, replication=2, events=3)
     assert (run.network, run.seed, run.replication, run.events) == ("two classes", 1, 2, 3)
     assert (run.warmup_s, run.duration_s, run.window_s) == (2.0, 10.0, 8.0)
     farm, threads = run.stations["farm"], run.pools["threads"]
@@ -170,12 +177,12 @@ def any_requests(draw: st.DrawFn) -> Requests:
 @given(any_requests())
 def test_sums_are_what_their_columns_say(requests: Requests) -> None:
     """One request at a time, with plain numbers."""
-    tally = tally_of_requests(requests, NETWORK, intervals(WARMUP, END, 5), WARMUP)
+    tally = tally_of_requests(requests, NETWORK, intervals(WARMUP, END, 5))
     for index, name in enumerate(("read", "write")):
         rows = [
             row for row in zip(*(column.tolist() for column in vars(requests).values()), strict=True) if row[1] == index
         ]
-        found = report(NETWORK, tally, seed=1, replication=0, events=0).report(name)
+        found = report(NETWORK, tally, WARMUP, seed=1, replication=0, events=0).report(name)
         ended = [row for row in rows if row[5] >= WARMUP and row[7] != Status.UNFINISHED]
         completed = [row for row in ended if row[7] == Status.COMPLETED]
         assert found.started == sum(row[5] >= WARMUP for row in rows)
@@ -274,3 +281,30 @@ def test_pairs_outgrow_63_bits(values: list[int]) -> None:
         add_pair(totals, NUMBER, value)
     assert pair(totals, NUMBER) == sum(values)
     assert 0 <= totals[NUMBER + 1] < 2**40
+
+
+def test_windows_of_a_run_by_hand() -> None:
+    """A request counts where it starts, what it has waited where that was."""
+    run = summed_up(BY_HAND)
+    first, second = windowed(run, 0, 2), windowed(run, 2, 5)
+    assert (first.warmup_s, first.end_s, second.warmup_s, second.end_s) == (0, 4, 4, 10)
+    assert (first.report("read").started, second.report("read").started) == (2, 2)
+    assert (first.report("read").intended.max_s, second.report("read").intended.max_s) == (3, 4)
+    assert (first.report("read").number_ticks, second.report("read").number_ticks) == (3 * S, 4 * S)
+    assert (first.report("read").completions, second.report("read").completions) == (1, 1)
+    assert first.measured().tolist() == [True, True, False, False, False, False]
+    with pytest.raises(ValueError, match="intervals 3 to 6 are none of a run of 5"):
+        windowed(run, 3, 6)
+
+
+@given(any_requests(), st.integers(1, 4))
+def test_windows_add_up(requests: Requests, cut: int) -> None:
+    run = summed_up(requests)
+    whole, before, after = (windowed(run, *ends).report() for ends in ((0, 5), (0, cut), (cut, 5)))
+    both = together((before, after), name="*", windows="apart")
+    for column in ("window_ticks", "started", "completed", "dropped", "timed_out", "retries", "completions"):
+        assert getattr(both, column) == getattr(whole, column)
+    assert (both.response_ticks, both.number_ticks) == (whole.response_ticks, whole.number_ticks)
+    for one, other in ((both.intended, whole.intended), (both.actual, whole.actual)):
+        assert np.array_equal(one.counts, other.counts)
+        assert (one.total_ticks, one.largest_ticks) == (other.total_ticks, other.largest_ticks)

@@ -23,10 +23,11 @@ from capplan.simulator.kernel import loop
 from capplan.simulator.kernel.layout import Ints, Program, State
 from capplan.simulator.program import Lowered, lower
 from capplan.simulator.program_state import grown, new_state
+from capplan.simulator.report import report
 from capplan.simulator.run import Requests, Run
 from capplan.simulator.scope import check_run, check_scope
 from capplan.simulator.streams import root_key
-from capplan.simulator.tally import NUMBER, PAUSED, Tally, add_pair, empty_tally, intervals, report
+from capplan.simulator.tally import NUMBER, PAUSED, Tally, add_pair, empty_tally, intervals, overlaps
 
 TRACE_ROWS = 1 << 16  # single requests that the kernel gathers before Python takes them
 BEFORE = -1  # as a rank: before everything of a tick, the looks too
@@ -164,7 +165,7 @@ def begin(
     `numbers` are the seed and the replication.
     """
     network, bounds = lowered.network, intervals(*window)
-    tally, root = empty_tally(network, bounds, window[0]), root_key(*numbers)
+    tally, root = empty_tally(network, bounds), root_key(*numbers)
     state = new_state(
         lowered,
         root,
@@ -173,7 +174,6 @@ def begin(
         trace_rows=TRACE_ROWS,
         most_requests=at.NEVER if max_requests is None else max_requests,
     )
-    state.header[[at.WINDOW_START, at.WINDOW_END]] = window
     return Course(lowered, window, numbers, tally, lowered.program(root, bounds), state, Changes(lowered))
 
 
@@ -189,6 +189,7 @@ def run(course: Course, *, trace: bool, progress: Progress | None, sink: Sink | 
     return report(
         course.lowered.network,
         _tally(course),
+        course.window[0],
         seed=course.numbers[0],
         replication=course.numbers[1],
         events=int(course.state.header[at.EVENTS]),
@@ -215,15 +216,14 @@ def _run(course: Course, progress: Progress | None) -> None:
     bounds = course.tally.boundaries
     header = course.state.header
     for interval, end in enumerate(bounds[1:].tolist()):
-        measured = bounds[interval] >= course.window[0]
-        header[[at.INTERVAL, at.INTERVAL_END, at.IN_WINDOW]] = interval, end, measured
+        header[[at.INTERVAL, at.INTERVAL_END]] = interval, end
         if interval == 0:
             loop.begin(course.program, course.state)
         course.until(end, BEFORE)
         course.settle(end)
         if progress is not None:
             progress(to_seconds(end), int(header[at.ROWS]))
-    header[[at.INTERVAL, at.INTERVAL_END, at.IN_WINDOW]] = len(bounds) - 1, at.NEVER, 0
+    header[[at.INTERVAL, at.INTERVAL_END]] = len(bounds) - 1, at.NEVER
     while not course.idle() and course.changes.agenda:
         course.change()
     header[at.STOP_IDLE] = 1
@@ -234,18 +234,13 @@ def _tally(course: Course) -> Tally:
     """Return what the kernel has counted, completed by what is still under way."""
     state, tally = course.state, course.tally
     for talk, number in unfinished(course.program, state):
-        inside = tally.end_ticks - max(int(talk["start"]), tally.warmup_ticks)
-        add_pair(tally.class_totals[number], NUMBER, max(0, inside))
+        for interval, ticks in overlaps(tally.boundaries, int(talk["start"]), tally.end_ticks):
+            add_pair(tally.class_totals[interval, number], NUMBER, ticks)
     for station in state.stations["paused"].nonzero()[0].tolist():
-        since = max(int(state.stations["paused_since"][station]), tally.warmup_ticks)
-        tally.station_totals[station, PAUSED] += max(0, tally.end_ticks - since)
-    return replace(
-        tally,
-        class_series=state.class_series[:-1],
-        station_series=state.station_series[:-1],
-        pool_series=state.pool_series[:-1],
-        marks=_marks(course),
-    )
+        since = int(state.stations["paused_since"][station])
+        for interval, ticks in overlaps(tally.boundaries, since, tally.end_ticks):
+            tally.station_totals[interval, station, PAUSED] += ticks
+    return replace(tally, marks=_marks(course))
 
 
 def _marks(course: Course) -> list[tuple[int, int, str, str]]:

@@ -94,10 +94,9 @@ def _header(lowered: Lowered, most_requests: int) -> Ints:
 
 
 def _counted(tally: Tally) -> dict[str, Any]:
-    fields = ("class_totals", "histograms", "station_totals", "pool_totals", "pool_busy")
-    series = ("class_series", "station_series", "pool_series")
-    longer = {name: np.concatenate([getattr(tally, name), getattr(tally, name)[:1]]) for name in series}
-    return {name: getattr(tally, name) for name in fields} | longer
+    of_classes = ("class_series", "class_totals", "histograms")
+    of_places = ("station_series", "station_totals", "pool_series", "pool_totals", "pool_busy")
+    return {name: getattr(tally, name) for name in (*of_classes, *of_places)}
 
 
 def _free_records(header: Ints, name: str, count: int) -> Records:

@@ -26,11 +26,13 @@ from capplan.simulator.reference_stations import HeldPool, RigidStation
 from capplan.simulator.reference_steps import Served, Surroundings, compile_flow
 from capplan.simulator.reference_timeline import Changes
 from capplan.simulator.reference_traffic import Clients, Demand, Flow, begin_closed, begin_open, begin_throttled
+from capplan.simulator.report import report
 from capplan.simulator.run import Requests, Run
 from capplan.simulator.sampling import tick_sampler
 from capplan.simulator.scope import check_run, check_scope
 from capplan.simulator.streams import root_key, source_key
-from capplan.simulator.tally import Tally, intervals, report, tally_of_requests
+from capplan.simulator.tally import Tally, intervals
+from capplan.simulator.tally_of_requests import tally_of_requests
 from capplan.simulator.traffic_time import segments
 
 
@@ -73,11 +75,12 @@ def simulate(
     check_scope(network)
     check_run(duration_s, warmup_s, seed, replication, max_requests)
     root, warmup, end = root_key(seed, replication), to_ticks(warmup_s), to_ticks(duration_s)
-    system, book = _system(network, Window(intervals(warmup, end), warmup)), Book()
+    system, book = _system(network, Window(intervals(warmup, end))), Book()
     _begin(system, book, root, max_requests)
     system.clockwork.work_off(None if drain else end, end, system.moves)
     requests, events = book.requests(), system.clockwork.count
-    return report(network, system.tally(requests), seed=seed, replication=replication, events=events, requests=requests)
+    tally = system.tally(requests)
+    return report(network, tally, warmup, seed=seed, replication=replication, events=events, requests=requests)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class _System:
     def tally(self, requests: Requests) -> Tally:
         """Sum up what has happened."""
         boundaries = np.array(self.window.boundaries, dtype=np.int64)
-        tally = tally_of_requests(requests, self.network, boundaries, self.window.start)
+        tally = tally_of_requests(requests, self.network, boundaries)
         for index, station in enumerate(self.stations.values()):
             station.fill(tally, index)
         for index, pool in enumerate(self.pools.values()):

@@ -148,7 +148,7 @@ class ElasticStation:
         self.record.busy.add(self.since, until, busy)
         self.record.queued.add(self.since, until, len(self.inside) + len(self.queue) - busy)
         if any(self.pauses):
-            self.record.paused += self.window.overlap(self.since, until)
+            self.record.paused(self.since, until)
 
     def turn(self, process: int, on: bool) -> None:
         """Turn a pause or background work on or off; they are numbered, pauses first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+import numpy as np
+
 from capplan.simulator.histogram import IntArray
 from capplan.simulator.tally import (
     BUSY,
@@ -11,10 +13,12 @@ from capplan.simulator.tally import (
     MOST_MARKS,
     PAUSED,
     POOL_DROPS,
+    POOL_TOTALS,
     POOL_WAITED,
     QUEUED,
     RESPONDED,
     STATION_DROPS,
+    STATION_TOTALS,
     TAKEN,
     VISITS,
     WAITED,
@@ -24,24 +28,19 @@ from capplan.simulator.tally import (
 
 
 class Window:
-    """The part of the run that statistics are about: from the end of the warm-up to the end of the traffic.
+    """The time that statistics are about: from the beginning to the end of the traffic.
 
-    `boundaries` are those of the intervals, from tick 0 to the end of the traffic. `marks` are the first pauses and
-    background work that started there.
+    `boundaries` are those of the intervals. `marks` are the first pauses and background work that started there.
     """
 
-    def __init__(self, boundaries: IntArray, start: int) -> None:
+    def __init__(self, boundaries: IntArray) -> None:
         self.boundaries: list[int] = boundaries.tolist()
-        self.start, self.end = start, int(boundaries[-1])
+        self.end = self.boundaries[-1]
         self.marks: list[tuple[int, int, str, str]] = []
 
-    def overlap(self, since: int, until: int) -> int:
-        """Return how many ticks from `since` to `until` lie inside."""
-        return max(0, min(until, self.end) - max(since, self.start))
-
-    def has(self, tick: int) -> bool:
-        """Tell whether `tick` lies inside."""
-        return self.start <= tick < self.end
+    def interval(self, tick: int) -> int:
+        """Return the number of the interval of a tick; after the end of the traffic it is that after the last."""
+        return bisect_right(self.boundaries, tick) - 1
 
     def mark(self, since: int, until: int, kind: str, name: str) -> None:
         """Note a pause or background work that starts, unless that is after the end of the traffic."""
@@ -54,7 +53,7 @@ class TimeIntegral:
 
     def __init__(self, window: Window) -> None:
         self.boundaries = window.boundaries
-        self.sums = [0] * (len(self.boundaries) - 1)
+        self.sums = [0] * len(self.boundaries)
 
     def add(self, since: int, until: int, number: int) -> None:
         """Count `number` from `since` to `until`, in whatever order such times come."""
@@ -69,69 +68,69 @@ class TimeIntegral:
 
 
 class StationRecord:
-    """Of visits that joined a station in the window and were served, those that were dropped in it, and the queue."""
+    """By interval, visits that joined a station and were served, those that were dropped, and the queue."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self.queued, self.busy = TimeIntegral(window), TimeIntegral(window)
-        self.visits = self.waited = self.responded = self.drops = self.paused = 0
+        self.queued, self.busy, self.pauses = TimeIntegral(window), TimeIntegral(window), TimeIntegral(window)
+        self.totals = np.zeros((len(window.boundaries), STATION_TOTALS), dtype=np.int64)
 
     def served(self, joined: int, wait: int, response: int) -> None:
-        """Count a visit that is served, if it joined in the window."""
-        if self.window.has(joined):
-            self.visits += 1
-            self.waited += wait
-            self.responded += response
+        """Count a visit that is served, when it joined."""
+        totals = self.totals[self.window.interval(joined)]
+        totals[VISITS] += 1
+        add_pair(totals, WAITED, wait)
+        add_pair(totals, RESPONDED, response)
 
     def dropped(self, tick: int) -> None:
-        """Count a visit that is dropped, if that is in the window."""
-        self.drops += self.window.has(tick)
+        """Count a visit that is dropped."""
+        self.totals[self.window.interval(tick), STATION_DROPS] += 1
+
+    def paused(self, since: int, until: int) -> None:
+        """Count the time of a pause."""
+        self.pauses.add(since, until, 1)
 
     def fill(self, tally: Tally, index: int) -> None:
         """Enter what has been noted as that of station number `index`."""
         tally.station_series[:, index, QUEUED] = self.queued.sums
         tally.station_series[:, index, BUSY] = self.busy.sums
-        tally.station_totals[index, VISITS] = self.visits
-        add_pair(tally.station_totals[index], WAITED, self.waited)
-        add_pair(tally.station_totals[index], RESPONDED, self.responded)
-        tally.station_totals[index, [STATION_DROPS, PAUSED]] = self.drops, self.paused
+        tally.station_totals[:, index] = self.totals
+        tally.station_totals[:, index, PAUSED] = self.pauses.sums
 
 
 class PoolRecord:
-    """Of units of a pool taken in the window, requests that were dropped in it, and the queue."""
+    """By interval, units of a pool that were taken, requests that were dropped, and the queue."""
 
     def __init__(self, window: Window, size: int) -> None:
         self.window = window
         self.queued, self.busy = TimeIntegral(window), TimeIntegral(window)
-        self.busy_ticks = [0] * (size + 1)  # how long 0, 1, ... units were busy
-        self.taken = self.waited = self.held = self.drops = 0
+        self.busy_ticks = [TimeIntegral(window) for _ in range(size + 1)]  # how long 0, 1, ... units were busy
+        self.totals = np.zeros((len(window.boundaries), POOL_TOTALS), dtype=np.int64)
 
     def handed_over(self, asked: int, now: int) -> None:
         """Count a unit that is taken now, by someone who asked for it then."""
         self.queued.add(asked, now, 1)
-        if self.window.has(now):
-            self.taken += 1
-            self.waited += now - asked
+        totals = self.totals[self.window.interval(now)]
+        totals[TAKEN] += 1
+        add_pair(totals, POOL_WAITED, now - asked)
 
     def given_back(self, taken: int, now: int) -> None:
         """Count a unit that is given back now."""
-        if self.window.has(taken):
-            self.held += now - taken
+        add_pair(self.totals[self.window.interval(taken)], HELD, now - taken)
 
     def units(self, busy: int, since: int, until: int) -> None:
         """Count that so many units were busy."""
-        self.busy_ticks[busy] += self.window.overlap(since, until)
+        self.busy_ticks[busy].add(since, until, 1)
         self.busy.add(since, until, busy)
 
     def dropped(self, tick: int) -> None:
-        """Count a request that found the queue full, if that is in the window."""
-        self.drops += self.window.has(tick)
+        """Count a request that found the queue full."""
+        self.totals[self.window.interval(tick), POOL_DROPS] += 1
 
     def fill(self, tally: Tally, index: int) -> None:
         """Enter what has been noted as that of pool number `index`."""
         tally.pool_series[:, index, QUEUED] = self.queued.sums
         tally.pool_series[:, index, BUSY] = self.busy.sums
-        tally.pool_totals[index, [TAKEN, POOL_DROPS]] = self.taken, self.drops
-        add_pair(tally.pool_totals[index], POOL_WAITED, self.waited)
-        add_pair(tally.pool_totals[index], HELD, self.held)
-        tally.pool_busy[index, : len(self.busy_ticks)] = self.busy_ticks
+        tally.pool_totals[:, index] = self.totals
+        for units, times in enumerate(self.busy_ticks):
+            tally.pool_busy[:, index, units] = times.sums

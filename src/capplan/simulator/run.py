@@ -1,8 +1,8 @@
 """What one run of a simulation engine has seen: request classes, stations and pools in the window, and over time.
 
-The *window* reaches from the end of the warm-up to the end of the traffic. A request is *measured* when it starts
-inside. Requests that have started are run to their end even when that lies after the window, so latencies are not
-censored; then no request is unfinished, unless its work stands still for good.
+The *window* reaches from the end of the warm-up to the end of the traffic, unless another one is chosen. A request is
+*measured* when it starts inside. Requests that have started are run to their end even when that lies after the window,
+so latencies are not censored; then no request is unfinished, unless its work stands still for good.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import reduce
 from operator import add
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.quantity import FloatArray
-from capplan.simulator.clock import TICKS_PER_S, to_seconds, to_ticks
+from capplan.simulator.clock import TICKS_PER_S, to_seconds
 from capplan.simulator.histogram import Histogram, IntArray
+
+if TYPE_CHECKING:
+    from capplan.simulator.tally import Tally
 
 Clock = Literal["intended", "actual"]
 ALL_CLASSES = "*"
@@ -217,6 +220,8 @@ class Series:
         Requests that started, completed, and were dropped or given up, per second; shape (intervals, classes).
     latency_mean_s
         Mean latency, from the intended start, of those that completed; nan when none did; shape (intervals, classes).
+    number
+        Mean number of requests that clients wait for; shape (intervals, classes).
     station_queue, station_utilisation
         Mean number waiting, and share of the servers that was busy; shape (intervals, stations).
     pool_queue, pool_busy
@@ -228,6 +233,7 @@ class Series:
     throughput_per_s: FloatArray
     loss_per_s: FloatArray
     latency_mean_s: FloatArray
+    number: FloatArray
     station_queue: FloatArray
     station_utilisation: FloatArray
     pool_queue: FloatArray
@@ -254,8 +260,8 @@ class Run:
     ----------
     network, seed, replication
         What was run.
-    warmup_s, duration_s
-        The ends of the window.
+    window
+        The intervals that the reports are about: the first, and the one after the last.
     classes, sources
         The names that indices in `requests` refer to.
     reports
@@ -268,6 +274,8 @@ class Run:
         Pauses, background work (the first 20,000) and events of the timeline, in the order of time.
     events
         How many events happened.
+    tally
+        What the engine has counted in every interval.
     trace
         Every request; None when they were not kept.
     """
@@ -275,8 +283,7 @@ class Run:
     network: str
     seed: int
     replication: int
-    warmup_s: float
-    duration_s: float
+    window: tuple[int, int]
     classes: tuple[str, ...]
     sources: tuple[str, ...]
     reports: dict[str, ClassReport]
@@ -285,12 +292,28 @@ class Run:
     series: Series
     marks: tuple[Mark, ...]
     events: int
+    tally: Tally
     trace: Requests | None = None
+
+    @property
+    def warmup_s(self) -> float:
+        """Where the window begins."""
+        return to_seconds(int(self.tally.boundaries[self.window[0]]))
+
+    @property
+    def end_s(self) -> float:
+        """Where the window ends."""
+        return to_seconds(int(self.tally.boundaries[self.window[1]]))
+
+    @property
+    def duration_s(self) -> float:
+        """How long traffic came."""
+        return to_seconds(self.tally.end_ticks)
 
     @property
     def window_s(self) -> float:
         """Length of the window."""
-        return self.duration_s - self.warmup_s
+        return self.end_s - self.warmup_s
 
     def report(self, request_class: str | None = None) -> ClassReport:
         """Return what became of the requests of a class, or of all.
@@ -322,7 +345,8 @@ class Run:
     def measured(self, request_class: str | None = None) -> NDArray[np.bool_]:
         """Tell for each request of the trace whether it starts in the window (and is of this class)."""
         requests = self.requests
-        inside: NDArray[np.bool_] = requests.start_ticks >= to_ticks(self.warmup_s)
+        first, last = self.tally.boundaries[list(self.window)]
+        inside: NDArray[np.bool_] = (requests.start_ticks >= first) & (requests.start_ticks < last)
         if request_class is not None:
             inside &= requests.request_class == self.classes.index(self.report(request_class).name)
         return inside

@@ -21,7 +21,6 @@ from capplan.simulator.kernel.layout import (
     CLASS_LISTS,
     CLOSED,
     COMPLETED,
-    IN_WINDOW,
     INTERVAL,
     KIND_SHIFT,
     MOST_ROWS,
@@ -144,7 +143,7 @@ def _open_row(p: Program, s: State, talk: int, request_class: int) -> None:
     key = np.uint64(p.sources[row.source].key)
     row.key = np.int64(fold(fold(key, row.unit), row.first + row.place))
     s.class_series[s.header[INTERVAL], request_class, STARTED] += 1
-    s.class_totals[request_class, STARTED] += s.header[IN_WINDOW]
+    s.class_totals[s.header[INTERVAL], request_class, STARTED] += 1
 
 
 @part

@@ -14,7 +14,6 @@ from capplan.simulator.kernel.draws import ticks, uniform
 from capplan.simulator.kernel.finishes import add_finish, drop_finish, first_finish
 from capplan.simulator.kernel.layout import (
     ARRIVAL_AT,
-    IN_WINDOW,
     INTERVAL,
     MARGIN,
     NEVER,
@@ -26,13 +25,11 @@ from capplan.simulator.kernel.layout import (
     SERVICE,
     SHARED,
     SHORT,
-    WINDOW_END,
-    WINDOW_START,
     Program,
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
-from capplan.simulator.kernel.tallies import add_pair
+from capplan.simulator.kernel.tallies import add_pair, past_interval
 from capplan.simulator.tally import BUSY, RESPONDED, STATION_DROPS, VISITS, WAITED
 from capplan.simulator.tally import QUEUED as QUEUED_TICKS
 
@@ -173,7 +170,7 @@ def join_elastic(p: Program, s: State, station: int, thread: int, demand: int) -
             after_change(p, s, station, ran)
         return
     if demand == 0:
-        book_visit(s, station, s.header[NOW], 0)
+        book_visit(p, s, station, s.header[NOW], 0)
         serve(p, s, thread)
         return
     ran = before_change(p, s, station)
@@ -213,7 +210,7 @@ def look(p: Program, s: State, station: int, undisturbed: bool) -> int:
         first = s.finishes[row.leaf, first_finish(s, station)]
         if first.whole > row.whole or (first.whole == row.whole and first.parts > row.parts):
             break
-        book_visit(s, station, first.joined, first.aside)
+        book_visit(p, s, station, first.joined, first.aside)
         serve(p, s, alone)
         alone = first.thread
         drop_finish(s, station)
@@ -242,7 +239,7 @@ def _send_after(p: Program, s: State, station: int, thread: int) -> None:
     if demand > 0:
         begin(s, station, NONE, demand, s.header[NOW])
     else:
-        book_visit(s, station, s.header[NOW], 0)
+        book_visit(p, s, station, s.header[NOW], 0)
 
 
 @part
@@ -252,11 +249,10 @@ def _take_next(p: Program, s: State, station: int) -> None:
     drop_head(s, station)
     row.waiting -= 1
     if now - joined > row.expiry:
-        if s.header[IN_WINDOW]:
-            s.station_totals[station, STATION_DROPS] += 1
+        s.station_totals[s.header[INTERVAL], station, STATION_DROPS] += 1
         drop_at_resume(p, s, thread)
     elif demand == 0:
-        book_visit(s, station, joined, now - joined)
+        book_visit(p, s, station, joined, now - joined)
         serve(p, s, thread)
     else:
         begin(s, station, thread, demand, joined)
@@ -272,12 +268,11 @@ def drop_at_resume(p: Program, s: State, thread: int) -> None:
 
 
 @part
-def book_visit(s: State, station: int, joined: int, aside: int) -> None:
-    """Count a visit that ends now, if it joined in the window; `aside` is its wait, or its demand when shared."""
-    if joined < s.header[WINDOW_START] or joined >= s.header[WINDOW_END]:
-        return
+def book_visit(p: Program, s: State, station: int, joined: int, aside: int) -> None:
+    """Count a visit that ends now, when it joined; `aside` is its wait, or its demand when shared."""
+    interval = past_interval(p, s, joined)
     responded = s.header[NOW] - joined
-    s.station_totals[station, VISITS] += 1
+    s.station_totals[interval, station, VISITS] += 1
     waited = responded - aside if s.stations[station].kind == SHARED else aside
-    add_pair(s.station_totals, station, RESPONDED, responded)
-    add_pair(s.station_totals, station, WAITED, waited)
+    add_pair(s.station_totals, interval, station, RESPONDED, responded)
+    add_pair(s.station_totals, interval, station, WAITED, waited)

@@ -100,17 +100,14 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
     TRACED,
     MARKED,
     INTERVAL,
-    IN_WINDOW,
     INTERVAL_END,
-    WINDOW_START,
-    WINDOW_END,
     OVER,
     OVER_REQUEST,
     OVER_TICK,
     EVENTS,
     STOP_IDLE,
     HEADER,
-) = range(48)
+) = range(45)
 
 
 def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:

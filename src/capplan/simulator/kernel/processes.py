@@ -11,14 +11,14 @@ from capplan.simulator.kernel.elastic import after_change, before_change
 from capplan.simulator.kernel.layout import (
     ARRIVAL_AT,
     HEAP,
+    INTERVAL,
     MARKED,
     NEVER,
     NOW,
-    WINDOW_END,
-    WINDOW_START,
     Program,
     State,
 )
+from capplan.simulator.kernel.tallies import past_interval
 from capplan.simulator.tally import PAUSED
 
 
@@ -52,11 +52,11 @@ def turn(p: Program, s: State, process: int) -> None:
     change = -1 if row.runs else 1
     row.runs += change
     if row.background < 0:
-        _pause(s, station, change)
+        _pause(p, s, station, change)
     after_change(p, s, station, ran)
     if change > 0:
         length = _drawn(p, s, process, row.length, row.length_key)
-        _mark(s, now + length, process)
+        _mark(p, s, now + length, process)
         push(s, now + length, row.rank, process)
     else:
         row.number += 1
@@ -64,20 +64,31 @@ def turn(p: Program, s: State, process: int) -> None:
 
 
 @part
-def _pause(s: State, station: int, change: int) -> None:
+def _pause(p: Program, s: State, station: int, change: int) -> None:
     row, now = s.stations[station], s.header[NOW]
     row.paused += change
     if change > 0 and row.paused == 1:
         row.paused_since = now
     elif row.paused == 0:
-        inside = min(now, s.header[WINDOW_END]) - max(row.paused_since, s.header[WINDOW_START])
-        s.station_totals[station, PAUSED] += max(0, inside)
+        _book_pause(p, s, station, row.paused_since, now)
 
 
 @part
-def _mark(s: State, until: int, process: int) -> None:
+def _book_pause(p: Program, s: State, station: int, since: int, until: int) -> None:
+    """Count the time of a pause in each interval that it reaches into."""
+    bounds, interval = p.bounds, past_interval(p, s, since)
+    until = min(until, bounds[len(bounds) - 1])
+    while since < until:
+        end = min(until, bounds[interval + 1])
+        s.station_totals[interval, station, PAUSED] += end - since
+        since = end
+        interval += 1
+
+
+@part
+def _mark(p: Program, s: State, until: int, process: int) -> None:
     place = s.header[MARKED]
-    if place < len(s.marks) and s.header[NOW] < s.header[WINDOW_END]:
+    if place < len(s.marks) and s.header[INTERVAL] < len(p.bounds) - 1:
         s.marks[place, 0] = s.header[NOW]
         s.marks[place, 1] = until
         s.marks[place, 2] = process

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from capplan.simulator.kernel.compiling import part
 from capplan.simulator.kernel.layout import (
-    IN_WINDOW,
     INTERVAL,
     INTERVAL_END,
     NOW,
@@ -29,10 +28,10 @@ def join_rigid(p: Program, s: State, station: int, demand: int) -> int:
     if begun > now:
         add_span(p, s, station, QUEUED, now, begun)
     add_span(p, s, station, BUSY, begun, end)
-    if s.header[IN_WINDOW]:
-        s.station_totals[station, VISITS] += 1
-        add_pair(s.station_totals, station, WAITED, begun - now)
-        add_pair(s.station_totals, station, RESPONDED, end - now)
+    interval = s.header[INTERVAL]
+    s.station_totals[interval, station, VISITS] += 1
+    add_pair(s.station_totals, interval, station, WAITED, begun - now)
+    add_pair(s.station_totals, interval, station, RESPONDED, end - now)
     return end
 
 

@@ -12,7 +12,6 @@ from capplan.simulator.kernel.forks import end_thread, is_open
 from capplan.simulator.kernel.layout import (
     COMPLETED,
     DELAY,
-    IN_WINDOW,
     INTERVAL,
     KIND_SHIFT,
     LEAST_LOADED,
@@ -28,14 +27,12 @@ from capplan.simulator.kernel.layout import (
     SERVICE,
     TOKEN_AWARE,
     WAIT_FIXED,
-    WINDOW_END,
-    WINDOW_START,
     Program,
     State,
 )
 from capplan.simulator.kernel.records import append, drop_head
 from capplan.simulator.kernel.rigid import join_rigid
-from capplan.simulator.kernel.tallies import add_pair
+from capplan.simulator.kernel.tallies import add_pair, past_interval
 from capplan.simulator.tally import BUSY, HELD, POOL_DROPS, POOL_WAITED, QUEUED, STATION_DROPS, TAKEN
 
 SMOOTHING_BITS = 3
@@ -97,8 +94,7 @@ def visit_elastic(p: Program, s: State, thread: int, pc: int, waits: bool) -> in
     """Join an elastic station; go on when served (if the thread `waits`), or dropped when it is known to be down."""
     station = p.code[pc].a
     if s.stations[station].known:
-        if s.header[IN_WINDOW]:
-            s.station_totals[station, STATION_DROPS] += 1
+        s.station_totals[s.header[INTERVAL], station, STATION_DROPS] += 1
         return p.code[pc].unwind if waits else pc + 1
     demand = ticks(p, p.code[pc].b, drawn(p, s, s.threads[thread].request, pc))
     if waits:
@@ -138,8 +134,7 @@ def count_pool(s: State, pool: int) -> None:
     interval = s.header[INTERVAL]
     s.pool_series[interval, pool, QUEUED] += row.waiting * elapsed
     s.pool_series[interval, pool, BUSY] += busy * elapsed
-    if s.header[IN_WINDOW]:
-        s.pool_busy[pool, busy] += elapsed
+    s.pool_busy[interval, pool, busy] += elapsed
 
 
 @part
@@ -152,10 +147,10 @@ def take(p: Program, s: State, thread: int, pc: int) -> int:
         count_pool(s, pool)
         row.free -= 1
         s.locals[thread, p.code[pc].b] = now
-        s.pool_totals[pool, TAKEN] += s.header[IN_WINDOW]
+        s.pool_totals[s.header[INTERVAL], pool, TAKEN] += 1
         return pc + 1
     if row.waiting >= row.limit:
-        s.pool_totals[pool, POOL_DROPS] += s.header[IN_WINDOW]
+        s.pool_totals[s.header[INTERVAL], pool, POOL_DROPS] += 1
         return p.code[pc].unwind
     count_pool(s, pool)
     row.waiting += 1
@@ -172,8 +167,7 @@ def give(p: Program, s: State, thread: int, pc: int) -> int:
     row = s.pools[pool]
     now = s.header[NOW]
     since = s.locals[thread, p.code[pc].b]
-    if held_in_window(s, since):
-        add_pair(s.pool_totals, pool, HELD, now - since)
+    add_pair(s.pool_totals, past_interval(p, s, since), pool, HELD, now - since)
     count_pool(s, pool)
     if row.waiting == 0:
         row.free += 1
@@ -183,17 +177,11 @@ def give(p: Program, s: State, thread: int, pc: int) -> int:
     row.waiting -= 1
     taking = s.threads[next_one].pc
     s.locals[next_one, p.code[taking].b] = now
-    if s.header[IN_WINDOW]:
-        s.pool_totals[pool, TAKEN] += 1
-        add_pair(s.pool_totals, pool, POOL_WAITED, now - s.threads[next_one].since)
+    interval = s.header[INTERVAL]
+    s.pool_totals[interval, pool, TAKEN] += 1
+    add_pair(s.pool_totals, interval, pool, POOL_WAITED, now - s.threads[next_one].since)
     push_step(s, now, RESUME, s.threads[next_one].request, p.code[taking].step, next_one)
     return pc + 1
-
-
-@part
-def held_in_window(s: State, since: int) -> bool:
-    """Tell whether a tick lies in the window of the statistics."""
-    return s.header[WINDOW_START] <= since < s.header[WINDOW_END]
 
 
 @part

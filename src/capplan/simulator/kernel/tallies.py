@@ -9,8 +9,6 @@ from capplan.simulator.kernel.layout import (
     INTERVAL_END,
     LATENCY,
     TRACED,
-    WINDOW_END,
-    WINDOW_START,
     Ints,
     Program,
     State,
@@ -34,11 +32,20 @@ def bin_of(ticks: int) -> int:
 
 
 @part
-def add_pair(totals: Ints, row: int, column: int, value: int) -> None:
+def add_pair(totals: Ints, interval: int, row: int, column: int, value: int) -> None:
     """Add to a sum that may outgrow 64 bits."""
-    low = totals[row, column + 1] + value
-    totals[row, column] += low >> PAIR_BITS
-    totals[row, column + 1] = low & ((1 << PAIR_BITS) - 1)
+    low = totals[interval, row, column + 1] + value
+    totals[interval, row, column] += low >> PAIR_BITS
+    totals[interval, row, column + 1] = low & ((1 << PAIR_BITS) - 1)
+
+
+@part
+def past_interval(p: Program, s: State, tick: int) -> int:
+    """Return the interval of a tick that is not after this one; the one after the last is for what comes too late."""
+    interval = s.header[INTERVAL]
+    while p.bounds[interval] > tick:
+        interval -= 1
+    return interval
 
 
 @part
@@ -62,28 +69,38 @@ def book_request(p: Program, s: State, talk: int, request_class: int, status: in
     s.class_series[interval, request_class, status] += 1
     if status == COMPLETED:
         s.class_series[interval, request_class, LATENCY] += tick - intended
-    inside = min(tick, s.header[WINDOW_END]) - max(start, s.header[WINDOW_START])
-    if inside > 0:
-        add_pair(s.class_totals, request_class, NUMBER, inside)
-    if s.header[WINDOW_START] <= start < s.header[WINDOW_END]:
-        totals = s.class_totals[request_class]
-        totals[status] += 1
-        totals[RETRIES] += row.attempt
-        add_pair(s.class_totals, request_class, RESPONSE, tick - start)
-        if status == COMPLETED:
-            late = bin_of(tick - intended)
-            _book_latency(s, request_class, 0, tick - intended, late)
-            _book_latency(s, request_class, 1, tick - start, late if start == intended else bin_of(tick - start))
+    began = past_interval(p, s, start)
+    _book_number(p, s, began, request_class, start, tick)
+    s.class_totals[began, request_class, status] += 1
+    s.class_totals[began, request_class, RETRIES] += row.attempt
+    add_pair(s.class_totals, began, request_class, RESPONSE, tick - start)
+    if status == COMPLETED:
+        _book_latency(s, began, request_class, 0, tick - intended)
+        if s.histograms.shape[2] > 1:
+            _book_latency(s, began, request_class, 1, tick - start)
     if len(s.trace) > 0:
         _trace(s, talk, request_class, status, tick)
 
 
 @part
-def _book_latency(s: State, request_class: int, clock: int, latency: int, place: int) -> None:
-    s.histograms[request_class, clock, place] += 1
-    add_pair(s.class_totals, request_class, INTENDED + 2 * clock, latency)
+def _book_number(p: Program, s: State, interval: int, request_class: int, since: int, until: int) -> None:
+    """Count the time for which a client waited, in each interval that it reaches into."""
+    bounds = p.bounds
+    until = min(until, bounds[len(bounds) - 1])
+    while since < until:
+        end = min(until, bounds[interval + 1])
+        add_pair(s.class_totals, interval, request_class, NUMBER, end - since)
+        since = end
+        interval += 1
+
+
+@part
+def _book_latency(s: State, interval: int, request_class: int, clock: int, latency: int) -> None:
+    s.histograms[interval, request_class, clock, bin_of(latency)] += 1
+    add_pair(s.class_totals, interval, request_class, INTENDED + 2 * clock, latency)
     most = LONGEST_INTENDED + clock
-    s.class_totals[request_class, most] = max(s.class_totals[request_class, most], latency)
+    longest = s.class_totals[interval, request_class, most]
+    s.class_totals[interval, request_class, most] = max(longest, latency)
 
 
 @part
