@@ -128,6 +128,7 @@ def test_more_confidence_is_wider(figures: list[float], confidence: float) -> No
 def test_warm_up_by_hand() -> None:
     """After two, ten values of mean 1/2: 2.5 / 100. After three, nine: (20 / 9) / 81, which is more."""
     assert mser([10.0, 10.0] + [0.0, 1.0] * 5, batch=1) == Truncation(2, True)
+    assert mser(1e9 + np.array([10.0, 10.0] + [0.0, 1.0] * 5), batch=1) == Truncation(2, True)  # no digits are lost
 
 
 def test_warm_up_is_a_multiple_of_the_batch() -> None:

@@ -119,8 +119,7 @@ def _independent(deviations: FloatArray) -> list[int]:
         if length <= _COLLINEAR * float(np.linalg.norm(column)):
             continue
         rest = centred / length
-        for _ in range(2):  # once more, so that rounding leaves nothing of the others
-            rest = rest - basis @ (basis.T @ rest)
+        rest = rest - basis @ (basis.T @ rest)
         if (remains := float(np.linalg.norm(rest))) > _COLLINEAR:
             basis, kept = np.column_stack([basis, rest / remains]), [*kept, place]
     return kept
