@@ -212,6 +212,12 @@ def of_replications(figures: ArrayLike, *, value: float | None = None, confidenc
     ------
     InputError
         When `figures` has not one dimension or `confidence` is no share.
+
+    Notes
+    -----
+    Exact for independent normal figures. A percentile of a short replication is skewed and biased: measured for p99 of
+    M/M/1 at load 0.8, with ten replications and the percentile of all together as centre, 95 % intervals hold the truth
+    in 84 % of the cases with 3,000 jobs a replication, 92 % with 10,000, 93 % with 30,000 and 94 % with 100,000.
     """
     each = figures_of(figures, "figures")
     each = each[~np.isnan(each)]
