@@ -15,6 +15,7 @@ simulation is measured in docs/reference/accuracy.md:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from capplan.models.erlang import erlang_c
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
-from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent
+from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.random_time import RandomTime
@@ -34,6 +35,26 @@ from capplan.models.traffic import Bursty, Open
 _ENDLESS = 20  # pools: a queue without limit is cut at so many times the pool's size, which loses next to nothing
 # Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
 _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What requests meet when n = 1 .. places are inside the outermost pools; the last axis is n.
+
+    Attributes
+    ----------
+    held : array (places,)
+        Units of the pools that are held.
+    waiting_s : array (draws, places)
+        Mean time until one is free, seconds.
+    mean_s, variance_s2 : dict of arrays (draws, places)
+        Mean (s) and variance (s²), by class, of the time after that.
+    """
+
+    held: FloatArray
+    waiting_s: FloatArray
+    mean_s: dict[str, FloatArray]
+    variance_s2: dict[str, FloatArray]
 
 
 class Analysis:
@@ -181,6 +202,26 @@ class Analysis:
         inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
         elsewhere = self.averaged(self.unloaded) - inside
         return flow_equivalent(inside, elsewhere, self.saturation_per_s, *self.pool)
+
+    @cached_property
+    def inside(self) -> Inside:
+        """What requests meet by the number inside the outermost pools; only with such pools."""
+        server = self.server
+        if server is None:
+            raise ValueError("without a pool there is no inside")
+        number = np.arange(1.0, server.places + 1)
+        held = np.minimum(number, server.pool)
+        means, classes = self.curve
+        wanted = np.maximum(held / server.throughput_per_s, means[:, :1])
+        times = {
+            name: [rows_interpolated(wanted, means, values) for values in moments] for name, moments in classes.items()
+        }
+        return Inside(
+            held,
+            (number - held) / server.throughput_per_s,
+            {name: mean for name, (mean, _) in times.items()},
+            {name: np.maximum(variance, 0.0) for name, (_, variance) in times.items()},
+        )
 
     @cached_property
     def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:

@@ -10,7 +10,7 @@ Not modelled, and so not hidden in a parameter either: speculative retry, digest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import lcm
 
@@ -182,15 +182,24 @@ class _Statement:
         """Return a read of the range that starts at node `first`, coordinated by `me`: nearest replicas first."""
         count = self.wanted.total or self.wanted.by_dc[self.dc]
         local = _from(me, self.cluster.replicas(self.dc, first))
-        contacted = [self._read_at(name, 0.0 if name == me else self.cluster.lan_s) for name in local]
-        for other in self._nearest_first():
-            remote = _turned(self.cluster.replicas(other, first), _number(me) + first)
-            contacted += [self._read_at(name, self.cluster.wan_s[self.dc][other]) for name in remote]
-        plain = ForkJoin(tuple(contacted[:count]), count, name="replicas")
-        if count >= len(local):
+        asked = local if count <= len(local) else (*local, *self._remote(_number(me) + first, first))
+        return self._once(("read", asked, me in local), lambda: self._read(asked, (me, len(local)), count))
+
+    def _read(self, asked: tuple[str, ...], place: tuple[str, int], count: int) -> Step:
+        """Return a read that asks `count` replicas; `place` is the coordinator and how many of `asked` are near it."""
+        me, near = place
+        contacted = tuple(self._read_at(name, name == me) for name in asked)
+        plain = ForkJoin(contacted[:count], count, name="replicas")
+        if count >= near:
             return plain
-        repaired = ForkJoin(tuple(contacted[: len(local)]), count, name="replicas")
+        repaired = ForkJoin(contacted, count, name="replicas")
         return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
+
+    def _remote(self, turn: int, first: int) -> tuple[str, ...]:
+        """Replicas elsewhere, nearest data centres first."""
+        return tuple(
+            name for other in self._nearest_first() for name in _turned(self.cluster.replicas(other, first), turn)
+        )
 
     def _nearest_first(self) -> list[int]:
         """Other data centres; those equally near come in turn, so that no one gets the reads of all."""
@@ -198,33 +207,42 @@ class _Statement:
         others = [(self.dc + step) % count for step in range(1, count)]
         return sorted(others, key=lambda other: _scalar(self.cluster.wan_s[self.dc][other]))
 
-    def _read_at(self, name: str, one_way_s: Number) -> Step:
-        costs, here = self.costs, isinstance(one_way_s, float) and one_way_s == 0.0
-        way = () if here else (Delay(Deterministic(2 * one_way_s)),)
-        work = Visit(name, _work(costs.read), name=_slot(name))
-        return self._once((name, here), lambda: Steps((*way, work, _unseen(name, costs.read * costs.unseen))))
+    def _read_at(self, name: str, here: bool) -> Step:
+        def build() -> Step:
+            way = () if here else (Delay(Deterministic(2 * self._one_way_s(name))),)
+            read, unseen = self.costs.read, self.costs.read * self.costs.unseen
+            return Steps((*way, Visit(name, _work(read), name=_slot(name)), _unseen(name, unseen)))
+
+        return self._once(("read at", name, here), build)
+
+    def _one_way_s(self, name: str) -> Number:
+        other = _dc_of(name)
+        return self.cluster.lan_s if other == self.dc else self.cluster.wan_s[self.dc][other]
 
     def write(self, me: str, first: int) -> Step:
         """Return a write to the range that starts at node `first`, coordinated by `me`."""
+        local = _from(me, self.cluster.replicas(self.dc, first))
+        rings = {dc: self.cluster.replicas(dc, first) for dc in range(len(self.cluster.nodes)) if dc != self.dc}
+        turn = _number(me) + first
+        forwarders = {dc: (ring, ring[turn % len(ring)]) for dc, ring in rings.items() if ring}
+        key = ("write", local, me in local, *forwarders.values())
+        return self._once(key, lambda: self._write(me, local, forwarders))
+
+    def _write(self, me: str, local: tuple[str, ...], forwarders: Mapping[int, tuple[tuple[str, ...], str]]) -> Step:
         hop = _hop(self.cluster.lan_s)
         branches = [
-            self._apply(name, self.dc, () if name == me else (hop,), () if name == me else (hop,))
-            for name in _from(me, self.cluster.replicas(self.dc, first))
+            self._apply(name, self.dc, () if name == me else (hop,), () if name == me else (hop,)) for name in local
         ]
-        chosen = _number(me) + first
-        others = [dc for dc in range(len(self.cluster.nodes)) if dc != self.dc and self.cluster.replicas(dc, first)]
-        branches += [self._forwarded(other, chosen, first) for other in others]
+        branches += [self._forwarded(other, *chosen) for other, chosen in forwarders.items()]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
         return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
 
-    def _forwarded(self, other: int, chosen: int, first: int) -> Step:
+    def _forwarded(self, other: int, replicas: tuple[str, ...], forwarder: str) -> Step:
         """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""
-        away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
-        replicas = self.cluster.replicas(other, first)
-        forwarder = replicas[chosen % len(replicas)]
 
         def build() -> Step:
+            away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
             branches = [
                 self._apply(name, other, () if name == forwarder else (hop,), (away,))
                 for name in _from(forwarder, replicas)
@@ -255,10 +273,10 @@ def _unseen(name: str, demand_s: Number) -> Step:
     return ForkJoin((Visit(name, _work(demand_s), name="unseen"),), 0)
 
 
-def _from(first: str, names: Sequence[str]) -> list[str]:
+def _from(first: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Order names so that `first`, if among them, comes first and the rest follow on the ring."""
     start = names.index(first) if first in names else 0
-    return [*names[start:], *names[:start]]
+    return (*names[start:], *names[:start])
 
 
 def _turned(names: tuple[str, ...], by: int) -> tuple[str, ...]:
@@ -268,6 +286,10 @@ def _turned(names: tuple[str, ...], by: int) -> tuple[str, ...]:
 
 def _number(name: str) -> int:
     return int(name.rsplit("/", 1)[1])
+
+
+def _dc_of(name: str) -> int:
+    return int(name.split("/")[1].removeprefix("dc")) - 1
 
 
 def _work(mean_s: Number) -> Erlang:

@@ -10,12 +10,13 @@ tail right whatever the law of service is, since a session's place in the chain 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
 from capplan.models.quantity import FloatArray
-from capplan.models.single_station import birth_death
+from capplan.models.single_station import birth_death_from_logs
 
 _POINTS = 48  # populations at which X(n) is computed; linear between
 
@@ -76,7 +77,11 @@ class FlowEquivalent:
 
     def chances(self, rate_per_s: FloatArray) -> FloatArray:
         """Return the probability of n = 0 .. places inside at the given rates (draws,); shape (draws, places + 1)."""
-        return birth_death(np.maximum(rate_per_s, 1e-9)[:, None], self.throughput_per_s)
+        return birth_death_from_logs(np.log(np.maximum(rate_per_s, 1e-9))[:, None] - self._log_throughput)
+
+    @cached_property
+    def _log_throughput(self) -> FloatArray:
+        return np.asarray(np.log(self.throughput_per_s))
 
 
 def flow_equivalent(

@@ -6,19 +6,18 @@ state. That holds when bursts last longer than the queues need to settle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from capplan.models.analytic import Analysis
-from capplan.models.flow_equivalent import rows_interpolated
+from capplan.models.gamma_mixture import GammaMixture
 from capplan.models.quantity import FloatArray
-from capplan.models.random_time import RandomTime
 from capplan.models.traffic import Bursty
 
 _HALVINGS = 22  # of the capacity's bracket: 1e-6 of it remains
-_QUANTILE_HALVINGS = 18  # of a percentile's bracket: 4e-6 of it remains
 _STATES = 9  # states of the system that a percentile is mixed from
 
 
@@ -90,13 +89,17 @@ class OperatingPoint:
 
     def quantile_s(self, level: float, *requests: str) -> FloatArray:
         """Response that `level` of the named classes' requests do not exceed, seconds; an approximation."""
+        return np.asarray(self.quantiles_s((level,), *requests)[0])
+
+    def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
+        """Responses (levels, draws) that these shares of the named classes' requests do not exceed, seconds."""
         parts = [
             (share * (part[:, None] * state.weight), state.mean_s[name], state.variance_s2[name])
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
         ]
         weight, mean, variance = (np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
-        return _mixture_quantile(weight, RandomTime(0.0, mean, variance), level)
+        return GammaMixture(weight, mean, variance).quantiles_s(levels)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
         total = sum(self.request_shares[name] for name in requests)
@@ -159,28 +162,19 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 def _state(analysis: Analysis, rate: FloatArray) -> State:
     if analysis.server is None:
         return _open_state(analysis, rate)
-    server = analysis.server
+    server, inside = analysis.server, analysis.inside
     chance = server.chances(rate)
-    inside = np.arange(1.0, server.places + 1)
-    held = np.minimum(inside, server.pool)
     done = chance[:, 1:] * server.throughput_per_s  # completions per second by the number inside
     seen = done / np.maximum(done.sum(axis=-1, keepdims=True), 1e-300)
-    waiting = (inside - held) / server.throughput_per_s
-    response = {}
-    for name in analysis.share:
-        at = _class_times(analysis, name, held / server.throughput_per_s)[0] + waiting
-        response[name] = (seen * at).sum(axis=-1)
     columns, weight = _representative(seen)
-    middle = np.take_along_axis(held / server.throughput_per_s, columns, axis=-1)
-    extra = np.take_along_axis(waiting, columns, axis=-1)
-    laws = {name: _class_times(analysis, name, middle) for name in analysis.share}
+    extra = np.take_along_axis(inside.waiting_s, columns, axis=-1)
     return State(
         chance[:, -1],
-        (chance[:, 1:] * held).sum(axis=-1),
-        response,
+        (chance[:, 1:] * inside.held).sum(axis=-1),
+        {name: (seen * (mean + inside.waiting_s)).sum(axis=-1) for name, mean in inside.mean_s.items()},
         weight,
-        {name: mean + extra for name, (mean, _) in laws.items()},
-        {name: variance for name, (_, variance) in laws.items()},
+        {name: np.take_along_axis(mean, columns, axis=-1) + extra for name, mean in inside.mean_s.items()},
+        {name: np.take_along_axis(value, columns, axis=-1) for name, value in inside.variance_s2.items()},
     )
 
 
@@ -201,30 +195,16 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> State:
     )
 
 
-def _class_times(analysis: Analysis, request: str, mean_response: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of a class's time when the mean over all classes is `mean_response` (draws, points)."""
-    means, classes = analysis.curve
-    wanted = np.maximum(mean_response, means[:, :1])
-    mean, variance = (rows_interpolated(wanted, means, values) for values in classes[request])
-    return mean, np.maximum(variance, 0.0)
-
-
 def _representative(seen: FloatArray) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.intp]], FloatArray]:
     """Pick the columns at which completions find the system, at Gauss-Legendre levels, and their weights."""
-    nodes, weights = np.polynomial.legendre.leggauss(_STATES)
+    nodes, weights = _gauss_legendre()
     levels = (nodes + 1) / 2
-    total = np.cumsum(seen, axis=-1)
-    columns = np.stack([(total < level).sum(axis=-1) for level in levels], axis=-1)
+    columns = np.stack([np.searchsorted(total, levels) for total in np.cumsum(seen, axis=-1)])
     columns = np.minimum(columns, seen.shape[-1] - 1)
     return columns, np.broadcast_to(weights / 2, columns.shape)
 
 
-def _mixture_quantile(weight: FloatArray, law: RandomTime, level: float) -> FloatArray:
-    """Quantile of a mixture over the last axis, by bisection between the components' own."""
-    parts = np.asarray(law.quantile(level))
-    low, high = parts.min(axis=-1), parts.max(axis=-1)
-    for _ in range(_QUANTILE_HALVINGS):
-        middle = (low + high) / 2
-        below = (weight * law.cdf(middle[:, None])).sum(axis=-1) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray((low + high) / 2)
+@lru_cache
+def _gauss_legendre() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.legendre.leggauss(_STATES)
+    return np.asarray(nodes), np.asarray(weights)

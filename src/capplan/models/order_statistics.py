@@ -136,14 +136,15 @@ def kth_of_n_cdf(cdf_values: ArrayLike, k: int) -> FloatArray:
     """
     shares = np.atleast_1d(_share(cdf_values))
     needed = int(_ranks(k, shares.shape[-1])[0])
-    reached = np.zeros((*shares.shape[:-1], needed + 1))  # by number done; the last entry means k or more
-    reached[..., 0] = 1.0
-    for branch in range(shares.shape[-1]):
-        done = shares[..., branch, None]
-        moved = reached[..., :-1] * done
-        reached[..., :-1] -= moved
-        reached[..., 1:] += moved
-    return np.asarray(reached[..., -1])
+    branches = np.ascontiguousarray(np.moveaxis(shares, -1, 0))
+    reached = np.zeros((needed + 1, *branches.shape[1:]))  # by number done; the last entry means k or more
+    reached[0] = 1.0
+    for place, done in enumerate(branches, start=1):
+        most = min(place, needed)  # that can be done by now
+        moved = reached[:most] * done
+        reached[:most] -= moved
+        reached[1 : most + 1] += moved
+    return np.asarray(reached[-1])
 
 
 def kth_of_n_mean(mean_s: ArrayLike, scv: ArrayLike, k: int, n: int) -> FloatArray:

@@ -44,16 +44,16 @@ class RandomTime:
 
     def cdf(self, time_s: FloatArray) -> FloatArray:
         """Probability of being at most `time_s` seconds; broadcasts."""
-        mean, shape = self._gamma()
+        mean, shape = self.gamma()
         return np.asarray(special.gammainc(shape, np.maximum(time_s - self.floor, 0.0) * shape / mean))
 
     def quantile(self, level: Number) -> Number:
         """Value below which `level` of the mass lies, in seconds."""
-        mean, shape = self._gamma()
+        mean, shape = self.gamma()
         return _plain(np.asarray(self.floor + special.gammaincinv(shape, level) * mean / shape, dtype=float))
 
-    def _gamma(self) -> tuple[Number, Number]:
-        """Mean and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""
+    def gamma(self) -> tuple[Number, Number]:
+        """Return mean (s) and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""
         mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
         return mean, np.minimum(mean**2 / variance, 1e6)
 

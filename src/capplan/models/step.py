@@ -11,7 +11,9 @@ started goes on.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -315,16 +317,20 @@ Step = Annotated[
 
 def children(step: Step) -> tuple[Step, ...]:
     """Return the steps directly inside `step`."""
-    match step:
-        case Sequence() | Choice():
-            return step.steps
-        case ForkJoin():
-            return step.branches
-        case Route():
-            return step.targets
-        case Hold() | Latch() | Batch():
-            return (step.step,)
-        case Hedge():
-            return (step.step, step.spare)
-        case Visit() | Delay() | Signal():
-            return ()
+    return _CHILDREN[type(step)](step)
+
+
+# By type, since flows are walked more often than anything else is done with them.
+_CHILDREN: dict[type, Callable[[Any], tuple[Step, ...]]] = {
+    Sequence: attrgetter("steps"),
+    Choice: attrgetter("steps"),
+    ForkJoin: attrgetter("branches"),
+    Route: attrgetter("targets"),
+    Hold: lambda step: (step.step,),
+    Latch: lambda step: (step.step,),
+    Batch: lambda step: (step.step,),
+    Hedge: lambda step: (step.step, step.spare),
+    Visit: lambda _: (),
+    Delay: lambda _: (),
+    Signal: lambda _: (),
+}
