@@ -6,16 +6,13 @@ engine run in processes of their own. Results come in the order of their numbers
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from capplan.models.errors import InputError
 from capplan.models.network import Network
+from capplan.simulator import executors
 from capplan.simulator.engine import Engine, Progress, Sink, check_engine, simulate
 from capplan.simulator.histogram import IntArray
 from capplan.simulator.replications import Replications, merged
@@ -114,14 +111,29 @@ def replicate(
 
 
 def _runs(plan: Plan, workers: int, course: _Course) -> list[Run]:
-    numbers = range(plan.replications)
+    """Run all; replications in this process tell how far they are, those of other processes when they are there."""
+    here = workers == 1 or plan.engine == "compiled"
+    runs: dict[int, Run] = {}
+    with _executor(workers, here) as executor:
+        try:
+            for number in range(plan.replications):
+                within = (course.of(number), course.sink(number)) if here else ()
+                executor.submit(number, _one, plan, number, *within)
+            while len(runs) < plan.replications:
+                number, run = executor.finished()
+                runs[number] = run
+                if not here:
+                    course.of(number)(plan.duration_s, sum(report.started for report in run.reports.values()))
+        except BaseException:
+            course.stopped.set()  # else leaving would wait until all threads have come to their end
+            raise
+    return [runs[number] for number in range(plan.replications)]
+
+
+def _executor(workers: int, here: bool) -> executors.Executor:
     if workers == 1:
-        return [_one(plan, number, course.of(number), course.sink(number)) for number in numbers]
-    if plan.engine == "compiled":
-        with _threads(workers, course) as pool:
-            return _results([pool.submit(_one, plan, number, course.of(number)) for number in numbers])
-    with _processes(workers) as pool:
-        return _results([_submitted(pool, plan, number, course) for number in numbers])
+        return executors.in_process()
+    return executors.threads(workers) if here else executors.processes(workers)
 
 
 def _one(plan: Plan, number: int, progress: Progress | None = None, sink: Sink | None = None) -> Run:
@@ -135,53 +147,3 @@ def _one(plan: Plan, number: int, progress: Progress | None = None, sink: Sink |
         progress=progress,
         sink=sink,
     )
-
-
-def _submitted(pool: Executor, plan: Plan, number: int, course: _Course) -> Future[Run]:
-    future = pool.submit(_one, plan, number)
-    come = course.of(number)
-
-    def done(ended: Future[Run]) -> None:
-        if not ended.cancelled() and ended.exception() is None:
-            started = sum(report.started for report in ended.result().reports.values())
-            come(plan.duration_s, started)
-
-    future.add_done_callback(done)
-    return future
-
-
-def _results(futures: list[Future[Run]]) -> list[Run]:
-    """Wait for all, or for the first that fails."""
-    ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
-    for future in ended:
-        future.result()
-    return [future.result() for future in futures]
-
-
-@contextmanager
-def _threads(workers: int, course: _Course) -> Iterator[Executor]:
-    with ThreadPoolExecutor(workers, thread_name_prefix="replication") as pool:
-        try:
-            yield pool
-        except BaseException:
-            course.stopped.set()  # else leaving would wait until all have come to their end
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[Executor]:
-    before = set(multiprocessing.active_children())
-    spawn = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
-    with ProcessPoolExecutor(workers, spawn, initializer=_leave_interrupts_to_parent) as pool:
-        try:
-            yield pool
-        except BaseException:
-            for each in set(multiprocessing.active_children()) - before:
-                each.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
