@@ -1,7 +1,8 @@
 """Lowers a network to the flat arrays of the compiled engine.
 
 Whatever can be decided before a run is decided here: which stations are rigid, which visits need no event, how many
-records one event can use. What depends on the seed or the length of a run is filled in by `Lowered.program`.
+records one event can use. What depends on the seed or the length of a run is filled in by `Lowered.program`, what
+depends on a draw of the parameters by `Lowered.with_draw`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import accumulate
 import numpy as np
 
 from capplan.models.distribution import Exponential
+from capplan.models.draws import at_draw
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
 from capplan.models.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
@@ -20,8 +22,9 @@ from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, 
 from capplan.simulator.clock import to_ticks
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.layout import Floats, Ints, Program, Records
+from capplan.simulator.program_draws import Numbers, fixed_waits
 from capplan.simulator.program_flow import Code, Label, RouteInfo
-from capplan.simulator.sampling import FlatLaws, LawKind, flatten
+from capplan.simulator.sampling import FlatLaws
 from capplan.simulator.streams import source_key
 from capplan.simulator.traffic_time import Segment, segments, trace_ticks
 
@@ -57,6 +60,8 @@ class Lowered:
     locals: int
     groups: int
     most_records: int
+    numbers: Numbers
+    law_rows: tuple[int, ...]  # by number of a law in the code, its row
 
     def program(self, root: int, bounds: Ints) -> Program:
         """Return the program of one replication (its root key) over these intervals."""
@@ -81,6 +86,26 @@ class Lowered:
         base = self.base._replace(rates=_open_rates(other, mean_length(network)))
         return replace(self, network=network, base=base)
 
+    def with_draw(self, draw: int) -> Lowered:
+        """Return the program of a draw of the parameters: the same instructions with its numbers.
+
+        It gives the same runs, bit for bit, as the network of that draw, lowered afresh.
+        """
+        flat, traffic = self.numbers.flat(draw), at_draw(self.network.traffic, draw)
+        if tuple(flat.rows.tolist()) != self.law_rows or not isinstance(traffic, Open):
+            return lower(self.network, draw)  # laws that are one law in this draw but not in the other
+        base, numbers = self.base, self.numbers
+        ticks, lists = numbers.wait_lists(draw)
+        base = base._replace(
+            code=numbers.waits.in_code(base.code, lists),
+            table=numbers.waits.in_table(base.table, ticks),
+            laws=numbers.law_records(flat),
+            numbers=np.concatenate([base.numbers[: numbers.before], flat.numbers]),
+            parts=flat.parts,
+            rates=_open_rates(traffic, mean_length(self.network)),
+        )
+        return replace(self, base=base, wait_lists=int(lists.max(initial=at.NONE)) + 1)
+
 
 def _same_parts(one: object, other: object) -> bool:
     """Tell whether two parts of networks are made of the same objects (a copy of a network keeps them)."""
@@ -99,15 +124,15 @@ def signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def lower(network: Network) -> Lowered:
-    """Lower a network.
+def lower(network: Network, draw: int = 0) -> Lowered:
+    """Lower a network; its laws, and the numbers of open traffic, may be arrays over draws, of which it takes one.
 
     Raises
     ------
     RefusedError
         When a flow is too long, or the shape of a law too extreme.
     """
-    return _Lowering(network).lowered()
+    return _Lowering(network, draw).lowered()
 
 
 def is_elastic(station: Station, network: Network) -> bool:
@@ -132,8 +157,8 @@ def most_records(step: Step) -> int:
 class _Lowering:
     """Collects code, laws and lists, then makes arrays of them."""
 
-    def __init__(self, network: Network) -> None:
-        self.network, self.traffic = network, network.traffic
+    def __init__(self, network: Network, draw: int) -> None:
+        self.network, self.traffic, self.draw = network, at_draw(network.traffic, draw), draw
         self.elastic = tuple(is_elastic(station, network) for station in network.stations)
         scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
         self.code = Code(
@@ -143,40 +168,51 @@ class _Lowering:
         )
 
     def lowered(self) -> Lowered:
-        """Lower everything; laws are known only when all is collected, so they come last."""
+        """Lower everything; laws are known only when all is collected, and all other numbers stand before theirs."""
         code, network = self.code, self.network
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
         gaps = [[code.law(gap) for gap in _session(self.network, name).gaps] for name in self.traffic.mix]
-        thinking = code.law(self.traffic.think) if isinstance(self.traffic, Closed) else 0
+        thinking = code.law(network.traffic.think) if isinstance(network.traffic, Closed) else 0
         exponential = code.law(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
         found = [(n, k, what) for n, each in enumerate(network.stations) for k, what in enumerate(_processes(each))]
-        drawn = [(code.law(what.every), code.law(what.length)) for _, _, what in found]
+        drawn = [(code.law(what.every), code.law(what.length), self._share(what)) for _, _, what in found]
         rate_tables = {
             number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.stations) if each.rate
         }
-        flat = flatten(code.laws)
+        numbers = Numbers(tuple(law for _, law in code.laws.values()), fixed_waits(code.fixed), len(code.numbers))
+        flat = numbers.flat(self.draw)
         processes = tuple(
-            StationProcess(n, k, what, int(flat.rows[every]), int(flat.rows[length]), self._share(what))
-            for (n, k, what), (every, length) in zip(found, drawn, strict=True)
+            StationProcess(n, k, what, int(flat.rows[every]), int(flat.rows[length]), share)
+            for (n, k, what), (every, length, share) in zip(found, drawn, strict=True)
         )
         sources = self._sources([[int(flat.rows[law]) for law in laws] for laws in gaps])
         classes = self._classes(starts)
         traffic, rates = self._traffic(int(flat.rows[thinking]), parts)
         traffic[at.A_EXPONENTIAL] = flat.rows[exponential]
+        base, (ticks, lists) = self._program(flat, numbers, parts), numbers.wait_lists(self.draw)
         return Lowered(
             network=network,
-            base=self._program(flat, parts)._replace(sources=sources, classes=classes, traffic=traffic, rates=rates),
+            base=base._replace(
+                code=numbers.waits.in_code(base.code, lists),
+                table=numbers.waits.in_table(base.table, ticks),
+                sources=sources,
+                classes=classes,
+                traffic=traffic,
+                rates=rates,
+            ),
             elastic=self.elastic,
             rate_tables=rate_tables,
             processes=processes,
             routes=tuple(code.routes),
             delay_scales=code.delay_scales,
-            wait_lists=len(code.waits),
+            wait_lists=int(lists.max(initial=at.NONE)) + 1,
             batches=code.batches,
             locals=code.locals + 1,
             groups=code.groups,
             most_records=max(most_records(each.flow) for each in network.classes) + 8,
+            numbers=numbers,
+            law_rows=tuple(flat.rows.tolist()),
         )
 
     def _share(self, what: Pauses | Background) -> int:
@@ -222,14 +258,13 @@ class _Lowering:
             ints[at.A_TRACE] = self.code.list_of(ticks)
             ints[at.A_TRACE_LIMIT] = len(ticks)
 
-    def _program(self, flat: FlatLaws, parts: Sequence[Segment]) -> Program:
+    def _program(self, flat: FlatLaws, numbers: Numbers, parts: Sequence[Segment]) -> Program:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
-        numbers = np.array(code.numbers, dtype=np.float64)
         return Program(
             code=_instructions(code, flat),
             table=np.array([_resolved(cell) for cell in code.table], dtype=np.int64),
-            laws=_laws(flat, len(numbers)),
-            numbers=np.concatenate([numbers, flat.numbers]),
+            laws=numbers.law_records(flat),
+            numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
             parts=flat.parts,
             sources=empty,
             classes=empty,
@@ -257,16 +292,6 @@ def _instructions(code: Code, flat: FlatLaws) -> Records:
     for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
         mine = np.isin(rows["op"], operations)
         rows[column][mine] = flat.rows[rows[column][mine]]
-    return rows
-
-
-def _laws(flat: FlatLaws, before: int) -> Records:
-    rows = np.zeros(len(flat.kind), dtype=at.LAW)
-    rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
-    rows["ticks"] = np.where(flat.kind == LawKind.MIXTURE, flat.first_part, flat.ticks)
-    tables = flat.kind == LawKind.TABLE
-    rows["ticks"][tables] = np.log2(flat.count[tables])  # pieces of an octave: a power of two
-    rows["first"] = flat.first + before
     return rows
 
 

@@ -5,12 +5,13 @@ A drop leaves the scopes it is in, one by one: `UNWIND` of an instruction is whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby
 from typing import cast
 
 from capplan.models.distribution import Deterministic, Distribution
+from capplan.models.draws import as_key
 from capplan.models.errors import RefusedError
 from capplan.models.quantity import Number
 from capplan.models.step import (
@@ -34,7 +35,6 @@ from capplan.simulator.kernel import layout as at
 from capplan.simulator.streams import name_key, step_names
 
 Kind = str  # what follows a step: "done" the request's end, "nothing" that anyone waits for, "more" anything else
-MOST_WAIT_LISTS = 16
 LEARNING: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 
@@ -69,7 +69,10 @@ class RouteInfo:
 
 @dataclass
 class Code:
-    """All instructions of a network, and the lists that they refer to."""
+    """All instructions of a network, and the lists that they refer to.
+
+    Laws, and the lengths of fixed waits, may hold arrays of parameter draws: only their numbers stand in instructions.
+    """
 
     stations: dict[str, tuple[int, bool]]  # number, elastic
     pools: dict[str, int]
@@ -78,23 +81,16 @@ class Code:
     keys: list[int] = field(default_factory=list)
     table: list[Cell] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
-    laws: list[Distribution] = field(default_factory=list)
+    laws: dict[Hashable, tuple[int, Distribution]] = field(default_factory=dict)
+    fixed: list[tuple[int, int, Deterministic]] = field(default_factory=list)  # row, place in the table, length
     routes: list[RouteInfo] = field(default_factory=list)
-    waits: dict[int, int] = field(default_factory=dict)
     batches: int = 0
     locals: int = 0
     groups: int = 0
 
     def law(self, law: Distribution) -> int:
-        """Return the number of a law; equal ones are one only when flattened."""
-        self.laws.append(law)
-        return len(self.laws) - 1
-
-    def wait_list(self, ticks: int) -> int:
-        """Return the number of the list for waits of that length; -1 when there are too many kinds."""
-        if len(self.waits) < MOST_WAIT_LISTS:
-            self.waits.setdefault(ticks, len(self.waits))
-        return self.waits.get(ticks, at.NONE)
+        """Return the number of a law; equal ones have one number."""
+        return self.laws.setdefault(as_key(law), (len(self.laws), law))[0]
 
     def numbers_of(self, values: Iterable[Number]) -> int:
         """Put numbers among the numbers; return their place."""
@@ -203,8 +199,9 @@ class _Flow:
         if scope.follows == "done" and scale < 0:
             self.row(at.WAIT_LAST, self.code.law(step.duration), number=number)
         elif isinstance(step.duration, Deterministic) and scale < 0:
-            ticks = to_ticks(float(step.duration.value_s))
-            self.row(at.WAIT_FIXED, self.code.list_of([ticks]), self.code.wait_list(ticks), number=number)
+            place = self.code.list_of([0])  # its length is known draw by draw
+            self.code.fixed.append((len(self.code.rows), place, step.duration))
+            self.row(at.WAIT_FIXED, place, at.NONE, number=number)
         else:
             self.row(at.WAIT, self.code.law(step.duration), scale, number=number)
 

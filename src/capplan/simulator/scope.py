@@ -1,17 +1,24 @@
-"""What no engine runs: arrays of parameter draws, and runs that make no sense. Refused before a run begins."""
+"""What no engine runs: runs that make no sense, and arrays of parameter draws where all draws must be alike.
+
+Refused before a run begins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from capplan.models.distribution import Distribution
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray
+from capplan.models.traffic import Bursty, Open
 from capplan.simulator.clock import to_ticks
+
+_DRAWN = (*get_args(get_args(Distribution)[0]), Open, Bursty)  # what may hold other numbers in each draw
 
 
 def check_scope(network: Network) -> None:
@@ -24,6 +31,25 @@ def check_scope(network: Network) -> None:
     """
     for place, draws in _arrays(network, network.name):
         raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
+
+
+def check_draws(network: Network) -> int:
+    """Return how many parameter draws a network holds; 1 when it holds single numbers.
+
+    Raises
+    ------
+    RefusedError
+        When draws differ in anything but laws and the numbers of open traffic, or arrays in length.
+    """
+    drawn: list[tuple[str, FloatArray]] = []
+    for place, owner, draws in _owned_arrays(network, network.name, None, set()):
+        if not isinstance(owner, _DRAWN):
+            raise RefusedError(f"{place} holds {draws.size} parameter draws: only laws and rates may differ by draw")
+        drawn.append((place, draws))
+    lengths = {draws.shape for _, draws in drawn}
+    if len(lengths) > 1:
+        raise RefusedError(f"{drawn[0][0]} and other laws hold draws of shapes {sorted(lengths)}: give each as many")
+    return max((draws.size for _, draws in drawn), default=1)
 
 
 def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
@@ -44,23 +70,27 @@ def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, m
         raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
 
 
-def _arrays(value: Any, place: str, seen: set[int] | None = None) -> Iterator[tuple[str, FloatArray]]:
-    """Yield every array of parameter draws in a value of the language with its place.
+def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
+    """Yield every array of parameter draws in a value of the language with its place."""
+    return ((where, draws) for where, _, draws in _owned_arrays(value, place, None, set()))
+
+
+def _owned_arrays(value: Any, place: str, owner: Any, seen: set[int]) -> Iterator[tuple[str, Any, FloatArray]]:
+    """Yield every array in a value with its place and the construct that it belongs to.
 
     A value that stands at several places (the same object) is looked at once.
     """
-    seen = set() if seen is None else seen
     if isinstance(value, (int, float, str)) or value is None or id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, np.ndarray):
-        yield place, value
+        yield place, owner, value
     elif isinstance(value, (tuple, list)):
         for index, item in enumerate(value):
-            yield from _arrays(item, f"{place}[{getattr(item, 'name', '') or index}]", seen)
+            yield from _owned_arrays(item, f"{place}[{getattr(item, 'name', '') or index}]", owner, seen)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _arrays(item, f"{place}[{key}]", seen)
+            yield from _owned_arrays(item, f"{place}[{key}]", owner, seen)
     elif is_dataclass(value):
         for item in fields(value):
-            yield from _arrays(getattr(value, item.name), f"{place}.{item.name}", seen)
+            yield from _owned_arrays(getattr(value, item.name), f"{place}.{item.name}", value, seen)

@@ -1,0 +1,176 @@
+"""Draws of a network that is lowered once: the same runs, request by request, as each draw's network lowered afresh."""
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.simulator.same_path import assert_same
+
+from capplan.calibration.fitted_file import load
+from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
+from capplan.models.draws import at_draw
+from capplan.models.errors import InputError, RefusedError
+from capplan.models.network import Network
+from capplan.models.openprovider import network
+from capplan.models.scenario import Scenario, changed
+from capplan.models.station import Background, Pauses, Station
+from capplan.models.step import Delay, ForkJoin, Sequence, Step, Visit
+from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.simulator import compiled, program
+from capplan.simulator.clock import to_ticks
+from capplan.simulator.draws import DrawRun, simulate_draws
+from capplan.simulator.run import Run
+
+PLAIN = Network(
+    "plain",
+    (Station("server", 2), Station("shared", 2, discipline="ps")),
+    (RequestClass("ask", Visit("server", Exponential(0.01))),),
+    Open(50.0, {"ask": 1.0}),
+)
+
+
+def several(*values: float) -> Any:
+    return np.array(values)
+
+
+def asking(*steps: Step) -> Network:
+    return replace(PLAIN, classes=(RequestClass("ask", Sequence(steps)),))
+
+
+def exchanged(many: Network, draw: int, duration_s: float, first: int = 0) -> Run:
+    """Run a draw with the program that was lowered for another one."""
+    lowered = program.lower(many, first).with_draw(draw)
+    course = compiled.begin(lowered, (to_ticks(duration_s / 8), to_ticks(duration_s)), (3, draw))
+    return compiled.run(course, trace=True, progress=None, sink=None)
+
+
+def afresh(many: Network, draw: int, duration_s: float) -> Run:
+    single = at_draw(many, draw)
+    return compiled.simulate(single, duration_s, seed=3, replication=draw, warmup_s=duration_s / 8, trace=True)
+
+
+LAW: Distribution = Mixture((0.3, 0.7), (Exponential(several(0.01, 0.02, 0.02)), Exponential(0.02)))
+CASES = {
+    "laws of other scale": asking(
+        Visit("server", Exponential(several(0.01, 0.02, 0.03))), Visit("shared", Erlang(several(0.01, 0.03, 0.02), 2))
+    ),
+    "laws that are one law in some draws": asking(
+        Visit("server", Exponential(several(0.01, 0.01, 0.02))), Visit("shared", Exponential(several(0.01, 0.02, 0.02)))
+    ),
+    "a mixture whose parts are alike in some draws": asking(Visit("server", LAW), Visit("shared", Exponential(0.02))),
+    "fixed waits that are alike in some draws": asking(
+        *(Delay(Deterministic(wait)) for wait in (several(0.001, 0.002, 0.001), 0.001, several(0.003, 0.001, 0.003))),
+        Visit("server", Exponential(0.01)),
+    ),
+    "more kinds of fixed waits than there are lists": asking(
+        ForkJoin(tuple(Delay(Deterministic(several(0.001 * k, 0.001 * (k // 2 + 1), 0.001))) for k in range(1, 25)), 3),
+        Visit("server", Deterministic(several(0.01, 0.02, 0.03))),
+    ),
+    "rates and bursts": replace(
+        PLAIN,
+        traffic=Open(
+            several(20.0, 50.0, 90.0), {"ask": 1.0}, Bursty(several(1.0, 1.5, 2.0), 0.1, several(1.0, 0.5, 2))
+        ),
+    ),
+    "gaps of a session": replace(
+        PLAIN,
+        sessions=(Session("pair", ("ask", "ask"), (Exponential(several(0.1, 0.2, 0.3)),)),),
+        traffic=Open(several(20.0, 50.0, 90.0), {"pair": 1.0}, Poisson()),
+    ),
+    "thinking clients": replace(PLAIN, traffic=Closed(3, Exponential(several(0.1, 0.2, 0.3)), {"ask": 1.0})),
+    "pauses and background work": replace(
+        PLAIN,
+        stations=(
+            Station("server", 2, pauses=(Pauses(Exponential(several(0.5, 0.4, 1.0)), Deterministic(0.02), name="gc"),)),
+            Station("shared", 2, background=(Background(Exponential(0.5), Exponential(several(0.1, 0.2, 0.3)), 0.5),)),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_exchanged_program_runs_as_one_lowered_afresh(case: str) -> None:
+    for draw in range(3):
+        run = afresh(CASES[case], draw, 10.0)
+        assert len(run.requests.start_ticks) > 100
+        assert_same(run, exchanged(CASES[case], draw, 10.0))
+        assert_same(run, exchanged(CASES[case], draw, 10.0, first=2))
+
+
+def test_draws_of_a_cluster_run_as_lowered_afresh() -> None:
+    values = load("openprovider").values()
+    mine = {name: value[[0, 60, 200]] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    many = network(changed(Scenario(), dcs=2, ldap=True), mine, several(4000.0, 6000.0, 5000.0))
+
+    for draw in range(3):
+        assert_same(afresh(many, draw, 0.3), exchanged(many, draw, 0.3))
+
+
+@pytest.mark.parametrize("processors", [1, 3])
+def test_runs_come_in_the_order_asked_for_whatever_the_threads(
+    monkeypatch: pytest.MonkeyPatch, processors: int
+) -> None:
+    many = CASES["rates and bursts"]
+    asked = [DrawRun(draw, 7 + draw, 5.0 + draw, 1.0) for draw in (2, 0, 1, 2)]
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    found = simulate_draws(many, asked, lambda run: run, seed=4)
+
+    for each, run in zip(asked, found, strict=True):
+        alone = compiled.simulate(
+            at_draw(many, each.draw), each.duration_s, seed=4, replication=each.replication, warmup_s=1.0
+        )
+        assert run.replication == each.replication
+        assert run.report().completed == alone.report().completed > 0
+        assert np.array_equal(run.report().intended.counts, alone.report().intended.counts)
+
+
+def test_both_engines_run_a_draw_alike() -> None:
+    many = CASES["laws of other scale"]
+    asked = [DrawRun(draw, draw, 5.0, 1.0) for draw in range(3)]
+    counted = [
+        simulate_draws(many, asked, lambda run: run.report().intended.counts.tolist(), seed=4, engine=engine)
+        for engine in ("compiled", "simpy")
+    ]
+
+    assert counted[0] == counted[1]
+    assert counted[0][0] != counted[0][1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (
+            replace(PLAIN, stations=(Station("server", 1, expiry_s=several(1.0, 2.0)),)),
+            "only laws and rates may differ",
+        ),
+        (
+            asking(
+                Visit("server", Exponential(several(1.0, 2.0))), Visit("server", Exponential(several(1.0, 2.0, 3.0)))
+            ),
+            "give each as many",
+        ),
+    ],
+)
+def test_draws_that_differ_in_more_are_refused(wrong: Network, words: str) -> None:
+    with pytest.raises(RefusedError, match=words):
+        simulate_draws(wrong, [DrawRun(0, 0, 1.0, 0.1)], lambda run: run, seed=1)
+
+
+def test_a_run_that_makes_no_sense_is_refused_before_any_has_begun() -> None:
+    read: list[Run] = []
+    with pytest.raises(InputError, match="warm-up 2 s of a run of 1 s"):
+        simulate_draws(PLAIN, [DrawRun(0, 0, 1.0, 0.1), DrawRun(0, 1, 1.0, 2.0)], read.append, seed=1)
+    assert not read
+
+
+def test_a_run_that_fails_stops_the_others() -> None:
+    """The others would take minutes."""
+
+    def fail(run: Run) -> None:
+        raise OSError(f"cannot read {run.network}")
+
+    asked = [DrawRun(0, 0, 0.1, 0.01), *(DrawRun(0, number, 1e5, 0.0) for number in range(1, 4))]
+    with pytest.raises(OSError, match="cannot read plain"):
+        simulate_draws(PLAIN, asked, fail, seed=1)
