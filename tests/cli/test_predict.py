@@ -16,7 +16,7 @@ from capplan.calibration.fitted_file import load, write
 from capplan.cli.main import main
 from capplan.cli.predict import predict_
 from capplan.models.scenario import Scenario
-from capplan.planner import simulated
+from capplan.planner import simulated, simulation_effort
 from capplan.planner.predict import predict
 from capplan.planner.prediction import Prediction
 
@@ -175,7 +175,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
         ),
         *("--consistency-read", "local_one", "--consistency-write", "EACH_QUORUM", "--rtt", "3ms", "--proxy", "--ldap"),
         *("--data-factor", "2.5", "--tps", "90000/min", "--slo", "acct.p99<20ms", "--slo", "loss<1%"),
-        *("--seed", "7", "--engine", "simpy", "--json"),
+        *("--seed", "7", "--engine", "simpy", "--budget", "1.5min", "--json"),
     )
     ((scenario, options),) = asked
 
@@ -194,13 +194,13 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
         tps=1500.0,
         slo=("acct.p99<20ms", "loss<1%"),
     )
-    assert options == {"seed": 7, "engine": "simpy", "fitted": None}
+    assert options == {"seed": 7, "engine": "simpy", "budget_s": 90.0, "fitted": None}
 
 
 def test_without_options_it_is_the_default_layout(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--json")
 
-    assert asked == [(Scenario(), {"seed": 1, "engine": "compiled", "fitted": None})]
+    assert asked == [(Scenario(), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": None})]
 
 
 def test_every_field_of_a_scenario_has_an_option() -> None:
@@ -232,7 +232,9 @@ def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str],
     write(load("openprovider"), path)
     ran(capsys, str(path), "--dcs", "2", "--json")
 
-    assert asked == [(Scenario(dcs=2), {"seed": 1, "engine": "compiled", "fitted": load("openprovider")})]
+    assert asked == [
+        (Scenario(dcs=2), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": load("openprovider")})
+    ]
 
 
 def test_json_is_the_prediction(capsys: pytest.CaptureFixture[str], plain_prediction: Prediction) -> None:
@@ -300,9 +302,10 @@ def test_more_than_it_carries_is_answered(format_: list[str], capsys: pytest.Cap
 def test_the_simulation_says_that_it_simulated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(simulated._REQUESTS, "simpy", 200)
-    monkeypatch.setattr(simulated, "_WARMUP_S", 0.02)
-    document = json.loads(ran(capsys, "--dcs", "1", "--tps", "2000", "--engine", "simpy", "--json"))
+    monkeypatch.setattr(simulation_effort, "FEWEST_REQUESTS", 200)
+    monkeypatch.setattr(simulated, "WARMUP_S", 0.02)
+    arguments = ["--dcs", "1", "--tps", "2000", "--engine", "simpy", "--budget", "1ms", "--json"]
+    document = json.loads(ran(capsys, *arguments))
 
     assert document["engine"] == "simpy"
     assert document["latency_ms"]["acct"]["mean"]["parts"]["simulation"] > 0
@@ -313,3 +316,26 @@ def test_a_larger_seed_than_any_word_of_a_machine(capsys: pytest.CaptureFixture[
     document = json.loads(ran(capsys, "--dcs", "1", "--seed", str(10**30), "--json"))
 
     assert document["seed"] == 10**30
+
+
+def test_the_budget_reaches_the_planner_in_seconds(capsys: pytest.CaptureFixture[str], asked: Asked) -> None:
+    ran(capsys, "--json")
+    ran(capsys, "--budget", "500ms", "--json")
+
+    assert [options["budget_s"] for _, options in asked] == [2.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--budget", "0s"], "a budget of 0 s is not possible"),
+        (["--budget=-2s"], "a budget of -2 s is not possible"),
+        (["--budget", "1e9s"], "at most 1h"),
+        (["--budget", "2x"], "unit 'x' is unknown"),
+        (["--budget", "2s", "--engine", "analytic"], "leave it out, or choose --engine compiled"),
+    ],
+)
+def test_a_budget_that_makes_no_sense_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert words in refused(capsys, arguments)

@@ -19,6 +19,7 @@ from capplan.planner.extrapolation import Reach, reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
 from capplan.planner.outage import outages
 from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
+from capplan.planner.simulation_effort import DEFAULT_BUDGET_S, check_budget
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
 
@@ -27,9 +28,9 @@ _APPROXIMATE = (
     "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
     "--engine compiled simulates them."
 )
-_SIMULATED = (
-    "Latencies are simulated at the median of the parameters, bursts and the time between them apart; objectives are "
-    "judged by the analytic approximations of all draws."
+_JUDGED = (
+    "Objectives at the offered rate are judged by the simulated latencies; the capacity that meets them is found with "
+    "the analytic approximations."
 )
 _DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
@@ -50,7 +51,12 @@ class _Case:
 
 
 def predict(
-    scenario: Scenario, *, seed: int = 1, engine: Engine = "compiled", fitted: Fitted | None = None
+    scenario: Scenario,
+    *,
+    seed: int = 1,
+    engine: Engine = "compiled",
+    budget_s: float = DEFAULT_BUDGET_S,
+    fitted: Fitted | None = None,
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
 
@@ -63,14 +69,19 @@ def predict(
     engine : str
         What latencies come from: simulation by the `compiled` or the `simpy` engine, or the `analytic` solver, whose
         percentiles are approximations. Capacity and utilisation are always analytic.
+    budget_s : float
+        How long may be simulated, in seconds of a nominal machine with two threads, whatever this one's speed: the
+        same budget gives the same figures. The more, the narrower the simulation's part of the bands. See
+        `capplan.planner.simulation_effort` for the rule. The analytic solver needs none.
     fitted : Fitted, optional
         The calibration to use; the system's own when left out.
 
     Raises
     ------
     InputError
-        When an objective cannot be read, or the system is not calibrated.
+        When an objective cannot be read, the system is not calibrated, or the budget is not above 0 and at most 1 h.
     """
+    check_budget(budget_s)
     fitted = fitted or load_fitted(scenario.system)
     objectives = tuple(parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo)
     far = reach(scenario, experiments())
@@ -79,17 +90,18 @@ def predict(
     capacity = _capacity(case)
     offered = float(np.max(scenario.tps)) if scenario.tps is not None else _share_of(capacity.value)
     figures = layout.at(offered)
+    latency, notes = _latency(case, figures, budget_s)
     prediction = Prediction(
         scenario=given_fields(scenario),
         capacity_tps=capacity,
         bottleneck=layout.bottleneck,
         offered_tps=offered,
         offered_source="default" if scenario.tps is None else "given",
-        latency_ms=_latency(case, figures, offered, seed),
+        latency_ms=latency,
         utilisation={name: case.uncertainty.of_share(figures.utilisation(name)) for name in layout.resources},
         busy_workers={"front": case.uncertainty.of_busy(figures.busy_workers(), scenario.front_workers)},
         outages=outages(scenario, fitted.values(), offered, case.uncertainty),
-        evidence=_basis(case, capacity, figures),
+        evidence=_basis(case, capacity, figures, notes),
         engine=engine,
         seed=seed,
         version=version("capplan"),
@@ -122,13 +134,15 @@ def _capacity(case: _Case) -> Capacity:
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
 
 
-def _latency(case: _Case, figures: Figures, offered: float, seed: int) -> dict[str, Latency]:
-    found = {name: _class_latency(case, figures, name) for name in REPORTED}
+def _latency(case: _Case, figures: Figures, budget_s: float) -> tuple[dict[str, Latency], list[str]]:
+    """Return latencies by class, with notes on how they came about."""
     if case.engine == "analytic":
-        return found
-    from capplan.planner.simulated import simulated_latency  # not needed for the analytic solver
+        return {name: _class_latency(case, figures, name) for name in REPORTED}, [_APPROXIMATE]
+    from capplan.planner.simulated import Plan, simulated_latency  # not needed for the analytic solver
 
-    return simulated_latency(case.scenario, case.fitted.median_values(), offered, (seed, case.engine), found)
+    plan = Plan(case.uncertainty.seed, case.engine, budget_s)
+    found = simulated_latency(case.scenario, case.fitted.values(), figures, case.uncertainty, plan)
+    return found.latency_ms, [found.note, *([_JUDGED] if case.objectives else [])]
 
 
 def _class_latency(case: _Case, figures: Figures, name: str) -> Latency:
@@ -150,9 +164,9 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
     return Prediction(**{**values, "objectives": verdicts})
 
 
-def _basis(case: _Case, capacity: Capacity, figures: Figures) -> Basis:
+def _basis(case: _Case, capacity: Capacity, figures: Figures, of_latency: list[str]) -> Basis:
     cited = tuple(source.citation for source in sources() if case.scenario.system in source.systems)
-    notes = (*_overload_note(figures), *_notes(case, capacity))
+    notes = (*_overload_note(figures), *_notes(case, capacity, of_latency))
     return Basis(cited, case.reach.verdict, case.reach.why, _claims(case.scenario), notes)
 
 
@@ -179,7 +193,7 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
     )
 
 
-def _notes(case: _Case, capacity: Capacity) -> list[str]:
+def _notes(case: _Case, capacity: Capacity, of_latency: list[str]) -> list[str]:
     notes = [
         "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
         "the time between them."
@@ -191,7 +205,7 @@ def _notes(case: _Case, capacity: Capacity) -> list[str]:
         )
     if case.layout.bottleneck != "workers":
         notes.append(_front_note(case.scenario, capacity))
-    notes.append(_APPROXIMATE if case.engine == "analytic" else _SIMULATED)
+    notes += of_latency
     best, *others = case.fitted.hypotheses
     worse = ", ".join(f"{o.consistency_write}/{o.consistency_read} {o.misfit - best.misfit:+.1f}" for o in others)
     notes.append(

@@ -1,107 +1,179 @@
-"""Latencies by simulation: replications of one engine at one offered rate, with one set of parameters."""
+"""Latencies by simulation: some draws of the ensemble are simulated, and carried over to all by their analytic figures.
+
+Draws are chosen evenly along the order of their analytic mean response, so that they stand for the ensemble. Bursts and
+the time between them are simulated apart and mixed by their shares of the requests: a run that is long enough to hold
+many bursts would take minutes, and bursts are long beside the time to settle.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import cast
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 
-from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
-from capplan.models.traffic import Open
+from capplan.planner.draw_relation import Relation, related
 from capplan.planner.prediction import STATISTICS, Band, Latency
-from capplan.planner.system_figures import LEVELS
-from capplan.simulator.engine import Engine, simulate
+from capplan.planner.simulation_effort import Effort, effort
+from capplan.planner.system_figures import LEVELS, Figures
+from capplan.planner.uncertainty import HIGH, LOW, Uncertainty
+from capplan.simulator.clock import to_seconds
+from capplan.simulator.draws import DrawRun, simulate_draws
+from capplan.simulator.engine import Engine
+from capplan.simulator.histogram import Histogram, IntArray, bin_starts
 from capplan.simulator.run import Run
 
-REPLICATIONS = 4
-_REQUESTS: dict[Engine, int] = {"compiled": 24_000, "simpy": 12_000}  # measured in each replication
-_WARMUP_S = 0.5
-_T_95 = 2.3533634348018264  # 95th percentile of Student's t with three degrees of freedom
+Seen = dict[str, Histogram]  # latencies by reported class
+
+WARMUP_S = 0.5  # at 95 % of capacity the mean response has settled by then
+_IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to simulate: seed (replications are numbered), engine, and budget in seconds of a nominal machine."""
+
+    seed: int
+    engine: Engine
+    budget_s: float
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Latencies by reported class (ms), and a sentence on how they came about."""
+
+    latency_ms: dict[str, Latency]
+    note: str
 
 
 def simulated_latency(
-    scenario: Scenario, values: Values, peak_rate: float, numbers: tuple[int, Engine], analytic: dict[str, Latency]
-) -> dict[str, Latency]:
-    """Replace the analytic medians by simulated ones, and add the simulation's part to the bands.
+    scenario: Scenario, values: Values, figures: Figures, uncertainty: Uncertainty, plan: Plan
+) -> Simulated:
+    """Simulate draws of the ensemble and return latencies with all parts of their bands.
 
     Parameters
     ----------
     scenario, values
-        The layout and one value of each parameter.
-    peak_rate : float
-        Offered peak rate, requests per second.
-    numbers : tuple
-        Seed (replications are numbered) and engine.
-    analytic : dict of Latency
-        The analytic latencies, whose bands carry the other parts (in ms).
+        The layout, and the parameters with their draws.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The discrepancy.
+    plan : Plan
+        Seed, engine and budget.
     """
-    phases = _phases(scenario, values, peak_rate)
-    runs = [
-        [_replication(phase, number, place, numbers) for place, phase in enumerate(phases)]
-        for number in range(REPLICATIONS)
-    ]
-    return {name: _latency(runs, classes, analytic[name]) for name, classes in REPORTED.items()}
+    size = _effort(figures, plan)
+    chosen = evenly_chosen(figures.point.response_s(*figures.point.request_shares), size.draws)
+    phases = _simulated(scenario, values, figures, (chosen, size, plan))
+    found: dict[str, Latency] = {}
+    gains: list[float] = []
+    for name in REPORTED:
+        bands: dict[str, Band | None] = {}
+        for statistic in STATISTICS:
+            simulated = np.array(
+                [_statistic([(share, seen[name]) for share, seen in draw], statistic) for draw in phases]
+            )
+            bands[statistic] = None
+            if np.all(np.isfinite(simulated)):  # else in some draw no measured request was completed
+                analytic = figures.latency_s(name, statistic)
+                relation = related(analytic[chosen], simulated)
+                bands[statistic] = carried_over(relation, analytic, uncertainty)
+                gains.append(relation.variance_ratio**0.5)
+        found[name] = Latency(**bands)
+    return Simulated(found, _note(size, figures.analysis.draws, gains))
 
 
-def _phases(scenario: Scenario, values: Values, peak_rate: float) -> list[tuple[float, float, Network]]:
-    """Return bursts and the time between them apart: the share of the requests that each has, its rate, its network.
+def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
+    """Return the places of `count` draws, evenly along their order; with more than there are, some come again."""
+    places = ((np.arange(count) + 0.5) / count * len(order_by)).astype(np.int64)
+    return np.asarray(np.argsort(order_by, kind="stable")[places])
 
-    A run that is long enough to hold many bursts would take minutes; bursts are long beside the time to settle.
+
+def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty) -> Band:
+    """Return the band of a time, in ms: what the parameters leave open, the discrepancy, and the simulation's part.
+
+    Parameters
+    ----------
+    relation : Relation
+        Between simulated and analytic figures of the simulated draws, in seconds.
+    analytic_s : array
+        Analytic figures of all draws, in seconds; shape (draws,).
+    uncertainty : Uncertainty
+        The discrepancy.
     """
-    ratio, fraction = 1 + float(values["burst_excess"]), float(values["burst_fraction"])
-    calm = peak_rate * (1 / ratio - fraction) / (1 - fraction)
-    steady = {**values, "burst_excess": 0.0}
-    bursts = network(scenario, steady, peak_rate)
-    traffic = cast("Open", bursts.traffic)  # the system is asked by open traffic
-    between = replace(bursts, traffic=replace(traffic, rate_per_s=calm))
-    return [(fraction * ratio, peak_rate, bursts), (1 - fraction * ratio, calm, between)]
-
-
-def _replication(
-    phase: tuple[float, float, Network], number: int, place: int, numbers: tuple[int, Engine]
-) -> tuple[float, Run]:
-    share, rate, system = phase
-    seed, engine = numbers
-    until = _WARMUP_S + _REQUESTS[engine] / 2 / rate
-    replication = 2 * number + place
-    run = simulate(system, until, seed=seed, replication=replication, warmup_s=_WARMUP_S, trace=True, engine=engine)
-    return share, run
-
-
-def _latency(runs: list[list[tuple[float, Run]]], classes: tuple[str, ...], analytic: Latency) -> Latency:
-    bands: dict[str, Band | None] = {}
-    for statistic in STATISTICS:
-        by_run = np.array([_statistic(phases, classes, statistic) for phases in runs])
-        bands[statistic] = _shifted(getattr(analytic, statistic), by_run * 1e3)
-    return Latency(**bands)
-
-
-def _statistic(phases: list[tuple[float, Run]], classes: tuple[str, ...], statistic: str) -> float:
-    """Return a statistic of the mixture of the phases, in seconds."""
-    parts = [(share, np.concatenate([run.latencies_s(name) for name in classes])) for share, run in phases]
-    latency = np.concatenate([times for _, times in parts])
-    weight = np.concatenate([np.full(len(times), share / len(times)) for share, times in parts])
-    if statistic == "mean":
-        return float(np.average(latency, weights=weight))
-    return float(np.quantile(latency, LEVELS[statistic], weights=weight, method="inverted_cdf"))
-
-
-def _shifted(band: Band, by_run: FloatArray) -> Band:
-    """Move an analytic band to the simulated median and widen it by the replications' own scatter."""
-    value = float(by_run.mean())
-    half = _T_95 * float(by_run.std(ddof=1)) / np.sqrt(len(by_run))
-    scale = value / band.value
-    down = np.hypot((band.value - band.low) * scale, half)
-    up = np.hypot((band.high - band.value) * scale, half)
-    parts = replace(
-        band.parts,
-        parameter=None if band.parts.parameter is None else band.parts.parameter * scale,
-        discrepancy=None if band.parts.discrepancy is None else band.parts.discrepancy * scale,
-        simulation=half,
+    band = uncertainty.of_time(relation.at(analytic_s) * 1e3)
+    low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
+    return Band(
+        value=band.value,
+        low=band.value * float(np.exp(-np.hypot(np.log(band.value / band.low), low))),
+        high=band.value * float(np.exp(np.hypot(np.log(band.high / band.value), high))),
+        parts=replace(band.parts, simulation=band.value * float(np.sinh(middle))),
     )
-    return Band(value, max(value - float(down), 0.0), value + float(up), parts)
+
+
+def _effort(figures: Figures, plan: Plan) -> Effort:
+    visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
+    warmup = WARMUP_S * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
+    return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
+
+
+def _simulated(
+    scenario: Scenario, values: Values, figures: Figures, how: tuple[IntArray, Effort, Plan]
+) -> list[list[tuple[float, Seen]]]:
+    """Return, by chosen draw, its two phases: the share of the requests that each has, and what was seen in it."""
+    chosen, size, plan = how
+    mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    ratio, fraction = 1 + mine["burst_excess"], mine["burst_fraction"]
+    peak = figures.peak_rate[chosen]
+    calm = peak * (1 / ratio - fraction) / (1 - fraction)
+    both = {name: np.tile(value, 2) if isinstance(value, np.ndarray) else value for name, value in mine.items()}
+    rates = np.concatenate([calm, peak])  # calm first: long runs begin before short ones
+    system = network(scenario, {**both, "burst_excess": 0.0}, rates)
+    in_bursts = int(size.requests * _IN_BURSTS)
+    requests = np.repeat([size.requests - in_bursts, in_bursts], size.draws)
+    seen = simulate_draws(system, _runs(rates, requests), _seen, seed=plan.seed, engine=plan.engine)
+    shares: list[float] = np.broadcast_to(fraction * ratio, (size.draws,)).tolist()
+    pairs = zip(shares, seen[: size.draws], seen[size.draws :], strict=True)
+    return [[(1 - share, between), (share, bursts)] for share, between, bursts in pairs]
+
+
+def _runs(rates: FloatArray, requests: IntArray) -> list[DrawRun]:
+    """Return a run for each rate; beyond capacity, a warm-up of more requests than are measured helps nobody."""
+    window_s = requests / rates
+    warmup_s = np.minimum(WARMUP_S, window_s)
+    ends = zip((warmup_s + window_s).tolist(), warmup_s.tolist(), strict=True)
+    return [DrawRun(number, number, end, start) for number, (end, start) in enumerate(ends)]
+
+
+def _seen(run: Run) -> Seen:
+    return {name: reduce(add, (run.report(each).intended for each in classes)) for name, classes in REPORTED.items()}
+
+
+def _statistic(parts: list[tuple[float, Histogram]], statistic: str) -> float:
+    """Return a statistic of a mixture, in seconds; nan when a part of it is empty."""
+    if not all(seen.count for _, seen in parts):
+        return np.nan
+    if statistic == "mean":
+        return float(sum(share * seen.mean_s for share, seen in parts))
+    weights = np.sum([share * seen.counts / seen.count for share, seen in parts], axis=0)
+    reached = np.cumsum(weights)
+    place = min(int(np.searchsorted(reached, LEVELS[statistic])), int(np.flatnonzero(weights)[-1]))
+    inside = 1 - (reached[place] - LEVELS[statistic]) / weights[place]  # requests are even within a bin of 0.8 %
+    start, end = bin_starts()[place], min(bin_starts()[place + 1], max(seen.largest_ticks for _, seen in parts))
+    return to_seconds(float(start + np.clip(inside, 0, 1) * (end - start)))
+
+
+def _note(size: Effort, draws: int, gains: list[float]) -> str:
+    text = (
+        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each, bursts and "
+        f"the time between them apart. The analytic solutions carry them over to all {draws} draws"
+    )
+    if gains:
+        wider = f"{min(gains):.2g} to {max(gains):.2g}"
+        text += f"; without that, the simulation's part of the bands would be {wider} times as wide"
+    return f"{text}. Four times the --budget makes that part half as wide."

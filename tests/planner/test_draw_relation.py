@@ -1,0 +1,143 @@
+"""The control variate: exact where nothing scatters, honest about what it does not know where something does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capplan.models.quantity import FloatArray
+from capplan.planner.draw_relation import Relation, related
+from capplan.planner.simulated import carried_over, evenly_chosen
+from capplan.planner.uncertainty import Uncertainty
+
+NORMAL_95 = 1.6448536269514722
+ENSEMBLE = 5e-3 * np.exp(0.04 * np.random.default_rng(3).standard_normal(240))  # analytic figures, in seconds
+
+
+def test_a_solver_that_is_wrong_in_proportion_is_put_right_exactly() -> None:
+    relation = related(ENSEMBLE[:8], 1.3 * ENSEMBLE[:8])
+
+    assert relation.slope == pytest.approx(1.0)
+    assert relation.at(ENSEMBLE) == pytest.approx(1.3 * ENSEMBLE)
+    assert relation.half_width(float(ENSEMBLE[9])) == pytest.approx(0.0, abs=1e-12)
+    assert relation.variance_ratio > 1e20
+
+
+def test_a_slope_that_nothing_scatters_about_is_taken_as_it_is() -> None:
+    relation = related(ENSEMBLE[:8], 0.2 * ENSEMBLE[:8] ** 0.7)
+
+    assert relation.slope == pytest.approx(0.7)
+    assert relation.at(ENSEMBLE) == pytest.approx(0.2 * ENSEMBLE**0.7)
+
+
+def test_by_hand() -> None:
+    """Logs -1, 0, 1 and -1, 1, 0: slope 1/2 with scatter 3/2, which the prior of variance 1/4 draws to 1.
+
+    Noise 3/2 over 1/4 is 6, so the data decide 2 / (2 + 6) of the slope: 1 - 1/4 * 1/2 = 7/8. Residuals -1/8, 1, -7/8
+    have the sum of squares 57/32, over 3 - 1 - 1/4 degrees of freedom.
+    """
+    relation = related(np.exp([-1.0, 0.0, 1.0]), np.exp([-1.0, 1.0, 0.0]))
+    scatter = 57 / 32 / 1.75
+
+    assert relation.slope == pytest.approx(7 / 8)
+    assert relation.freedom == pytest.approx(1.75)
+    assert relation.error_at_centre == pytest.approx((scatter / 3) ** 0.5)
+    assert relation.error_of_slope == pytest.approx((scatter / 8) ** 0.5)
+    assert relation.variance_ratio == pytest.approx(1 / scatter)
+
+
+def test_draws_that_are_all_alike_are_averaged() -> None:
+    simulated = np.array([1.0, 1.1, 1.2, 1.3])
+    relation = related(np.full(4, 2.0), simulated)
+
+    assert relation.at(np.full(2, 2.0)) == pytest.approx(np.exp(np.log(simulated).mean()))
+    assert relation.error_at_centre == pytest.approx(np.log(simulated).std(ddof=1) / 2)
+    assert relation.variance_ratio == pytest.approx(1.0)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
+def test_units_do_not_matter(one: float, other: float, seed: int) -> None:
+    noise = np.exp(0.05 * np.random.default_rng(seed).standard_normal(8))
+    plain, scaled = (related(a * ENSEMBLE[:8], b * ENSEMBLE[:8] * noise) for a, b in ((1.0, 1.0), (one, other)))
+
+    assert scaled.at(one * ENSEMBLE) == pytest.approx(other * plain.at(ENSEMBLE))
+    assert scaled.half_width(one * 5e-3) == pytest.approx(plain.half_width(5e-3), rel=1e-6)
+
+
+@pytest.mark.parametrize("draws", [1, 6, 17, 240, 700])
+def test_draws_are_chosen_evenly_along_their_order(draws: int) -> None:
+    ranks = np.argsort(np.argsort(ENSEMBLE))[evenly_chosen(ENSEMBLE, draws)]
+
+    assert np.all(np.abs((ranks + 0.5) / 240 - (np.arange(draws) + 0.5) / draws) <= 0.5 / 240 + 1e-12)
+    counts = np.bincount(ranks, minlength=240)
+    assert counts.max() - counts.min() <= 1
+
+
+def noisy(generator: np.random.Generator, draws: int, slope: float, noise: float) -> tuple[Relation, FloatArray]:
+    """Simulate some draws of an ensemble whose true figures are known; return the relation and the true figures."""
+    chosen = evenly_chosen(ENSEMBLE, draws)
+    truth = 1.2 * 5e-3 * (ENSEMBLE / 5e-3) ** slope
+    return related(ENSEMBLE[chosen], truth[chosen] * np.exp(noise * generator.standard_normal(draws))), truth
+
+
+@pytest.mark.parametrize(
+    ("draws", "slope", "noise"), [(6, 1.05, 0.1), (12, 0.9, 0.03), (12, 1.0, 0.004), (40, 1.3, 0.03)]
+)
+def test_the_simulation_part_alone_holds_the_true_median_in_90_percent(draws: int, slope: float, noise: float) -> None:
+    """4,000 simulations: the share has a standard error of 0.47 %. Four of them, so a right one fails once in 16,000.
+
+    The prior on the slope costs at most 1 % of coverage here; half as wide a band would hold the truth in 60 %.
+    """
+    generator, held = np.random.default_rng(11), 0
+    for _ in range(4000):
+        relation, truth = noisy(generator, draws, slope, noise)
+        middle = float(np.median(ENSEMBLE))
+        error = float(np.log(relation.at(np.array([middle]))[0] / np.median(truth)))
+        held += abs(error) <= relation.half_width(middle)
+
+    assert held / 4000 == pytest.approx(0.9, abs=4 * 0.0047 + 0.01)
+
+
+@pytest.mark.parametrize(("draws", "noise"), [(6, 0.1), (12, 0.03)])
+def test_the_whole_band_holds_what_a_load_test_would_measure_in_90_percent(draws: int, noise: float) -> None:
+    """A repeat has one draw's true figure and a discrepancy of 5 %. 2,000 experiments: standard error 0.67 %, four.
+
+    Quadrature of a Student's t and normal parts is exact for normal ones only, and errs to the wide side: 1.5 %.
+    """
+    generator, held = np.random.default_rng(12), 0
+    uncertainty = Uncertainty(rate=0.04, time=0.05, seed=1)
+    for _ in range(2000):
+        relation, truth = noisy(generator, draws, 1.05, noise)
+        band = carried_over(relation, ENSEMBLE, uncertainty)
+        measured = generator.choice(truth) * np.exp(0.05 * generator.standard_normal()) * 1e3
+        held += band.low <= measured <= band.high
+
+    assert held / 2000 == pytest.approx(0.9, abs=4 * 0.0067 + 0.015)
+
+
+def test_the_parts_of_a_band_are_what_each_would_be_alone() -> None:
+    relation, _ = noisy(np.random.default_rng(2), 12, 1.0, 0.03)
+    band = carried_over(relation, ENSEMBLE, Uncertainty(rate=0.04, time=0.05, seed=1))
+    figures = relation.at(ENSEMBLE) * 1e3
+
+    assert band.value == pytest.approx(float(np.median(figures)))
+    assert band.parts.parameter == pytest.approx(float(np.subtract(*np.quantile(figures, [0.95, 0.05]))) / 2)
+    assert band.parts.discrepancy == pytest.approx(NORMAL_95 * 0.05 * band.value)
+    assert band.parts.simulation == pytest.approx(
+        band.value * np.sinh(relation.half_width(float(np.median(ENSEMBLE)))), rel=1e-3
+    )
+    without = Uncertainty(rate=0.04, time=0.05, seed=1).of_time(figures)
+    assert band.low < without.low < band.value < without.high < band.high
+
+
+def test_the_control_narrows_the_band_by_what_the_parameters_scatter() -> None:
+    """Figures scatter by 4 % between draws and by 1 % between runs of one: the variance ratio is about 17.
+
+    Evenly chosen draws scatter a little less than random ones, and of 12 noisy runs a variance is known to 45 % only,
+    so the median of 400 ratios is taken: its error is below 5 %.
+    """
+    generator = np.random.default_rng(5)
+    ratios = [noisy(generator, 12, 1.0, 0.01)[0].variance_ratio for _ in range(400)]
+    chosen = np.log(ENSEMBLE[evenly_chosen(ENSEMBLE, 12)])
+
+    assert np.median(ratios) == pytest.approx(1 + chosen.var(ddof=1) / 0.01**2, rel=0.15)
