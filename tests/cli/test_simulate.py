@@ -25,9 +25,10 @@ from capplan.cli.simulate import simulate_
 from capplan.models.document import read_network
 from capplan.models.scenario import Scenario
 from capplan.planner.predict import predict
+from capplan.planner.simulate import Design, observed
 from capplan.simulator.kernel import compiling
-from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.replications import Replications
+from capplan.simulator.replicate import Plan
+from capplan.simulator.sample import Observation
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "docs/examples/pauses-and-a-lost-node.toml"
@@ -45,11 +46,11 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """What the command has run; it runs a tenth of a second of it, without the compiler."""
     seen: list[Plan] = []
 
-    def short(plan: Plan, **options: Any) -> Replications:
+    def short(plan: Plan, design: Design, **options: Any) -> list[Observation]:
         seen.append(plan)
-        return replicate(Plan(plan.network, 0.1, 0.01, plan.seed, plan.replications, "simpy"), **options)
+        return observed(Plan(plan.network, 0.1, 0.01, plan.seed, plan.replications, "simpy"), design, **options)
 
-    monkeypatch.setattr(face, "replicate", short)
+    monkeypatch.setattr(face, "observed", short)
     return seen
 
 
@@ -86,6 +87,9 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--processes", "0"], ["--processes"]),
         (["--seed", "-1"], ["--seed"]),
         (["--engine", "compield"], ["'compield'", "did you mean 'compiled'?"]),
+        (["--horizon", "finit"], ["--horizon finit", "did you mean 'finite'?"]),
+        (["--precision", "p99"], ["'p99' is not a precision", "p99<2%"]),
+        (["--precision", "auht.p99<2%"], ["'auht'", "is no request class", "did you mean"]),
         (["--tps", "-5"], ["tps", "above 0"]),
         (["--tps", "lots"], ["'lots' is not a rate"]),
         (["--dcs", "0"], ["dcs", "not a positive whole number"]),
@@ -154,7 +158,7 @@ def test_json_says_what_was_run(plans: list[Plan], capsys: pytest.CaptureFixture
     document = json.loads(ran(capsys, "--dcs", "1", "--tps", "1000/s", "--duration", "15m", "--seed", "7", "--json"))
 
     (plan,) = plans
-    assert (plan.duration_s, plan.warmup_s, plan.seed, plan.replications, plan.engine) == (900, 90, 7, 1, "compiled")
+    assert (plan.duration_s, plan.warmup_s, plan.seed, plan.replications, plan.engine) == (900, 0, 7, 1, "compiled")
     assert document["schema"] == "capplan.simulation/1"
     assert (document["target"], document["scenario"]["dcs"], document["seed"]) == ("openprovider", 1, 7)
     assert (document["offered_tps"], document["offered_source"]) == (1000, "given")
@@ -211,8 +215,10 @@ def test_people_read_it_in_eighty_columns(
     assert "nan" not in out
     for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
         assert part in out
-    assert ("±" in out) is (replications == "3")
-    assert ("One replication has no interval" in out) is (replications == "1")
+    finite = EXAMPLE in target
+    assert ("±" in out) is not (finite and replications == "1")
+    assert ("has no interval" in out) is (finite and replications == "1")
+    assert ("the first" in out) is not finite  # its timeline has no steady state, so nothing is left out
     assert "One set of parameters" in out
 
 
@@ -266,11 +272,11 @@ def test_a_plot_is_one_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def interrupted(plan: Plan, **options: Any) -> Replications:
-        replicate(Plan(plan.network, 0.1, 0.01, 1, engine="simpy"), **options)
+    def interrupted(plan: Plan, design: Design, **options: Any) -> list[Observation]:
+        observed(Plan(plan.network, 0.1, 0.01, 1, engine="simpy"), design, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(face, "replicate", interrupted)
+    monkeypatch.setattr(face, "observed", interrupted)
     code = main(["simulate", EXAMPLE, "--trace", str(tmp_path / "a.parquet"), "--plot", str(tmp_path / "a.html")])
     out, err = capsys.readouterr()
 

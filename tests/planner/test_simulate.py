@@ -11,21 +11,24 @@ import jsonschema
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from tests.simulator.small_networks import arrivals, hold, network, seq, visit, wait
+from tests.simulator.small_networks import arrivals, hold, ms, network, seq, visit, wait
 
+from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.scenario import Scenario
-from capplan.models.station import Pool
-from capplan.models.traffic import Closed, Throttled
+from capplan.models.station import Pool, Station
+from capplan.models.step import Visit
+from capplan.models.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict import predict
-from capplan.planner.simulate import Subject, half_width, of_network, of_scenario, summed_up
-from capplan.planner.simulation import PoolFigures, Simulation, StationFigures, simulation_schema
-from capplan.planner.simulation_groups import pool_groups, station_groups
+from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, read_wish, summed_up
+from capplan.planner.simulation import Simulation, simulation_schema
+from capplan.planner.simulation_parts import PrecisionReached
 from capplan.planner.simulation_rows import rows
-from capplan.simulator.replicate import Plan, replicate
+from capplan.simulator.replicate import Plan
 
 ROOT = Path(__file__).parents[2]
+FROM_THE_START = Design(warmup="none")
 
 
 def two_requests() -> Network:
@@ -34,9 +37,12 @@ def two_requests() -> Network:
     return replace(made, traffic=arrivals([0, 2]))
 
 
-def simulated(made: Network, duration_s: float = 0.01, replications: int = 1, **changed: Any) -> Simulation:
+def simulated(
+    made: Network, duration_s: float = 0.01, replications: int = 1, design: Design = FROM_THE_START, **changed: Any
+) -> Simulation:
     plan = Plan(made, duration_s, 0.0, seed=1, replications=replications, engine="simpy")
-    return summed_up("mine.toml", replace(of_network(made), **changed), plan, replicate(plan))
+    seen = observed(plan, design)
+    return summed_up("mine.toml", replace(of_network(made), **changed), plan, design, seen)
 
 
 def test_a_run_worked_out_by_hand() -> None:
@@ -46,17 +52,20 @@ def test_a_run_worked_out_by_hand() -> None:
 
     assert (figures.started, figures.completed, figures.dropped, figures.unfinished) == (2, 2, 0, 0)
     assert (figures.offered_per_s.value, figures.throughput_per_s.value) == (200, 100)  # the second ends at 10 ms
-    assert (latency.mean.value, latency.max) == (6.5, 8)
+    assert (latency.mean.value, latency.max.value) == (6.5, 8)
     assert latency.p50.value == pytest.approx(5, rel=1 / 256)
     assert latency.p999.value == pytest.approx(8, rel=1 / 256)
     assert figures.latency_ms.actual == latency
-    assert (figures.little.number, figures.little.rate_per_s, figures.little.response_s) == (1.3, 200, 0.0065)
+    little = figures.little
+    assert (little.number.value, little.rate_per_s.value, little.response_s.value) == (1.3, 200, 0.0065)
     assert figures.little.error == pytest.approx(0)
-    assert (server.utilisation, server.visits, server.mean_wait_ms, server.mean_response_ms) == (1, 2, 0, 5)
-    assert (pool.mean_busy, pool.p99_busy, pool.taken, pool.drops) == (1, 1, 2, 0)
-    assert pool.mean_queue == pytest.approx(0.3)
-    assert (pool.mean_wait_ms, pool.mean_hold_ms) == (1.5, 5)
+    assert (server.utilisation.value, server.visits) == (1, 2)
+    assert (server.mean_wait_ms.value, server.mean_response_ms.value) == (0, 5)
+    assert (pool.mean_busy.value, pool.p99_busy.value, pool.taken, pool.drops) == (1, 1, 2, 0)
+    assert pool.mean_queue.value == pytest.approx(0.3)
+    assert (pool.mean_wait_ms.value, pool.mean_hold_ms.value) == (1.5, 5)
     assert simulation.classes["*"] == figures
+    assert (simulation.horizon, simulation.warmup_s, simulation.warmup_source) == ("steady", 0, "none")
 
 
 def test_the_histogram_is_read_by_others() -> None:
@@ -74,24 +83,16 @@ def test_drops_are_losses() -> None:
     assert (figures.dropped, figures.loss.value) == (1, 0.5)
 
 
-def test_the_half_width_is_students() -> None:
-    """For 95 % and 2, 4 degrees of freedom tables of t have 4.303 and 2.776."""
-    assert half_width(np.array([1.0, 2.0, 3.0])) == pytest.approx(4.303 / 3**0.5, rel=1e-4)
-    assert half_width(np.array([1.0, 2.0, 3.0, 4.0, 5.0])) == pytest.approx(2.776 * (2.5 / 5) ** 0.5, rel=1e-3)
-    assert half_width(np.array([1.0])) is None
-    assert half_width(np.array([1.0, np.nan, 2.0])) is None
-
-
 def test_equal_replications_leave_nothing_open() -> None:
-    simulation = simulated(two_requests(), replications=3)
+    simulation = simulated(two_requests(), replications=5)
     figures = simulation.classes["ask"]
 
-    assert simulation.replications == 3
-    assert figures.started == 6
+    assert simulation.replications == 5
+    assert figures.started == 10
     assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (200, 0)
     assert (figures.latency_ms.intended.mean.value, figures.latency_ms.intended.mean.half_width) == (6.5, 0)
-    assert figures.latency_ms.intended.p50.half_width == figures.latency_ms.intended.p50.value / 256  # a bin
-    assert simulation.pools["pool"].mean_wait_ms == pytest.approx(1.5)
+    assert figures.latency_ms.intended.p50.half_width is None  # two latencies, one of them beyond it
+    assert simulation.pools["pool"].mean_wait_ms.value == pytest.approx(1.5)
 
 
 def test_a_system_is_that_of_its_prediction() -> None:
@@ -142,7 +143,7 @@ def test_json_is_valid_and_finite(duration_s: float) -> None:
     assert len(list(every_number(document))) > 20
     nothing = duration_s == 0.001
     assert (document["classes"]["ask"]["latency_ms"]["intended"]["mean"]["value"] is None) is nothing
-    assert (document["stations"]["server"]["mean_wait_ms"] is None) is nothing
+    assert (document["stations"]["server"]["mean_wait_ms"]["value"] is None) is nothing
 
 
 def test_the_published_schema_is_up_to_date() -> None:
@@ -168,50 +169,124 @@ def test_rows_have_each_figure_once() -> None:
     figures = {(row.kind, row.name, row.quantity, row.statistic): row for row in rows(simulation)}
 
     assert len(figures) == len(rows(simulation))
-    assert figures["class", "ask", "latency_intended", "mean"][4:] == (6.5, None, "ms")
+    assert figures["class", "ask", "latency_intended", "mean"][4] == 6.5
+    assert figures["class", "ask", "latency_intended", "max"][4:] == (8, None, "ms")
     assert figures["class", "ask", "requests", "started"].value == 2
-    assert figures["pool", "pool", "mean_wait", ""][4:] == (1.5, None, "ms")
+    assert figures["pool", "pool", "mean_wait", ""][4] == figures["pool_kind", "pool", "mean_wait", ""][4] == 1.5
 
 
-def station(utilisation: float, visits: int, wait_ms: float) -> StationFigures:
-    return StationFigures(
-        servers=1,
-        utilisation=utilisation,
-        mean_queue=utilisation,
-        mean_number=0,
-        visits=visits,
-        mean_wait_ms=wait_ms,
-        mean_response_ms=wait_ms,
-        drops=1,
-        paused_share=0.5,
-    )
+def three_nodes() -> Network:
+    """A request of 6 ms at each of three nodes, two of which stand for a kind, one after another; then one of 12 ms."""
+    stations = (Station("node/1", 1), Station("node/2", 2), Station("web", 1))
+    flow = seq(Visit("node/1", ms(6)), Visit("node/2", ms(6)), Visit("web", ms(12)))
+    return Network("three", stations, (RequestClass("ask", flow),), arrivals([0, 3]))
 
 
 def test_stations_of_a_kind_stand_together() -> None:
-    named = {"web": station(0.5, 1, 7), "node/1": station(0.2, 3, 2), "node/2": station(0.8, 1, 6)}
-    node, web = station_groups({**named, "node/3": station(0.2, 0, float("nan"))})
+    """In 24 ms node/1 works for 12, its second visit waits for 3; node/2 works for 12 of 48, web for 12 of 24."""
+    kinds = simulated(three_nodes(), duration_s=0.024).station_kinds
+    node, web = kinds["node"], kinds["web"]
 
-    assert (node.kind, node.count, web.kind, web.count) == ("node", 3, "web", 1)
-    assert node.utilisation == node.mean_queue == pytest.approx(0.4)
-    assert (node.least_utilisation, node.most_utilisation) == (0.2, 0.8)
-    assert (node.mean_wait_ms, node.visits, node.drops, node.paused_share) == (3, 4, 3, 0.5)
-
-
-def pool(size: int, busy: float, taken: int) -> PoolFigures:
-    return PoolFigures(
-        size=size, mean_busy=busy, p99_busy=size, mean_queue=1, taken=taken, drops=2, mean_wait_ms=4, mean_hold_ms=1
-    )
-
-
-def test_pools_of_a_kind_stand_together() -> None:
-    full, half = pool_groups({"a/1": pool(4, 2, 1), "a/2": pool(8, 4, 1), "b": pool(2, 2, 1)})
-
-    assert (full.kind, half.kind, half.count) == ("b", "a", 2)
-    assert (half.size, half.mean_busy, half.most_p99_busy, half.drops, half.mean_wait_ms) == (6, 3, 8, 4, 4)
+    assert web.utilisation.value == node.most_utilisation.value
+    assert (node.count, web.count) == (2, 1)
+    assert (node.least_utilisation.value, node.most_utilisation.value) == (0.25, 0.5)
+    assert (node.utilisation.value, node.visits, node.drops) == (0.375, 4, 0)
+    assert node.mean_wait_ms.value == pytest.approx(3 / 4)
+    assert node.mean_queue.value == pytest.approx(3 / 24 / 2)
 
 
 def test_nothing_waited_where_nothing_came() -> None:
-    (group,) = station_groups({"idle": station(0, 0, float("nan"))})
+    idle = simulated(replace(network(seq(wait(1))), traffic=arrivals([1])))
 
-    assert np.isnan(group.mean_wait_ms)
-    assert simulated(replace(network(seq(wait(1))), traffic=arrivals([1]))).pools["pool"].taken == 0
+    assert np.isnan(idle.station_kinds["server"].mean_wait_ms.value)
+    assert idle.pools["pool"].taken == 0
+
+
+def busy_queue(load: float = 0.8) -> Network:
+    """M/M/1 with a mean service of 1 ms."""
+    made = network(Visit("server", Exponential(0.001)))
+    return replace(made, traffic=Open(1000 * load, {"ask": 1.0}))
+
+
+@pytest.mark.parametrize("replications", [1, 3, 5, 12])
+def test_every_figure_of_the_steady_state_has_an_interval(replications: int) -> None:
+    """M/M/1 at a load of 0.8 has a mean response of 5 ms; 99.9 % intervals by three half-widths."""
+    simulation = simulated(busy_queue(), 40.0, replications, Design())
+    latency, server = simulation.classes["*"].latency_ms.intended, simulation.stations["server"]
+
+    assert simulation.warmup_source == "mser"
+    for estimate, truth in (
+        (latency.mean, 5.0),
+        (latency.p99, 23.03),
+        (server.utilisation, 0.8),
+        (server.mean_queue, 3.2),
+    ):
+        assert estimate.half_width is not None
+        assert abs(estimate.value - truth) < 3 * estimate.half_width < truth
+    assert (latency.mean.variance_ratio is None) is (replications < 10)
+    assert simulation.backlog is not None
+    assert simulation.backlog.verdict == "steady"
+
+
+def test_control_variates_narrow_the_interval() -> None:
+    """The response of M/M/1 hangs on its utilisation."""
+    simulation = simulated(busy_queue(), 40.0, 12, Design())
+    mean = simulation.classes["*"].latency_ms.intended.mean
+
+    assert simulation.controls == ("utilisation of server",)
+    assert mean.variance_ratio is not None
+    assert mean.variance_ratio < 0.7
+
+
+def test_overload_is_told_from_noise() -> None:
+    for load, verdict in ((1.1, "overloaded"), (0.95, "steady")):
+        backlog = simulated(busy_queue(load), 60.0, 2, Design()).backlog
+        assert backlog is not None
+        assert backlog.verdict == verdict
+
+
+def test_a_finite_horizon_is_the_mean_of_what_its_runs_measure() -> None:
+    simulation = simulated(busy_queue(), 1.0, 6, Design("finite", "none"))
+    latency = simulation.classes["*"].latency_ms.intended
+    alone = simulated(busy_queue(), 1.0, 1, Design("finite", "none")).classes["*"].latency_ms.intended
+
+    assert latency.max.half_width is not None
+    assert latency.max.value < simulated(busy_queue(), 1.0, 6).classes["*"].latency_ms.intended.max.value
+    assert simulation.backlog is None
+    assert (alone.mean.half_width, alone.max.half_width) == (None, None)
+
+
+def test_replications_go_on_until_the_interval_is_narrow_enough() -> None:
+    made = busy_queue(0.5)
+    wish = read_wish("mean<3%", made)
+    simulation = simulated(made, 5.0, 60, Design(wish=wish))
+    mean = simulation.classes["*"].latency_ms.intended.mean
+
+    assert simulation.precision == PrecisionReached("mean<3%", mean.half_width / mean.value, reached=True)  # type: ignore[operator]  # it has one
+    assert 10 <= simulation.replications < 60
+    assert simulation.classes == simulated(made, 5.0, simulation.replications, Design()).classes
+
+
+def test_a_precision_may_be_out_of_reach() -> None:
+    made = busy_queue(0.9)
+    few = simulated(made, 1.0, 12, Design(wish=read_wish("p99<1%", made)))
+    hopeless = simulated(busy_queue(1.2), 20.0, 50, Design(wish=read_wish("ask.mean<1%", made)))
+
+    assert few.precision is not None
+    assert (few.replications, few.precision.reached) == (12, False)
+    assert hopeless.precision is not None
+    assert (hopeless.replications, hopeless.precision.reached) == (10, False)  # no steady state to be precise about
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("p98<2%", "'p98' in the precision 'p98<2%' is no statistic; did you mean"),
+        ("akc.p99<2%", "'akc' in the precision 'akc.p99<2%' is no request class; did you mean 'ask'"),
+        ("p99<0.1%", "finer than percentiles are read: ask for 0.4% or more"),
+        ("p99=2%", "'p99=2%' is not a precision"),
+    ],
+)
+def test_a_precision_that_makes_no_sense(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_wish(text, busy_queue())

@@ -9,10 +9,11 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
-from capplan.planner.simulate import of_network, summed_up
+from capplan.planner.simulate import Design, observed, of_network, summed_up
 from capplan.planner.simulation_plot import COLOURS, FINEST, PANELS, merged_times, plot
-from capplan.simulator.replicate import Plan, replicate
+from capplan.simulator.replicate import Plan
 from capplan.simulator.run import Mark
+from capplan.simulator.sample import Sample
 
 
 def example() -> Network:
@@ -29,8 +30,9 @@ def example() -> Network:
 
 def drawn(made: Network, replications: int = 1) -> go.Figure:
     plan = Plan(made, 1.0, 0.1, seed=1, replications=replications, engine="simpy")
-    seen = replicate(plan)
-    return plot(seen, summed_up("mine.toml", of_network(made), plan, seen))
+    design = Design("finite", "given")
+    seen = observed(plan, design)
+    return plot(Sample(tuple(seen), "finite"), summed_up("mine.toml", of_network(made), plan, design, seen))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from capplan.planner.prediction import plain
 from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.histogram import IntArray
 from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.replications import Replications
 from capplan.simulator.run import Requests, Run
 
 ENGINES: tuple[Engine, ...] = ("compiled", "simpy")
@@ -44,8 +43,8 @@ def figures(run: Run) -> str:
     return json.dumps([plain(reports), latencies, plain(run.stations), plain(pools), str(series), run.marks])
 
 
-def all_figures(seen: Replications) -> list[str]:
-    return [figures(run) for run in seen.runs]
+def all_figures(seen: list[Run]) -> list[str]:
+    return [figures(run) for run in seen]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -54,7 +53,7 @@ def test_results_do_not_depend_on_how_many_run_at_a_time(engine: Engine) -> None
     together = replicate(plan(engine=engine), processes=2)
 
     assert all_figures(alone) == all_figures(together)
-    assert [run.replication for run in together.runs] == [0, 1, 2]
+    assert [run.replication for run in together] == [0, 1, 2]
     assert len(set(all_figures(alone))) == 3  # replications differ
 
 
@@ -70,7 +69,7 @@ def test_single_requests_come_in_order_whatever_runs_at_a_time(engine: Engine) -
     )
 
     assert [number for number, _, _ in rows] == sorted(number for number, _, _ in rows)
-    for run in seen.runs:
+    for run in seen:
         mine = [(own, requests) for number, own, requests in rows if number == run.replication]
         ends = np.concatenate([requests.end_ticks for _, requests in mine])
         places = np.concatenate([own for own, _ in mine])
@@ -90,7 +89,7 @@ def test_progress_grows_to_the_whole(engine: Engine, processes: int) -> None:
 
     assert told == sorted(told)
     assert told[-1][0] == pytest.approx(6.0)
-    assert told[-1][1] >= sum(run.report().started for run in seen.runs)
+    assert told[-1][1] >= sum(run.report().started for run in seen)
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -14,8 +14,7 @@ from capplan.models.station import Pool, Station
 from capplan.models.step import Visit
 from capplan.models.traffic import Event, RequestClass, Throttled, Timeline
 from capplan.simulator.histogram import bin_of
-from capplan.simulator.replications import merged
-from capplan.simulator.report import report, windowed
+from capplan.simulator.report import concatenated, condensed_run, report, windowed
 from capplan.simulator.run import Mark, Requests, Run, Status, together
 from capplan.simulator.tally import (
     BUSY,
@@ -234,7 +233,7 @@ def test_what_needs_a_trace_says_so() -> None:
 @given(any_requests(), any_requests())
 def test_replications_are_merged(one: Requests, other: Requests) -> None:
     runs = [summed_up(one), summed_up(other, replication=1)]
-    both = merged(runs)
+    both = concatenated(runs)
     for name in ("read", "write"):
         found, parts = both.reports[name], [run.report(name) for run in runs]
         assert found.window_s == 16
@@ -242,19 +241,32 @@ def test_replications_are_merged(one: Requests, other: Requests) -> None:
         assert found.throughput_per_s == pytest.approx(sum(part.throughput_per_s for part in parts) / 2)
         assert found.intended.total_ticks == sum(part.intended.total_ticks for part in parts)
         assert np.array_equal(found.actual.counts, parts[0].actual.counts + parts[1].actual.counts)
-    assert both.each(lambda run: run.throughput_per_s()).tolist() == [run.throughput_per_s() for run in runs]
+    assert both.window_s == sum(run.window_s for run in runs)
 
 
-def test_only_replications_are_merged() -> None:
-    run = summed_up(BY_HAND)
-    other = summed_up(BY_HAND, network=Network("other", NETWORK.stations, NETWORK.classes, NETWORK.traffic))
-    for wrong, message in (
-        ([], "no replication was given"),
-        ([run, run], "same seed and replication"),
-        ([run, other], "runs of 'two classes' and 'other' are not replications"),
-    ):
-        with pytest.raises(InputError, match=message):
-            merged(wrong)
+def test_a_condensed_run_has_the_same_figures() -> None:
+    run = windowed(summed_up(BY_HAND), 1, 4)
+    small = condensed_run(run)
+    for name in ("read", "write"):
+        one, other = run.reports[name], small.reports[name]
+        assert (one.started, one.response_ticks, one.number_ticks) == (
+            other.started,
+            other.response_ticks,
+            other.number_ticks,
+        )
+    assert small.tally.class_totals.shape[0] == 2
+    assert concatenated([small]).reports["read"].intended.max_s == run.reports["read"].intended.max_s
+    assert small.series.offered_per_s.tolist() == run.series.offered_per_s[1:4].tolist()
+
+
+def test_stations_and_pools_of_several_runs() -> None:
+    """Two windows of a run are the same as the whole of it."""
+    run = report(NETWORK, filled(), WARMUP, seed=1, replication=2, events=3)
+    both = concatenated([windowed(run, 1, 3), windowed(run, 3, 5)])
+    for one, other in ((both.stations, run.stations), (both.pools, run.pools)):
+        for name, figures in one.items():
+            for field, value in vars(figures).items():
+                assert np.array_equal(value, getattr(other[name], field), equal_nan=not isinstance(value, str)), field
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 200))

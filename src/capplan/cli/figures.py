@@ -49,3 +49,13 @@ def share_band(figure: Band) -> str:
     """Return a share with its band, the unit once: `80 % (71 to 93 %)`."""
     text = band(figure, share)
     return text.replace(" % to ", " to ")
+
+
+def width(number: float) -> str:
+    """Return a half-width to two significant digits, which is more than anybody knows of it: `0.31`, `57`, `1,200`."""
+    if not math.isfinite(number):
+        return "unbounded"
+    if number == 0:
+        return "0"
+    rounded = float(f"{number:.2g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 else f"{rounded:#.2g}"

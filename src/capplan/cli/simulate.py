@@ -32,16 +32,18 @@ from capplan.cli.scenario_options import (
 from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, nearest
 from capplan.models.network import Network
 from capplan.models.quantity import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate import Subject, of_network, of_scenario, summed_up
+from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, read_wish, summed_up
+from capplan.planner.simulation import Horizon, Simulation, WarmupSource
 from capplan.planner.simulation_rows import Row, rows
 from capplan.simulator.engine import check_engine
-from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.replications import Replications
+from capplan.simulator.replicate import Plan
+from capplan.simulator.sample import Observation, Sample
 
-WARMUP_SHARE = 0.1  # of the duration, where no warm-up is given
+MOST_REPLICATIONS = 200  # to reach a precision, where no other limit is given
+HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130
 
 
@@ -66,9 +68,18 @@ def simulate_(
     ] = None,
     duration: Annotated[str, typer.Option(metavar="TIME", help="How long traffic comes: 60s, 15m.")] = "60s",
     warmup: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Left out at the beginning; 10 % when not given.")
+        str | None, typer.Option(metavar="TIME", help="Left out at the beginning; each run's own when not given.")
     ] = None,
-    replications: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 1,
+    horizon: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="steady state, or finite: what runs of that time measure, from the start."),
+    ] = None,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="Independent runs: 1; at most, with --precision: 200.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Run until an interval is so narrow: 'p99<2%', 'acct.mean<1%'.")
+    ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="compiled, or simpy to check it.")] = "compiled",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Replications at a time; all processors.")] = None,
@@ -86,19 +97,37 @@ def simulate_(
     for path in filter(None, (trace, plot)):
         check_output(path)
     subject = _subject(target, given)
-    plan = Plan(subject.network, *_times(duration, warmup), seed, replications, check_engine(engine))
-    seen = _run(plan, processes or os.cpu_count() or 1, trace)
-    simulation = summed_up(target, subject, plan, seen)
+    design = _design(subject.network, horizon, warmup, precision)
+    most = replications or (1 if precision is None else MOST_REPLICATIONS)
+    plan = Plan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
+    seen = _run(plan, design, processes or os.cpu_count() or 1, trace)
+    simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
         from capplan.planner.simulation_plot import write_plot  # plotly takes longer to import than a short run
 
-        write_plot(seen, simulation, plot)
+        write_plot(Sample(tuple(seen), design.horizon), simulation, plot)
+    _show(simulation, as_json, as_csv)
+    if simulation.precision is not None and not simulation.precision.reached:
+        raise typer.Exit(1)
+
+
+def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
     if as_json:
         write_json(simulation.to_json())
     elif as_csv:
         write_csv(Row._fields, rows(simulation))
     else:
         render(simulation, Screen())
+
+
+def _design(network: Network, horizon: str | None, warmup: str | None, precision: str | None) -> Design:
+    """Return what is estimated; a network whose timeline changes something has no steady state of its own."""
+    named = horizon or ("finite" if network.timeline.events else "steady")
+    if named not in HORIZONS:
+        raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
+    wish = None if precision is None else read_wish(precision, network)
+    unsaid: WarmupSource = "none" if named == "finite" else "mser"
+    return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
 
 
 def _subject(target: str, given: Mapping[str, Any]) -> Subject:
@@ -113,10 +142,10 @@ def _subject(target: str, given: Mapping[str, Any]) -> Subject:
 
 
 def _times(duration: str, warmup: str | None) -> tuple[float, float]:
-    """Return how long traffic comes and how much of it is left out, in seconds."""
+    """Return how long traffic comes and how much of it is left out before any rule, in seconds."""
     lasts = _seconds("--duration", duration, above=0.0)
     if warmup is None:
-        return lasts, WARMUP_SHARE * lasts
+        return lasts, 0.0
     left_out = _seconds("--warmup", warmup)
     if left_out >= lasts:
         raise InputError(f"--warmup {warmup} is not shorter than --duration {duration}: nothing would be measured")
@@ -130,7 +159,7 @@ def _seconds(option: str, text: str, above: float | None = None) -> float:
         raise InputError(f"{option}: {error}") from None
 
 
-def _run(plan: Plan, processes: int, trace: Path | None) -> Replications:
+def _run(plan: Plan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
     try:
         with ExitStack() as stack:
             write = None
@@ -139,7 +168,7 @@ def _run(plan: Plan, processes: int, trace: Path | None) -> Replications:
 
                 write = stack.enter_context(TraceWriter(trace, plan.network, plan.seed)).write
             tell = stack.enter_context(simulating(plan))
-            return replicate(plan, processes=processes, progress=tell, write=write)
+            return observed(plan, design, processes=processes, progress=tell, write=write)
     except KeyboardInterrupt:
         sys.stderr.write("capplan: interrupted, nothing was written\n")
         raise typer.Exit(INTERRUPTED) from None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from capplan.cli.figures import given, rate, share, significant
+from capplan.cli.figures import Format, given, rate, share, significant, width
 from capplan.cli.layout import facts, heading, section, table
-from capplan.planner.simulation import EVERY_CLASS, Estimate, LatencyFigures, Simulation
-from capplan.planner.simulation_groups import PoolGroup, StationGroup, pool_groups, station_groups
+from capplan.cli.simulation_notes import notes
+from capplan.planner.simulation import EVERY_CLASS, Simulation
+from capplan.planner.simulation_parts import Backlog, Estimate, LatencyFigures, PoolKind, StationKind
+
+Cell = Estimate | str
 
 MOST_ROWS = 15  # of stations and of pools: a screen
 NONE = "-"  # where nothing was there to see
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
-WITH_INTERVAL = ("mean", "p99")
 
 
 def render(simulation: Simulation, console: Console) -> None:
@@ -30,11 +33,11 @@ def render(simulation: Simulation, console: Console) -> None:
     for clock, words in clocks.items():
         latencies = {name: getattr(figures.latency_ms, clock) for name, figures in simulation.classes.items()}
         console.print(section(f"Latency in ms from {words}"))
-        _latency(latencies, simulation.replications > 1, console)
-    _stations(station_groups(simulation.stations), console)
-    _pools(pool_groups(simulation.pools), console)
+        _latency(latencies, console)
+    _stations(simulation.station_kinds, console)
+    _pools(simulation.pool_kinds, console)
     console.print()
-    for note in _notes(simulation):
+    for note in notes(simulation):
         console.print(Padding(note, (0, 0, 0, 2)))
     made = f"  capplan {simulation.version}, seed {simulation.seed}"
     console.print(Text(made, style="dim"))
@@ -61,7 +64,7 @@ def _at(simulation: Simulation) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{seconds:g} s"
+    return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{float(f'{seconds:.3g}'):g} s"
 
 
 def _facts(simulation: Simulation) -> dict[str, str]:
@@ -70,95 +73,112 @@ def _facts(simulation: Simulation) -> dict[str, str]:
     named = {}
     if simulation.mean_tps is not None and simulation.mean_tps != simulation.offered_tps:
         named["mean rate"] = f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts"
-    return named | {
-        "measured": f"{every.started:,} requests in {runs}, the first {_duration(simulation.warmup_s)} left out",
-        "Little's law": f"{significant(every.little.number)} requests under way, "
-        f"rate x response {significant(every.little.rate_per_s * every.little.response_s)}",
-    }
+    named["measured"] = f"{every.started:,} requests in {runs}{_left_out(simulation)}"
+    number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
+    named["Little's law"] = (
+        f"{_both(number)} requests under way, rate x response {significant(rates.value * response.value)}"
+    )
+    if simulation.backlog is not None:
+        named["backlog"] = _backlog(simulation.backlog)
+    return named
+
+
+def _left_out(simulation: Simulation) -> str:
+    first = f", the first {_duration(simulation.warmup_s)}"
+    runs = " each" if simulation.replications > 1 else ""
+    return {"none": "", "given": f"{first}{runs} left out", "mser": f"{first}{runs} left out as warm-up (MSER)"}[
+        simulation.warmup_source
+    ]
+
+
+def _backlog(backlog: Backlog) -> str:
+    growth = f"{backlog.growth.value:.2%}".replace("%", " %")
+    width = "" if backlog.growth.half_width is None else f" ± {backlog.growth.half_width:.2%}".replace("%", " %")
+    return f"{backlog.verdict}: grows by {growth}{width} of the offered rate"
 
 
 def _clocks_differ(simulation: Simulation) -> bool:
     latencies = (figures.latency_ms for figures in simulation.classes.values() if figures.completed)
-    return any(each.intended != each.actual for each in latencies)
+    return any(each.intended is not each.actual and each.intended != each.actual for each in latencies)
+
+
+class _Table:
+    """A table in which a row of figures is followed by one of their half-widths."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.table = table(("  ", "left"), *((name, "right") for name in columns))
+
+    def add(self, name: str, cells: Sequence[Cell], form: Mapping[int, Format] | None = None) -> None:
+        """Add a row; `form` has the formats of columns other than three significant digits."""
+        forms = [(form or {}).get(place, significant) for place in range(len(cells))]
+        shown = [_cell(cell, each) for cell, each in zip(cells, forms, strict=True)]
+        self.table.add_row(f"  {name}", *shown)
+        widths = [_width(cell, each) for cell, each in zip(cells, forms, strict=True)]
+        if any(widths):
+            self.table.add_row("    ±", *widths, style="dim")
+
+
+def _cell(cell: Cell, form: Format) -> str:
+    if isinstance(cell, str):
+        return cell
+    return NONE if math.isnan(cell.value) else form(cell.value)
+
+
+def _width(cell: Cell, form: Format) -> str:
+    if isinstance(cell, str) or cell.half_width is None:
+        return ""
+    return width(100 * cell.half_width if form is _percent else cell.half_width)
 
 
 def _requests(simulation: Simulation, console: Console) -> None:
-    width = ["±"] if simulation.replications > 1 else []
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
-    columns = ("offered/s", *width, "throughput/s", *width, "loss %", *(name.replace("_", " ") for name in counts))
     console.print(section("Requests"))
-    listed = table(("  ", "left"), *((name, "right") for name in columns))
+    listed = _Table(("offered/s", "throughput/s", "loss %", *(name.replace("_", " ") for name in counts)))
     for name, figures in simulation.classes.items():
-        cells = []
-        for estimate in (figures.offered_per_s, figures.throughput_per_s):
-            cells += [rate(estimate.value), *(_width(estimate) for _ in width)]
-        cells += [_percent(figures.loss.value), *(f"{getattr(figures, each):,}" for each in counts)]
-        listed.add_row(f"  {_named(name)}", *cells)
-    console.print(listed)
+        cells = (figures.offered_per_s, figures.throughput_per_s, figures.loss)
+        listed.add(
+            _named(name), [*cells, *(f"{getattr(figures, each):,}" for each in counts)], {0: rate, 1: rate, 2: _percent}
+        )
+    console.print(listed.table)
 
 
-def _latency(latencies: Mapping[str, LatencyFigures], several: bool, console: Console) -> None:
-    names = []
-    for statistic, shown in LATENCIES.items():
-        names += [shown, "±"] if several and statistic in WITH_INTERVAL else [shown]
-    listed = table(("  ", "left"), *((name, "right") for name in (*names, "max")))
+def _latency(latencies: Mapping[str, LatencyFigures], console: Console) -> None:
+    listed = _Table((*LATENCIES.values(), "max"))
     for name, figures in latencies.items():
-        cells = []
-        for statistic in LATENCIES:
-            estimate: Estimate = getattr(figures, statistic)
-            cells.append(_number(estimate.value))
-            if several and statistic in WITH_INTERVAL:
-                cells.append(_width(estimate))
-        listed.add_row(f"  {_named(name)}", *cells, _number(figures.max))
-    console.print(listed)
+        listed.add(_named(name), [getattr(figures, each) for each in (*LATENCIES, "max")])
+    console.print(listed.table)
 
 
-def _stations(groups: Sequence[StationGroup], console: Console) -> None:
-    if not groups:
+def _stations(kinds: Mapping[str, StationKind], console: Console) -> None:
+    if not kinds:
         return
     seen = {
-        "paused %": any(group.paused_share for group in groups),
-        "drops": any(group.drops for group in groups),
+        "paused %": any(kind.paused_share.value for kind in kinds.values()),
+        "drops": any(kind.drops for kind in kinds.values()),
     }
     columns = ("count", "busy %", "least", "most", "queue", "wait ms", *(name for name, there in seen.items() if there))
     console.print(section("Stations (busy: mean, least and most loaded; queue: of each)"))
-    listed = table(("  ", "left"), *((name, "right") for name in columns))
-    for group in groups[:MOST_ROWS]:
-        spread = (group.least_utilisation, group.most_utilisation) if group.count > 1 else ()
-        cells = {
-            "count": str(group.count),
-            "busy %": _percent(group.utilisation),
-            **dict(zip(("least", "most"), map(_percent, spread), strict=False)),
-            "queue": _number(group.mean_queue),
-            "wait ms": _number(group.mean_wait_ms),
-            "paused %": _percent(group.paused_share),
-            "drops": f"{group.drops:,}",
-        }
-        listed.add_row(f"  {group.kind}", *(cells.get(column, "") for column in columns))
-    console.print(listed)
-    _more(len(groups), "stations", console)
+    listed = _Table(columns)
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        spread: tuple[Cell, Cell] = ("", "") if kind.count == 1 else (kind.least_utilisation, kind.most_utilisation)
+        cells: list[Cell] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
+        cells += [kind.paused_share] * seen["paused %"] + [f"{kind.drops:,}"] * seen["drops"]
+        listed.add(name, cells, dict.fromkeys((1, 2, 3), _percent) | ({6: _percent} if seen["paused %"] else {}))
+    console.print(listed.table)
+    _more(len(kinds), "stations", console)
 
 
-def _pools(groups: Sequence[PoolGroup], console: Console) -> None:
-    if not groups:
+def _pools(kinds: Mapping[str, PoolKind], console: Console) -> None:
+    if not kinds:
         return
-    columns = ("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops")
     console.print(section("Pools (size, busy units and queue: of each)"))
-    listed = table(("  ", "left"), *((name, "right") for name in columns))
-    for group in groups[:MOST_ROWS]:
-        listed.add_row(
-            f"  {group.kind}",
-            str(group.count),
-            f"{group.size:,g}",
-            _number(group.mean_busy),
-            f"{group.most_p99_busy:,}",
-            _number(group.mean_queue),
-            _number(group.mean_wait_ms),
-            f"{group.drops:,}",
-        )
-    console.print(listed)
-    _more(len(groups), "pools", console)
+    listed = _Table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"))
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        cells = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
+        listed.add(name, [str(kind.count), f"{kind.size:,g}", *cells, f"{kind.drops:,}"])
+    console.print(listed.table)
+    _more(len(kinds), "pools", console)
 
 
 def _more(count: int, what: str, console: Console) -> None:
@@ -166,27 +186,14 @@ def _more(count: int, what: str, console: Console) -> None:
         console.print(Text(f"  The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", style="dim"))
 
 
-def _notes(simulation: Simulation) -> tuple[str, str]:
-    if simulation.scenario is None:
-        one = "One set of parameters, as the file has them: nothing here says how sure they are."
-    else:
-        one = "One set of parameters, the calibrated median: `capplan predict` says how sure they are."
-    if simulation.replications == 1:
-        return one, "One replication has no interval: --replications 5 shows how much chance there is in the figures."
-    return one, f"± is the half-width of the 95 % interval between the {simulation.replications} replications."
-
-
 def _named(name: str) -> str:
     return "all" if name == EVERY_CLASS else name
 
 
-def _number(value: float) -> str:
-    return NONE if value != value else significant(value)  # noqa: PLR0124 - nan: nothing was there to see
+def _both(estimate: Estimate) -> str:
+    beside = "" if estimate.half_width is None else f" ± {width(estimate.half_width)}"
+    return f"{significant(estimate.value)}{beside}"
 
 
 def _percent(part: float) -> str:
     return share(part).removesuffix(" %")
-
-
-def _width(estimate: Estimate) -> str:
-    return NONE if estimate.half_width is None else significant(estimate.half_width)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -12,32 +12,23 @@ import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, nearest
 from capplan.models.network import Network
 from capplan.models.openprovider import network as openprovider
-from capplan.models.quantity import FloatArray, check_number
+from capplan.models.quantity import check_number
 from capplan.models.scenario import Scenario
 from capplan.models.traffic import Closed
+from capplan.planner.controls import controls_of
 from capplan.planner.predict import default_rate, given_fields
-from capplan.planner.simulation import (
-    EVERY_CLASS,
-    ClassFigures,
-    Estimate,
-    LatencyByClock,
-    LatencyFigures,
-    Little,
-    OfferedSource,
-    PoolFigures,
-    Simulation,
-    StationFigures,
-)
-from capplan.simulator.replicate import Plan
-from capplan.simulator.replications import Replications
-from capplan.simulator.run import ClassReport, Clock, PoolReport, StationReport, together
-
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-CONFIDENCE = 0.95
-BIN = 1 / 256  # relative error of a percentile that is read from a histogram
+from capplan.planner.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
+from capplan.planner.simulation_figures import FINEST, QUANTILES, Figures
+from capplan.planner.simulation_parts import Backlog, Estimate, PrecisionReached
+from capplan.simulator.engine import Progress
+from capplan.simulator.output import Interval
+from capplan.simulator.precision import FIRST, parse_precision, replications_needed
+from capplan.simulator.replicate import Plan, WriteRequests, replicate
+from capplan.simulator.run import Run
+from capplan.simulator.sample import ENOUGH, Observation, Sample, observe
 
 
 @dataclass(frozen=True)
@@ -100,20 +91,146 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
     return Subject(replace(network, traffic=replace(traffic, rate_per_s=rate)), None, rate, "given")
 
 
-def summed_up(target: str, subject: Subject, plan: Plan, seen: Replications) -> Simulation:
+@dataclass(frozen=True)
+class Wish:
+    """A precision that was asked for.
+
+    Attributes
+    ----------
+    text
+        In the user's words.
+    request_class
+        The class that it is about; `*` for all.
+    statistic
+        `mean` or a percentile.
+    relative
+        Half-width of its interval, as a share of its value.
+    """
+
+    text: str
+    request_class: str
+    statistic: str
+    relative: float
+
+
+def read_wish(text: str, network: Network) -> Wish:
+    """Read a precision such as `p99<2%` (of all requests) or `acct.p99<1%` (of one class).
+
+    Raises
+    ------
+    InputError
+        When it is none, there is no such class or statistic, or it is finer than percentiles can be read.
+    """
+    asked = parse_precision(text)
+    subject, _, statistic = asked.statistic.rpartition(".")
+    statistics, classes = ("mean", *QUANTILES), [each.name for each in network.classes]
+    if statistic not in statistics:
+        raise InputError(f"{statistic!r} in the precision {text!r} is no statistic{nearest(statistic, statistics)}")
+    if subject and subject not in classes:
+        raise InputError(f"{subject!r} in the precision {text!r} is no request class{nearest(subject, classes)}")
+    if statistic != "mean" and asked.relative < FINEST:
+        raise InputError(
+            f"the precision {text!r} is finer than percentiles are read: ask for {FINEST:.1%} or more, or for a mean"
+        )
+    return Wish(text, subject or EVERY_CLASS, statistic, asked.relative)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How runs are made into a sample.
+
+    Attributes
+    ----------
+    horizon
+        What is estimated: the `steady` state, or means over a `finite` time.
+    warmup
+        Where the end of the warm-up comes from.
+    wish
+        The precision that decides how many replications there are; None where their number is given.
+    """
+
+    horizon: Horizon = "steady"
+    warmup: WarmupSource = "mser"
+    wish: Wish | None = None
+
+    def observe(self, run: Run, replications: int) -> Observation:
+        """Choose the window of one of so many runs; the first keeps its parts, for a plot over time."""
+        parts = run.replication == 0 or replications < ENOUGH
+        return observe(run, find_warmup=self.warmup == "mser", parts=parts)
+
+
+def observed(
+    plan: Plan,
+    design: Design,
+    *,
+    processes: int = 1,
+    progress: Progress | None = None,
+    write: WriteRequests | None = None,
+) -> list[Observation]:
+    """Run as many replications of a plan as are enough; the arguments are those of `replicate`.
+
+    Raises
+    ------
+    InputError
+        When the plan or `processes` make no sense.
+    """
+    seen: list[Observation] = []
+    keep = partial(design.observe, replications=plan.replications)
+    while (wanted := enough(plan, design, seen)) > len(seen):
+        numbers = range(len(seen), wanted)
+        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=progress, write=write)
+    return seen
+
+
+def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
+    """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
+
+    An overloaded network gets no more: there is no steady state to be precise about.
+    """
+    if design.wish is None:
+        return plan.replications
+    if len(seen) < FIRST:
+        return min(FIRST, plan.replications)
+    sample = Sample(tuple(seen), design.horizon)
+    backlog = _backlog(plan, sample)
+    if backlog is not None and backlog.verdict == "overloaded":
+        return len(seen)
+    found = _wished(_figures(plan, sample), design.wish)
+    return replications_needed(found, len(seen), design.wish.relative, plan.replications)
+
+
+def _figures(plan: Plan, sample: Sample) -> Figures:
+    return Figures(sample, controls_of(sample, plan.network))
+
+
+def _wished(figures: Figures, wish: Wish) -> Interval:
+    found = figures.latency(wish.request_class, wish.statistic)
+    return Interval(found.value, found.half_width)
+
+
+def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
+    traffic = plan.network.traffic
+    if sample.horizon == "finite" or isinstance(traffic, Closed):
+        return None
+    drift = sample.drift(float(np.max(traffic.rate_per_s)))
+    return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
+
+
+def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
     """Return what the replications of a plan have seen.
 
     Parameters
     ----------
     target
         What was asked for, in the user's words.
-    subject, plan
-        What was run.
+    subject, plan, design
+        What was run, and what is estimated.
     seen
         The runs.
     """
-    every = replace(seen, reports={**seen.reports, EVERY_CLASS: _all_classes(seen)})
-    first, traffic = seen.runs[0], plan.network.traffic
+    sample, traffic = Sample(tuple(seen), design.horizon), plan.network.traffic
+    figures = _figures(plan, sample)
+    together = sample.together
     return Simulation(
         target=target,
         network=plan.network.name,
@@ -121,113 +238,27 @@ def summed_up(target: str, subject: Subject, plan: Plan, seen: Replications) -> 
         offered_tps=subject.offered_tps,
         mean_tps=None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s)),
         offered_source=subject.offered_source,
-        duration_s=first.duration_s,
-        warmup_s=first.warmup_s,
+        duration_s=plan.duration_s,
+        horizon=design.horizon,
+        warmup_s=float(np.mean([each.warmup_s for each in seen])),
+        warmup_source=design.warmup,
+        settled=sample.settled,
+        backlog=_backlog(plan, sample),
+        precision=_precision(figures, design.wish),
         seed=plan.seed,
-        replications=len(seen.runs),
-        classes={name: _class(every, name) for name in every.reports},
-        stations={name: _station([run.stations[name] for run in seen.runs]) for name in first.stations},
-        pools={name: _pool([run.pools[name] for run in seen.runs]) for name in first.pools},
+        replications=len(seen),
+        classes={name: figures.of_class(name) for name in (*together.classes, EVERY_CLASS)},
+        stations={name: figures.of_station(name) for name in together.stations},
+        station_kinds=figures.station_kinds(),
+        pools={name: figures.of_pool(name) for name in together.pools},
+        pool_kinds=figures.pool_kinds(),
+        controls=figures.controls.names if figures.controls else (),
         version=version("capplan"),
     )
 
 
-def _all_classes(seen: Replications) -> ClassReport:
-    return together((run.report() for run in seen.runs), name=EVERY_CLASS, windows="apart")
-
-
-def _class(seen: Replications, name: str) -> ClassFigures:
-    report, number = seen.reports[name], None if name == EVERY_CLASS else name
-
-    def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
-        return Estimate(figure(report), half_width(seen.each(lambda run: figure(run.report(number)))))
-
-    little = report.little()
-    return ClassFigures(
-        started=report.started,
-        completed=report.completed,
-        dropped=report.dropped,
-        timed_out=report.timed_out,
-        unfinished=report.unfinished,
-        retries=report.retries,
-        offered_per_s=estimate(lambda each: each.started / each.window_s),
-        throughput_per_s=estimate(lambda each: each.throughput_per_s),
-        loss=estimate(lambda each: each.loss_fraction),
-        latency_ms=LatencyByClock(
-            intended=_latency(estimate, report, "intended"), actual=_latency(estimate, report, "actual")
-        ),
-        little=Little(
-            number=little.number, rate_per_s=little.rate_per_s, response_s=little.response_s, error=little.error
-        ),
-    )
-
-
-def _latency(
-    estimate: Callable[[Callable[[ClassReport], float]], Estimate], report: ClassReport, clock: Clock
-) -> LatencyFigures:
-    def quantile(probability: float) -> Estimate:
-        found = estimate(lambda each: each.latency(clock).quantile_s(probability) * 1e3)
-        if found.half_width is None:
-            return found
-        return replace(found, half_width=max(found.half_width, found.value * BIN))  # runs may share a bin
-
-    return LatencyFigures(
-        mean=estimate(lambda each: each.latency(clock).mean_s * 1e3),
-        **{name: quantile(probability) for name, probability in QUANTILES.items()},
-        max=report.latency(clock).max_s * 1e3,
-        hdr_histogram=report.latency(clock).encoded(),
-    )
-
-
-def half_width(figures: FloatArray) -> float | None:
-    """Return the half-width of the 95 % interval of the mean of independent figures (Student's t).
-
-    It is None for fewer than two, or where one of them has seen nothing.
-    """
-    count = len(figures)
-    if count < 2 or not np.isfinite(figures).all():
+def _precision(figures: Figures, wish: Wish | None) -> PrecisionReached | None:
+    if wish is None:
         return None
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(count - 1, (1 + CONFIDENCE) / 2))
-    return quantile * float(figures.std(ddof=1)) / math.sqrt(count)
-
-
-def _station(reports: list[StationReport]) -> StationFigures:
-    visits = [each.visits for each in reports]
-    return StationFigures(
-        servers=reports[0].servers,
-        utilisation=_mean([each.utilisation for each in reports]),
-        mean_queue=_mean([each.mean_queue for each in reports]),
-        mean_number=_mean([each.mean_number for each in reports]),
-        visits=sum(visits),
-        mean_wait_ms=_weighted([each.mean_wait_s for each in reports], visits) * 1e3,
-        mean_response_ms=_weighted([each.mean_response_s for each in reports], visits) * 1e3,
-        drops=sum(each.drops for each in reports),
-        paused_share=_mean([each.paused_share for each in reports]),
-    )
-
-
-def _pool(reports: list[PoolReport]) -> PoolFigures:
-    taken = [each.taken for each in reports]
-    busy = replace(reports[0], busy_share=np.mean([each.busy_share for each in reports], axis=0))
-    return PoolFigures(
-        size=busy.size,
-        mean_busy=_mean([each.mean_busy for each in reports]),
-        p99_busy=busy.busy_quantile(0.99),
-        mean_queue=_mean([each.mean_queue for each in reports]),
-        taken=sum(taken),
-        drops=sum(each.drops for each in reports),
-        mean_wait_ms=_weighted([each.mean_wait_s for each in reports], taken) * 1e3,
-        mean_hold_ms=_weighted([each.mean_hold_s for each in reports], taken) * 1e3,
-    )
-
-
-def _mean(figures: list[float]) -> float:
-    return sum(figures) / len(figures)
-
-
-def _weighted(means: list[float], counts: list[int]) -> float:
-    """Return the mean over all, where some runs may have seen none."""
-    total = sum(mean * count for mean, count in zip(means, counts, strict=True) if count)
-    return total / sum(counts) if sum(counts) else math.nan
+    relative = _wished(figures, wish).relative
+    return PrecisionReached(wish.text, relative, relative <= wish.relative)

@@ -21,8 +21,8 @@ from capplan.models.quantity import FloatArray
 from capplan.planner.simulation import Simulation
 from capplan.planner.system_figures import resource_of
 from capplan.simulator.histogram import Histogram
-from capplan.simulator.replications import Replications
 from capplan.simulator.run import Mark, Run
+from capplan.simulator.sample import Sample
 
 # Colours that people with any colour vision tell apart (Okabe and Ito 2008), and dashes for a second time around.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -58,7 +58,7 @@ class Line:
         return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
 
 
-def write_plot(seen: Replications, simulation: Simulation, path: Path) -> None:
+def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
     """Write the plots of a simulation to an HTML file, which is there in full or not at all.
 
     Raises
@@ -78,7 +78,7 @@ def write_plot(seen: Replications, simulation: Simulation, path: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
-def plot(seen: Replications, simulation: Simulation) -> go.Figure:
+def plot(seen: Sample, simulation: Simulation) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]
     figure = make_subplots(
@@ -106,8 +106,8 @@ def _legend(row: int) -> str:
     return "legend" if row == 1 else f"legend{row}"
 
 
-def _tail(seen: Replications) -> Iterator[go.Scatter]:
-    for place, (name, report) in enumerate(seen.reports.items()):
+def _tail(seen: Sample) -> Iterator[go.Scatter]:
+    for place, (name, report) in enumerate(seen.together.reports.items()):
         differ = not np.array_equal(report.intended.counts, report.actual.counts)
         yield _tail_line(name + (", intended start" if differ else ""), report.intended, Line.number(place))
         if differ:
@@ -248,7 +248,7 @@ def _events(figure: go.Figure, run: Run) -> None:
         )
 
 
-def _axes(figure: go.Figure, seen: Replications) -> None:
+def _axes(figure: go.Figure, seen: Sample) -> None:
     run = seen.runs[0]
     figure.update_xaxes(showgrid=True, gridcolor="#E5E5E5", zeroline=False, linecolor="#888888", showline=True)
     figure.update_yaxes(showgrid=True, gridcolor="#E5E5E5", zeroline=False, linecolor="#888888", showline=True)
@@ -273,9 +273,10 @@ def _axes(figure: go.Figure, seen: Replications) -> None:
         )
 
 
-def _latency_range(seen: Replications) -> list[float] | None:
+def _latency_range(seen: Sample) -> list[float] | None:
     """Return the powers of ten between which the axis of latencies reaches: nothing is to be seen below the tail."""
-    clocks = [clock for report in seen.reports.values() for clock in (report.intended, report.actual) if clock.count]
+    reports = seen.together.reports.values()
+    clocks = [clock for report in reports for clock in (report.intended, report.actual) if clock.count]
     shortest = min((clock.quantile_s(SHORTEST) for clock in clocks), default=0.0)
     if shortest == 0:
         return None

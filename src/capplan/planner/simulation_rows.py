@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import NamedTuple
 
-from capplan.planner.simulation import ClassFigures, Estimate, PoolFigures, Simulation, StationFigures
+from capplan.planner.simulation import Simulation
+from capplan.planner.simulation_parts import (
+    ClassFigures,
+    Estimate,
+    PoolFigures,
+    PoolKind,
+    StationFigures,
+    StationKind,
+)
 
 COUNTS = ("started", "completed", "dropped", "timed_out", "unfinished", "retries")
 PER_SECOND = ("offered_per_s", "throughput_per_s")
@@ -15,7 +23,7 @@ PER_SECOND = ("offered_per_s", "throughput_per_s")
 class Row(NamedTuple):
     """One line of the tidy form; the fields are its columns.
 
-    `kind` is `class`, `station` or `pool`; `half_width` is empty where there is no interval.
+    `kind` is `class`, `station`, `station_kind`, `pool` or `pool_kind`; `half_width` is empty where no interval is.
     """
 
     kind: str
@@ -35,8 +43,8 @@ def rows(simulation: Simulation) -> tuple[Row, ...]:
 def _rows(simulation: Simulation) -> Iterator[Row]:
     for name, figures in simulation.classes.items():
         yield from _class(name, figures)
-    for kind, places in (("station", simulation.stations), ("pool", simulation.pools)):
-        for name, place in places.items():
+    for kind in ("station", "station_kind", "pool", "pool_kind"):
+        for name, place in getattr(simulation, f"{kind}s").items():
             yield from _place(kind, name, place)
 
 
@@ -52,14 +60,14 @@ def _class(name: str, figures: ClassFigures) -> Iterator[Row]:
             figure = getattr(latency, field.name)
             if isinstance(figure, Estimate):
                 yield _estimate(name, f"latency_{clock}", field.name, figure, "ms")
-        yield Row("class", name, f"latency_{clock}", "max", latency.max, None, "ms")
 
 
 def _estimate(name: str, quantity: str, statistic: str, estimate: Estimate, unit: str) -> Row:
     return Row("class", name, quantity, statistic, estimate.value, estimate.half_width, unit)
 
 
-def _place(kind: str, name: str, figures: StationFigures | PoolFigures) -> Iterator[Row]:
+def _place(kind: str, name: str, figures: StationFigures | StationKind | PoolFigures | PoolKind) -> Iterator[Row]:
     for field in fields(figures):
-        unit = "ms" if field.name.endswith("_ms") else "1"
-        yield Row(kind, name, field.name.removesuffix("_ms"), "", getattr(figures, field.name), None, unit)
+        unit, figure = "ms" if field.name.endswith("_ms") else "1", getattr(figures, field.name)
+        value, half_width = (figure.value, figure.half_width) if isinstance(figure, Estimate) else (figure, None)
+        yield Row(kind, name, field.name.removesuffix("_ms"), "", value, half_width, unit)

@@ -295,6 +295,15 @@ def of_overlapping_batches(
     2012); the bias of a batch's quantile widens the interval. Degrees of freedom are ``1.5 (n / m - 1)``, and at most
     those of n - m + 1 batches. Correlation beyond a batch makes the interval too narrow: see `batch_length`.
     """
+    variance, degrees = batch_variance(figures, batches_length=batches_length, total_length=total_length, value=value)
+    return interval(value, variance, degrees, confidence)
+
+
+def batch_variance(figures: ArrayLike, *, batches_length: int, total_length: int, value: float) -> tuple[float, float]:
+    """Variance of the statistic of a whole run by overlapping batches, and its degrees of freedom.
+
+    Arguments and errors are those of `of_overlapping_batches`; nan with no degrees where there are too few batches.
+    """
     each = figures_of(figures, "figures")
     if not 1 <= batches_length <= total_length or len(each) != total_length - batches_length + 1:
         raise InputError(
@@ -304,10 +313,42 @@ def of_overlapping_batches(
     left = total_length - batches_length
     there = each[~np.isnan(each)]
     if left == 0 or len(there) < 2:
-        return interval(value, math.nan, 0, confidence)
+        return math.nan, 0.0
     squared = float(((there - value) ** 2).mean())
-    degrees = min(1.5 * left / batches_length, len(there) - 1)
-    return interval(value, squared * batches_length / left, degrees, confidence)
+    return squared * batches_length / left, min(1.5 * left / batches_length, len(there) - 1)
+
+
+def of_parts(
+    variances: ArrayLike, degrees: ArrayLike, shares: ArrayLike, *, value: float, confidence: float = CONFIDENCE
+) -> Interval:
+    """Interval of a weighted mean of independent runs, from a variance of each.
+
+    Parameters
+    ----------
+    variances, degrees : array of shape (runs,)
+        Of the statistic of every run, such as `batch_variance` gives them; runs of nan variance leave no interval.
+    shares : array of shape (runs,)
+        Weight of every run, with sum 1.
+    value
+        The statistic of all runs together.
+    confidence
+        Above 0, below 1.
+
+    Raises
+    ------
+    InputError
+        When `confidence` is no share.
+
+    Notes
+    -----
+    Degrees of freedom by Welch and Satterthwaite (Satterthwaite 1946).
+    """
+    parts = figures_of(variances, "variances") * figures_of(shares, "shares") ** 2
+    total = float(parts.sum())
+    if not np.isfinite(total):
+        return interval(value, math.nan, 0, confidence)
+    squares = float((parts**2 / figures_of(degrees, "degrees")).sum())
+    return interval(value, total, total**2 / squares if squares else float(np.sum(degrees)), confidence)
 
 
 def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Paired:

@@ -12,7 +12,7 @@ from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.layout import Ints, Records, State
 from capplan.simulator.program import Lowered, signed
 from capplan.simulator.streams import name_key, source_key
-from capplan.simulator.tally import MOST_MARKS, Tally
+from capplan.simulator.tally import COUNTED, MOST_MARKS, Tally
 
 POLICIES: dict[RoutePolicy, int] = {
     "round_robin": at.ROUND_ROBIN,
@@ -94,9 +94,7 @@ def _header(lowered: Lowered, most_requests: int) -> Ints:
 
 
 def _counted(tally: Tally) -> dict[str, Any]:
-    of_classes = ("class_series", "class_totals", "histograms")
-    of_places = ("station_series", "station_totals", "pool_series", "pool_totals", "pool_busy")
-    return {name: getattr(tally, name) for name in (*of_classes, *of_places)}
+    return {name: getattr(tally, name) for name in (*COUNTED, "histograms")}
 
 
 def _free_records(header: Ints, name: str, count: int) -> Records:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
 
 from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.simulator import executors
 from capplan.simulator.engine import Engine, Progress, Sink, check_engine, simulate
 from capplan.simulator.histogram import IntArray
-from capplan.simulator.replications import Replications, merged
 from capplan.simulator.run import Requests, Run
 
+T = TypeVar("T")
 WriteRequests = Callable[[Requests, int, IntArray], None]
 
 
@@ -80,19 +81,53 @@ class _Course:
         return None if write is None else lambda requests, numbers: write(requests, number, numbers)
 
 
+@overload
 def replicate(
-    plan: Plan, *, processes: int = 1, progress: Progress | None = None, write: WriteRequests | None = None
-) -> Replications:
-    """Run the replications of a plan and take them together.
+    plan: Plan,
+    keep: None = None,
+    *,
+    numbers: range | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+    write: WriteRequests | None = None,
+) -> list[Run]: ...
+
+
+@overload
+def replicate(
+    plan: Plan,
+    keep: Callable[[Run], T],
+    *,
+    numbers: range | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+    write: WriteRequests | None = None,
+) -> list[T]: ...
+
+
+def replicate(
+    plan: Plan,
+    keep: Callable[[Run], Any] | None = None,
+    *,
+    numbers: range | None = None,
+    processes: int = 1,
+    progress: Progress | None = None,
+    write: WriteRequests | None = None,
+) -> list[Any]:
+    """Run replications of a plan, and return them in the order of their numbers.
 
     Parameters
     ----------
     plan
         What is run.
+    keep
+        What is kept of a run, which may be much smaller; picklable for the SimPy engine. Left out, all of it.
+    numbers
+        Which of the plan's replications are run; left out, all.
     processes
         How many replications run at a time, each on a processor of its own; results do not depend on it.
     progress
-        Told how many seconds have been simulated and how many requests have started, in all replications together.
+        Told how many seconds have been simulated and how many requests have started, in these replications together.
         It is called by several threads, one at a time.
     write
         Given single requests, the number of their replication, and their numbers in it. Then replications run one
@@ -106,28 +141,29 @@ def replicate(
     check_engine(plan.engine)
     if plan.replications < 1 or processes < 1:
         raise InputError(f"{plan.replications} replications by {processes} processes: there must be at least one each")
-    workers = 1 if write is not None else min(processes, plan.replications)
-    return merged(_runs(plan, workers, _Course(progress, write)))
+    wanted = range(plan.replications) if numbers is None else numbers
+    workers = 1 if write is not None else min(processes, len(wanted))
+    return _runs(plan, keep, wanted, workers, _Course(progress, write))
 
 
-def _runs(plan: Plan, workers: int, course: _Course) -> list[Run]:
+def _runs(plan: Plan, keep: Callable[[Run], Any] | None, numbers: range, workers: int, course: _Course) -> list[Any]:
     """Run all; replications in this process tell how far they are, those of other processes when they are there."""
     here = workers == 1 or plan.engine == "compiled"
-    runs: dict[int, Run] = {}
+    found: dict[int, Any] = {}
     with _executor(workers, here) as executor:
         try:
-            for number in range(plan.replications):
+            for number in numbers:
                 within = (course.of(number), course.sink(number)) if here else ()
-                executor.submit(number, _one, plan, number, *within)
-            while len(runs) < plan.replications:
-                number, run = executor.finished()
-                runs[number] = run
+                executor.submit(number, _one, plan, keep, number, *within)
+            while len(found) < len(numbers):
+                number, (kept, started) = executor.finished()
+                found[number] = kept
                 if not here:
-                    course.of(number)(plan.duration_s, sum(report.started for report in run.reports.values()))
+                    course.of(number)(plan.duration_s, started)
         except BaseException:
             course.stopped.set()  # else leaving would wait until all threads have come to their end
             raise
-    return [runs[number] for number in range(plan.replications)]
+    return [found[number] for number in numbers]
 
 
 def _executor(workers: int, here: bool) -> executors.Executor:
@@ -136,8 +172,15 @@ def _executor(workers: int, here: bool) -> executors.Executor:
     return executors.threads(workers) if here else executors.processes(workers)
 
 
-def _one(plan: Plan, number: int, progress: Progress | None = None, sink: Sink | None = None) -> Run:
-    return simulate(
+def _one(
+    plan: Plan,
+    keep: Callable[[Run], Any] | None,
+    number: int,
+    progress: Progress | None = None,
+    sink: Sink | None = None,
+) -> tuple[Any, int]:
+    """Run a replication; return what is kept of it, and how many requests it had."""
+    run = simulate(
         plan.network,
         plan.duration_s,
         seed=plan.seed,
@@ -147,3 +190,4 @@ def _one(plan: Plan, number: int, progress: Progress | None = None, sink: Sink |
         progress=progress,
         sink=sink,
     )
+    return run if keep is None else keep(run), run.report().started

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from capplan.simulator.tally import (
     ACTUAL,
     BUSY,
     COMPLETED,
+    COUNTED,
     DROPPED,
     HELD,
     INTENDED,
@@ -37,6 +39,7 @@ from capplan.simulator.tally import (
     WAITED,
     Tally,
     compacted,
+    condensed,
     pair,
 )
 
@@ -115,6 +118,52 @@ def windowed(run: Run, first: int, last: int) -> Run:
         },
         pools={name: places.of_pool(name, old.size, index) for index, (name, old) in enumerate(run.pools.items())},
     )
+
+
+def condensed_run(run: Run) -> Run:
+    """Return the run with its window as the only interval: the same figures, in a fraction of the memory.
+
+    The series over time are those of the window.
+    """
+    first, last = run.window
+    rows = {
+        each.name: getattr(run.series, each.name)[first : last + (each.name == "boundaries_s")]
+        for each in fields(Series)
+    }
+    return replace(run, tally=condensed(run.tally, first, last), window=(0, 1), series=Series(**rows), trace=None)
+
+
+def concatenated(runs: Sequence[Run]) -> Run:
+    """Return runs of one network as one run, whose intervals are those of their windows one after another.
+
+    Its figures are those of all runs together: sums, means weighted with the length of the windows, quantiles of all
+    latencies. Requests are not kept; marks and numbers are those of the first run.
+    """
+    first, *_ = runs
+    low = min(run.tally.first_bin for run in runs)
+    high = max(run.tally.first_bin + run.tally.histograms.shape[-1] for run in runs)
+    arrays = {
+        name: np.concatenate([getattr(run.tally, name)[slice(*run.window)] for run in runs] + [array[-1:] * 0])
+        for name, array in vars(first.tally).items()
+        if name in COUNTED
+    }
+    histograms = [_in_bins(run, low, high) for run in runs]
+    lengths = np.concatenate([np.diff(run.tally.boundaries)[slice(*run.window)] for run in runs])
+    tally = Tally(
+        boundaries=np.append(0, np.cumsum(lengths)),
+        **arrays,
+        histograms=np.concatenate([*histograms, histograms[0][-1:] * 0]),
+        first_bin=low,
+        marks=first.tally.marks,
+    )
+    servers = np.array([station.servers for station in first.stations.values()])
+    whole = replace(first, tally=tally, series=_series(tally, servers), trace=None, events=sum(r.events for r in runs))
+    return windowed(whole, 0, len(lengths))
+
+
+def _in_bins(run: Run, low: int, high: int) -> IntArray:
+    first, counts = run.tally.first_bin, run.tally.histograms[slice(*run.window)]
+    return np.pad(counts, [(0, 0)] * 3 + [(first - low, high - first - counts.shape[-1])])
 
 
 class _Window:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,11 @@ QUEUED, BUSY, PLACE_SERIES = range(3)
 VISITS, WAITED, _, RESPONDED, _, STATION_DROPS, PAUSED, STATION_TOTALS = range(8)
 # Columns of `pool_totals`; what is waited and held are pairs.
 TAKEN, POOL_DROPS, POOL_WAITED, _, HELD, _, POOL_TOTALS = range(7)
+# The arrays whose first axis is the interval; histograms have bins of their own.
+COUNTED = (
+    *("class_series", "class_totals", "station_series", "station_totals"),
+    *("pool_series", "pool_totals", "pool_busy"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +160,16 @@ def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int
         end = min(until, int(boundaries[place + 1]))
         yield place, end - since
         since, place = end, place + 1
+
+
+def condensed(tally: Tally, first: int, last: int) -> Tally:
+    """Return the intervals from `first` to before `last` as one, which begins at tick 0."""
+    sums: dict[str, Any] = {name: getattr(tally, name)[first:last].sum(axis=0) for name in (*COUNTED, "histograms")}
+    longest = [LONGEST_INTENDED, LONGEST_ACTUAL]
+    sums["class_totals"][:, longest] = tally.class_totals[first:last][:, :, longest].max(axis=0)
+    ends = tally.boundaries[[first, last]]
+    arrays: dict[str, Any] = {name: np.stack([each, each * 0]) for name, each in sums.items()}
+    return replace(tally, boundaries=ends - ends[0], **arrays)
 
 
 def compacted(tally: Tally) -> Tally:

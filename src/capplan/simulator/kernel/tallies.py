@@ -15,7 +15,7 @@ from capplan.simulator.kernel.layout import (
 )
 from capplan.simulator.tally import INTENDED, LONGEST_INTENDED, NUMBER, PAIR_BITS, RESPONSE, RETRIES
 
-SUB_BITS = 7
+SUB_BITS = 8
 
 
 @part
