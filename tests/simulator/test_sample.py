@@ -1,0 +1,156 @@
+"""Samples of runs: what is left out, what an interval rests on, and that it does not depend on how a run is kept."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from tests.simulator.small_networks import network
+
+from capplan.models.distribution import Exponential
+from capplan.models.errors import InputError
+from capplan.models.network import Network
+from capplan.models.station import Station
+from capplan.models.step import Delay, ForkJoin, Sequence, Visit
+from capplan.models.traffic import Open, RequestClass
+from capplan.simulator.engine import simulate
+from capplan.simulator.output import batch_length, of_overlapping_batches, of_replications
+from capplan.simulator.report import windowed
+from capplan.simulator.run import Run
+from capplan.simulator.sample import ENOUGH, Sample, observe
+
+
+def queue(load: float = 0.8) -> Network:
+    """M/M/1 with a mean service of 1 s."""
+    return replace(network(Visit("server", Exponential(1.0))), traffic=Open(load, {"ask": 1.0}))
+
+
+QUEUE = queue()
+
+
+@cache
+def run(replication: int = 0, duration_s: float = 5000.0, warmup_s: float = 0.0) -> Run:
+    return simulate(QUEUE, duration_s, seed=11, replication=replication, warmup_s=warmup_s)
+
+
+def mean_s(each: Run) -> float:
+    return each.latency_mean_s()
+
+
+def sample(count: int, *, parts: bool = True, find_warmup: bool = False) -> Sample:
+    return Sample(tuple(observe(run(n), find_warmup=find_warmup, parts=parts) for n in range(count)), "steady")
+
+
+def test_all_runs_together_are_weighted_by_their_requests() -> None:
+    found = sample(3).interval(mean_s)
+    totals = [run(n).report() for n in range(3)]
+
+    assert found.value == pytest.approx(
+        sum(each.intended.total_ticks for each in totals) / sum(each.completed for each in totals) / 1e9
+    )
+
+
+def test_enough_replications_speak_for_themselves() -> None:
+    found = sample(ENOUGH)
+    expected = of_replications([mean_s(run(n)) for n in range(ENOUGH)], value=found.together.latency_mean_s())
+
+    assert found.interval(mean_s) == expected
+
+
+def test_one_run_is_told_by_its_parts() -> None:
+    length = batch_length(120)
+    figures = [mean_s(windowed(run(), first, first + length)) for first in range(120 - length + 1)]
+    expected = of_overlapping_batches(figures, batches_length=length, total_length=120, value=mean_s(run()))
+
+    assert sample(1).interval(mean_s) == expected
+
+
+def test_three_runs_know_more_than_one() -> None:
+    """The variance falls by a factor of about three, and three times the degrees of freedom make t smaller."""
+    one, three = (sample(count).interval(mean_s).half_width for count in (1, 3))
+
+    assert one is not None
+    assert three is not None
+    assert three < one
+
+
+def test_a_run_may_be_kept_small() -> None:
+    whole, small = (sample(ENOUGH, parts=parts, find_warmup=True) for parts in (True, False))
+
+    for figure in (mean_s, lambda each: each.latency_quantile_s(0.99), lambda each: each.stations["server"].mean_queue):
+        assert small.interval(figure) == whole.interval(figure)
+    assert small.drift(0.8) == whole.drift(0.8)
+    assert small.runs[0].tally.class_totals.nbytes < whole.runs[0].tally.class_totals.nbytes / 20
+
+
+def test_a_finite_horizon_is_the_mean_over_runs() -> None:
+    runs = [run(n, 50.0) for n in range(4)]
+    found = Sample(tuple(observe(each, find_warmup=False, parts=True) for each in runs), "finite")
+
+    assert found.interval(mean_s) == of_replications([mean_s(each) for each in runs])
+    assert found.interval(mean_s).value != found.together.latency_mean_s()
+    one = Sample((observe(runs[0], find_warmup=False, parts=True),), "finite")
+    assert one.interval(mean_s).half_width is None
+
+
+def slow_start() -> Network:
+    """Every request waits for 40 s at a place where nobody queues: the number under way needs 40 s to settle."""
+    flow = Sequence((Delay(Exponential(40.0)), Visit("server", Exponential(0.1))))
+    return replace(network(flow), traffic=Open(4.0, {"ask": 1.0}))
+
+
+def test_the_warm_up_that_is_found_is_left_out() -> None:
+    """Of an exponential approach with time constant 40 s nine tenths are over after 92 s, 99 % after 184 s."""
+    made = simulate(slow_start(), 2000.0, seed=4)
+    seen = observe(made, find_warmup=True, parts=True)
+
+    assert seen.settled
+    assert 60 < seen.warmup_s < 400
+    assert seen.run.report().started == windowed(made, *seen.run.window).report().started < made.report().started
+
+
+def test_a_run_shorter_than_its_warm_up_says_so() -> None:
+    assert not observe(simulate(slow_start(), 40.0, seed=4), find_warmup=True, parts=True).settled
+
+
+def test_a_given_warm_up_is_kept() -> None:
+    seen = observe(run(0, 5000.0, 300.0), find_warmup=False, parts=True)
+
+    assert (seen.warmup_s, seen.settled) == (300.0, True)
+    assert seen.backlogs.shape[1] == seen.run.window[1] - seen.run.window[0]
+
+
+def test_work_that_nobody_waits_for_may_pile_up() -> None:
+    """Two stations get each request; it is done after the first. The second is 10 % too slow."""
+    flow = ForkJoin((Visit("server", Exponential(0.1)), Visit("slow", Exponential(1.1))), 1)
+    stations = (Station("server", 1), Station("slow", 1))
+    made = Network("two", stations, (RequestClass("ask", flow),), Open(1.0, {"ask": 1.0}))
+    runs = [observe(simulate(made, 5000.0, seed=1, replication=n), find_warmup=True, parts=False) for n in range(2)]
+
+    drift = Sample(tuple(runs), "steady").drift(1.0)
+    assert drift.verdict == "overloaded"
+    assert drift.growth.value == pytest.approx(1 - 1 / 1.1, abs=0.02)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """M/M/1 at 0.8: mean 5 s. 200 experiments of one run of 32,000 requests each, by batches.
+
+    With a coverage of 0.92 to 0.95, fewer than 170 happen with a probability below 0.001, and so do 200 of 200.
+    """
+    inside = 0
+    for number in range(200):
+        seen = observe(simulate(QUEUE, 4e4, seed=77, replication=number), find_warmup=True, parts=True)
+        found = Sample((seen,), "steady").interval(mean_s)
+        inside += found.low < 5.0 < found.high
+    assert 170 <= inside < 200
+
+
+def test_only_replications_are_a_sample() -> None:
+    one = observe(run(), find_warmup=False, parts=False)
+    another = replace(one, run=replace(one.run, network="other", replication=1))
+    for wrong, message in (
+        ((), "no replication was given"),
+        ((one, one), "same seed and replication"),
+        ((one, another), "runs of 'small' and 'other' are not replications"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Sample(wrong, "steady")
