@@ -35,6 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, plain_prediction: Prediction) -> Aske
     calls: Asked = []
 
     def fake(scenario: Scenario, **options: Any) -> Prediction:
+        options.pop("progress")(1, 1)
         calls.append((scenario, options))
         return plain_prediction
 

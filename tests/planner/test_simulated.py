@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -111,10 +112,13 @@ def test_more_budget_comes_nearer_with_a_narrower_part(figures: Figures) -> None
 
 def test_the_note_tells_what_was_done(figures: Figures, pretending: Told) -> None:
     note = asked(figures, 0.5).note
+    gain = re.search(r"would be ([\d.]+) times as wide", note)
 
     assert f"at {len(pretending[0][1]) // 2} draws of the parameters" in note
     assert "all 240 draws" in note
-    assert "times as wide" in note
+    assert gain is not None
+    assert float(gain[1]) > 1.2
+    assert "no figure" not in note
 
 
 @pytest.mark.usefixtures("pretending")
@@ -126,10 +130,11 @@ def test_where_no_request_was_completed_there_is_no_figure(monkeypatch: pytest.M
         return [{**seen[0], "auth": Histogram.from_ticks(np.zeros(0, dtype=np.int64))}, *seen[1:]]
 
     monkeypatch.setattr(simulated, "simulate_draws", without)
-    found = asked(figures, 0.5).latency_ms
+    found = asked(figures, 0.5)
 
-    assert found["auth"] == Latency()
-    assert None not in [band for _, band in bands(found["acct"])]
+    assert found.latency_ms["auth"] == Latency()
+    assert None not in [band for _, band in bands(found.latency_ms["acct"])]
+    assert "Where no measured request was completed, there is no figure." in found.note
 
 
 def test_a_mixture_of_phases_is_weighted_by_their_shares() -> None:

@@ -21,6 +21,7 @@ from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, 
 from capplan.simulator import compiled, program
 from capplan.simulator.clock import to_ticks
 from capplan.simulator.draws import DrawRun, simulate_draws
+from capplan.simulator.engine import Engine
 from capplan.simulator.run import Run
 
 PLAIN = Network(
@@ -163,6 +164,15 @@ def test_a_run_that_makes_no_sense_is_refused_before_any_has_begun() -> None:
     with pytest.raises(InputError, match="warm-up 2 s of a run of 1 s"):
         simulate_draws(PLAIN, [DrawRun(0, 0, 1.0, 0.1), DrawRun(0, 1, 1.0, 2.0)], read.append, seed=1)
     assert not read
+
+
+@pytest.mark.parametrize("engine", ["compiled", "simpy"])
+def test_progress_is_told_run_by_run(engine: Engine) -> None:
+    told: list[tuple[int, int]] = []
+    runs = [DrawRun(0, number, 1.0, 0.1) for number in range(5)]
+    simulate_draws(PLAIN, runs, lambda run: run, seed=1, engine=engine, progress=lambda *done: told.append(done))
+
+    assert told == [(done, 5) for done in range(1, 6)]
 
 
 def test_a_run_that_fails_stops_the_others() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.prediction_view import render
-from capplan.cli.progress import announce_compilation
+from capplan.cli.progress import announce_compilation, counting
 from capplan.cli.scenario_options import (
     CassNodes,
     ConsistencyRead,
@@ -84,7 +84,10 @@ def predict_(
     scenario = with_options(chosen.scenario, given)
     if wanted == "compiled" and sys.stderr.isatty():
         announce_compilation()
-    prediction = predict(scenario, seed=seed, engine=wanted, budget_s=budget_s, fitted=chosen.fitted)
+    with counting("simulating draws") as progress:
+        prediction = predict(
+            scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
+        )
     _show(prediction, as_json, as_csv)
     if any(objective.met is False for objective in prediction.objectives):
         raise typer.Exit(1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
@@ -38,6 +38,17 @@ def simulating(plan: Plan) -> Iterator[Progress]:
 
     with _after(PATIENCE_S, bar):
         yield tell
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of how many runs have ended; yield what tells it."""
+    console = Console(stderr=True)
+    columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task(what, total=None)
+    with _after(PATIENCE_S, bar):
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager

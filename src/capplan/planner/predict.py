@@ -22,6 +22,7 @@ from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latenc
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S, check_budget
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty, estimated
+from capplan.simulator.draws import RunsDone
 
 RESOURCES = ("cassandra", "cassandra-storage", "front")
 _APPROXIMATE = (
@@ -56,6 +57,7 @@ def predict(
     seed: int = 1,
     engine: Engine = "compiled",
     budget_s: float = DEFAULT_BUDGET_S,
+    progress: RunsDone | None = None,
     fitted: Fitted | None = None,
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
@@ -73,6 +75,8 @@ def predict(
         How long may be simulated, in seconds of a nominal machine with two threads, whatever this one's speed: the
         same budget gives the same figures. The more, the narrower the simulation's part of the bands. See
         `capplan.planner.simulation_effort` for the rule. The analytic solver needs none.
+    progress : function, optional
+        Told how many of how many simulation runs have ended; by several threads, one at a time.
     fitted : Fitted, optional
         The calibration to use; the system's own when left out.
 
@@ -90,7 +94,7 @@ def predict(
     capacity = _capacity(case)
     offered = float(np.max(scenario.tps)) if scenario.tps is not None else _share_of(capacity.value)
     figures = layout.at(offered)
-    latency, notes = _latency(case, figures, budget_s)
+    latency, notes = _latency(case, figures, budget_s, progress)
     prediction = Prediction(
         scenario=given_fields(scenario),
         capacity_tps=capacity,
@@ -134,13 +138,15 @@ def _capacity(case: _Case) -> Capacity:
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
 
 
-def _latency(case: _Case, figures: Figures, budget_s: float) -> tuple[dict[str, Latency], list[str]]:
+def _latency(
+    case: _Case, figures: Figures, budget_s: float, progress: RunsDone | None
+) -> tuple[dict[str, Latency], list[str]]:
     """Return latencies by class, with notes on how they came about."""
     if case.engine == "analytic":
         return {name: _class_latency(case, figures, name) for name in REPORTED}, [_APPROXIMATE]
     from capplan.planner.simulated import Plan, simulated_latency  # not needed for the analytic solver
 
-    plan = Plan(case.uncertainty.seed, case.engine, budget_s)
+    plan = Plan(case.uncertainty.seed, case.engine, budget_s, progress)
     found = simulated_latency(case.scenario, case.fitted.values(), figures, case.uncertainty, plan)
     return found.latency_ms, [found.note, *([_JUDGED] if case.objectives else [])]
 
@@ -189,7 +195,7 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
         return ()
     return (
         f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
-        "Beyond capacity queues grow with time: simulated latencies are those of the first seconds.",
+        "Beyond capacity queues grow with time: simulated latencies are those of the first seconds at most.",
     )
 
 

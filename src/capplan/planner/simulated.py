@@ -23,7 +23,7 @@ from capplan.planner.simulation_effort import Effort, effort
 from capplan.planner.system_figures import LEVELS, Figures
 from capplan.planner.uncertainty import HIGH, LOW, Uncertainty
 from capplan.simulator.clock import to_seconds
-from capplan.simulator.draws import DrawRun, simulate_draws
+from capplan.simulator.draws import DrawRun, RunsDone, simulate_draws
 from capplan.simulator.engine import Engine
 from capplan.simulator.histogram import Histogram, IntArray, bin_starts
 from capplan.simulator.run import Run
@@ -31,16 +31,28 @@ from capplan.simulator.run import Run
 Seen = dict[str, Histogram]  # latencies by reported class
 
 WARMUP_S = 0.5  # at 95 % of capacity the mean response has settled by then
+_WORTH_TELLING = 1.2
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to simulate: seed (replications are numbered), engine, and budget in seconds of a nominal machine."""
+    """How to simulate.
+
+    Attributes
+    ----------
+    seed, engine
+        The seed of all runs (they are numbered), and the engine.
+    budget_s
+        Seconds of a nominal machine; see `capplan.planner.simulation_effort`.
+    progress
+        Told how many of how many runs have ended.
+    """
 
     seed: int
     engine: Engine
     budget_s: float
+    progress: RunsDone | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +148,8 @@ def _simulated(
     system = network(scenario, {**both, "burst_excess": 0.0}, rates)
     in_bursts = int(size.requests * _IN_BURSTS)
     requests = np.repeat([size.requests - in_bursts, in_bursts], size.draws)
-    seen = simulate_draws(system, _runs(rates, requests), _seen, seed=plan.seed, engine=plan.engine)
+    runs = _runs(rates, requests)
+    seen = simulate_draws(system, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress)
     shares: list[float] = np.broadcast_to(fraction * ratio, (size.draws,)).tolist()
     pairs = zip(shares, seen[: size.draws], seen[size.draws :], strict=True)
     return [[(1 - share, between), (share, bursts)] for share, between, bursts in pairs]
@@ -171,9 +184,11 @@ def _statistic(parts: list[tuple[float, Histogram]], statistic: str) -> float:
 def _note(size: Effort, draws: int, gains: list[float]) -> str:
     text = (
         f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each, bursts and "
-        f"the time between them apart. The analytic solutions carry them over to all {draws} draws"
+        f"the time between them apart, and carried over to all {draws} draws by the analytic solutions."
     )
-    if gains:
-        wider = f"{min(gains):.2g} to {max(gains):.2g}"
-        text += f"; without that, the simulation's part of the bands would be {wider} times as wide"
-    return f"{text}. Four times the --budget makes that part half as wide."
+    gain = float(np.median(gains)) if gains else 0.0
+    if gain >= _WORTH_TELLING:
+        text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
+    if len(gains) < len(REPORTED) * len(STATISTICS):
+        text += " Where no measured request was completed, there is no figure."
+    return f"{text} Four times the --budget makes the simulation's part half as wide."

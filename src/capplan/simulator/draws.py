@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from capplan.models.draws import at_draw
@@ -21,6 +21,7 @@ from capplan.simulator.run import Run
 from capplan.simulator.scope import check_draws, check_run
 
 Read = TypeVar("Read")
+RunsDone = Callable[[int, int], None]  # told how many of how many runs have ended
 
 
 class DrawRun(NamedTuple):
@@ -33,7 +34,13 @@ class DrawRun(NamedTuple):
 
 
 def simulate_draws(
-    network: Network, runs: Sequence[DrawRun], read: Callable[[Run], Read], *, seed: int, engine: Engine = "compiled"
+    network: Network,
+    runs: Sequence[DrawRun],
+    read: Callable[[Run], Read],
+    *,
+    seed: int,
+    engine: Engine = "compiled",
+    progress: RunsDone | None = None,
 ) -> list[Read]:
     """Run draws of a network and read something off each run.
 
@@ -49,6 +56,8 @@ def simulate_draws(
         The seed of all runs.
     engine
         `compiled`, by as many threads as there are processors, or `simpy`, one run after another.
+    progress
+        Told how many of how many runs have ended; by several threads, one at a time.
 
     Returns
     -------
@@ -65,9 +74,35 @@ def simulate_draws(
     check_draws(network)
     for each in runs:
         check_run(each.duration_s, each.warmup_s, seed, each.replication, None)
+    course = _Course(len(runs), progress)
     if check_engine(engine) == "compiled":
-        return _compiled(network, runs, read, seed)
-    return [read(_by_simpy(network, each, seed)) for each in runs]
+        by_compiled = _compiled(network, seed, course)
+        return _side_by_side(lambda each: course.ended(read(by_compiled(each))), runs, course)
+    return [course.ended(read(_by_simpy(network, each, seed))) for each in runs]
+
+
+@dataclass
+class _Course:
+    """How far the runs have come together, and whether they are still wanted."""
+
+    runs: int
+    tell: RunsDone | None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: int = 0
+
+    def going(self, simulated_s: float, requests: int) -> None:
+        """Let a run go on or not."""
+        if self.stopped.is_set():
+            raise InterruptedError(f"stopped after {simulated_s:g} s and {requests} requests")
+
+    def ended(self, found: Read) -> Read:
+        """Count a run that has ended, and pass on what was read off it."""
+        with self.lock:
+            self.done += 1
+            if self.tell is not None:
+                self.tell(self.done, self.runs)
+        return found
 
 
 def _by_simpy(network: Network, each: DrawRun, seed: int) -> Run:
@@ -81,31 +116,25 @@ def _by_simpy(network: Network, each: DrawRun, seed: int) -> Run:
     )
 
 
-@dataclass
-class _Stop:
-    """Told to the runs that are still going when one of them has failed or the user has had enough."""
-
-    wanted: threading.Event
-
-    def __call__(self, simulated_s: float, requests: int) -> None:
-        if self.wanted.is_set():
-            raise InterruptedError(f"stopped after {simulated_s:g} s and {requests} requests")
-
-
-def _compiled(network: Network, runs: Sequence[DrawRun], read: Callable[[Run], Read], seed: int) -> list[Read]:
+def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun], Run]:
+    """Lower the network; return what runs a draw of it."""
     from capplan.simulator import compiled, program  # numba takes longer to import than all the rest
 
-    lowered, stop = program.lower(network), _Stop(threading.Event())
+    lowered = program.lower(network)
 
-    def one(each: DrawRun) -> Read:
+    def run(each: DrawRun) -> Run:
         window = to_ticks(each.warmup_s), to_ticks(each.duration_s)
-        course = compiled.begin(lowered.with_draw(each.draw), window, (seed, each.replication))
-        return read(compiled.run(course, trace=False, progress=stop, sink=None))
+        begun = compiled.begin(lowered.with_draw(each.draw), window, (seed, each.replication))
+        return compiled.run(begun, trace=False, progress=course.going, sink=None)
 
+    return run
+
+
+def _side_by_side(one: Callable[[DrawRun], Read], runs: Sequence[DrawRun], course: _Course) -> list[Read]:
     with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1), thread_name_prefix="draw") as pool:
         try:
             return [future.result() for future in [pool.submit(one, each) for each in runs]]
         except BaseException:
-            stop.wanted.set()  # else leaving would wait until all have come to their end
+            course.stopped.set()  # else leaving would wait until all have come to their end
             pool.shutdown(wait=False, cancel_futures=True)
             raise
