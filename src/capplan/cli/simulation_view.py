@@ -18,6 +18,7 @@ from capplan.planner.simulation_parts import Backlog, Estimate, LatencyFigures, 
 Cell = Estimate | str
 
 MOST_ROWS = 15  # of stations and of pools: a screen
+SMALLEST_GROWTH = 1e-4  # of a backlog: what is less is told so
 NONE = "-"  # where nothing was there to see
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
@@ -92,6 +93,8 @@ def _left_out(simulation: Simulation) -> str:
 
 
 def _backlog(backlog: Backlog) -> str:
+    if abs(backlog.growth.value) + (backlog.growth.half_width or 0) < SMALLEST_GROWTH:
+        return f"{backlog.verdict}: grows by less than 0.01 % of the offered rate"
     growth = f"{backlog.growth.value:.2%}".replace("%", " %")
     width = "" if backlog.growth.half_width is None else f" ± {backlog.growth.half_width:.2%}".replace("%", " %")
     return f"{backlog.verdict}: grows by {growth}{width} of the offered rate"
