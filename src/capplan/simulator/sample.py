@@ -18,7 +18,16 @@ import numpy as np
 from capplan.models.errors import InputError
 from capplan.models.quantity import FloatArray
 from capplan.simulator.drift import Drift, backlog_drift
-from capplan.simulator.output import Interval, batch_length, batch_variance, mser, of_parts, of_replications
+from capplan.simulator.output import (
+    Interval,
+    Paired,
+    batch_length,
+    batch_variance,
+    mser,
+    of_parts,
+    of_replications,
+    paired_difference,
+)
 from capplan.simulator.report import concatenated, condensed_run, windowed
 from capplan.simulator.run import Run
 
@@ -178,6 +187,23 @@ class Sample:
         length = self.observations[0].interval_s
         found = [backlog_drift(rows[:, kind], length, offered_per_s) for kind in range(2)]
         return max(found, key=lambda drift: (drift.verdict == "overloaded", drift.growth.value))
+
+
+def difference(first: Sample, second: Sample, figure: Figure) -> Paired:
+    """Return what a figure of two variants differs by, first less second, replication by replication.
+
+    Equal seeds give both the same arrivals and demands (common random numbers), so a difference is known much better
+    than either figure.
+
+    Raises
+    ------
+    InputError
+        When they have not the same seeds and numbers of replications.
+    """
+    numbers = [[(run.seed, run.replication) for run in sample.runs] for sample in (first, second)]
+    if numbers[0] != numbers[1]:
+        raise InputError("the two samples have different random numbers: run both with the same seed and replications")
+    return paired_difference(first.each(figure), second.each(figure))
 
 
 def _overlapping(run: Run) -> list[Run]:
