@@ -137,15 +137,23 @@ def killer(trap: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Apart:
-    """The experiment in a process group of its own, which tests kill and interrupt; it gets stuck in the trap."""
+    """The experiment in a process group of its own, which tests kill and interrupt; a worker of it is in the trap."""
 
     process: subprocess.Popen[str]
-    worker: int
 
-    def signal_all(self, number: signal.Signals) -> tuple[int, str]:
-        """Signal every process as a terminal does; return the exit code and what has been said."""
-        os.killpg(self.process.pid, number)
-        _, said = self.process.communicate(timeout=PATIENCE_S)
+    def interrupt(self) -> tuple[int, str]:
+        """Interrupt every process as a terminal does; return the exit code and what has been said."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self._ended()
+
+    def kill(self) -> tuple[int, str]:
+        """Kill the parent alone; return the exit code and what its workers have said."""
+        self.process.kill()
+        return self._ended()
+
+    def _ended(self) -> tuple[int, str]:
+        """Wait until all have ended, before the trap opens: each holds the pipe of messages open."""
+        _, said = self.process.communicate(timeout=PATIENCE_S / 2)
         return self.process.returncode, said
 
 
@@ -158,7 +166,8 @@ def apart(executor: str, folder: Path, log: Path, trap: Path) -> Iterator[Apart]
         [sys.executable, "-c", script], cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        yield Apart(process, reader.caught())
+        reader.caught()
+        yield Apart(process)
     finally:
         with suppress(ProcessLookupError):  # all have ended
             os.killpg(process.pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.simulator.small_experiments import (
     CASES,
@@ -100,28 +100,35 @@ def test_a_killed_worker_costs_time_only(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["processes", "dask"])
 def test_an_interrupt_leaves_what_is_finished(name: str, tmp_path: Path) -> None:
-    """The second run repeats nothing that was saved, and says nothing of the first."""
-    log, folder = tmp_path / "log", tmp_path / "found"
-    with apart(name, folder, log, tmp_path / "trap") as experiment:
-        code, said = experiment.signal_all(signal.SIGINT)
+    with apart(name, tmp_path / "found", tmp_path / "log", tmp_path / "trap") as experiment:
+        code, said = experiment.interrupt()
 
     assert (code, said) == (130, "")
-    assert_resumes(folder, log)
+    assert_resumes(tmp_path)
 
 
-def assert_resumes(folder: Path, log: Path) -> None:
+@pytest.mark.parametrize("name", ["processes", "dask"])
+def test_a_killed_experiment_leaves_what_is_finished_and_no_workers(name: str, tmp_path: Path) -> None:
+    with apart(name, tmp_path / "found", tmp_path / "log", tmp_path / "trap") as experiment:
+        code, said = experiment.kill()
+
+    assert code == -signal.SIGKILL
+    assert [line for line in said.splitlines() if "resource_tracker" not in line] == []  # Python's own, which cleans up
+    assert_resumes(tmp_path)
+
+
+def assert_resumes(path: Path) -> None:
     """Finish the experiment; what has been saved must not run again, and all must be as if nothing had happened."""
+    folder, log = path / "found", path / "log"
     with open_store(folder, SCHEMA) as store:
         saved = [place for place in PLACES if store.rows(*place) is not None]
     log.unlink()
 
-    assert results(executors.in_process(), folder, log) == PLAIN
     assert 0 < len(saved) < len(PLACES)
-    ran = [(key, int(number)) for key, _, number in (line.rpartition(" ") for line in log.read_text().splitlines())]
-    assert sorted(ran) == sorted(set(PLACES) - set(saved))
-    plain = folder.with_name("plain")
-    results(executors.in_process(), plain)
-    assert files(folder) == files(plain)
+    assert results(executors.in_process(), folder, log) == PLAIN
+    assert sorted(log.read_text().splitlines()) == sorted(f"{key} {n}" for key, n in set(PLACES) - set(saved))
+    results(executors.in_process(), path / "plain")
+    assert files(folder) == files(path / "plain")
 
 
 @example(workers=1, seed=0)
@@ -142,6 +149,7 @@ def test_as_many_are_in_flight_as_keep_workers_busy_and_earlier_cases_go_first()
     assert first[0].key in ("case 0", "case 1")
 
 
+@settings(max_examples=40)
 @given(kept=st.sets(st.sampled_from(PLACES)), compacted=st.sets(st.sampled_from(PLACES)))
 def test_any_part_of_the_results_resumes_to_the_same(
     kept: set[tuple[str, int]], compacted: set[tuple[str, int]]

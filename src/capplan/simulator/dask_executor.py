@@ -6,7 +6,7 @@ import asyncio
 import logging
 import pickle
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from types import TracebackType
@@ -14,10 +14,12 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from capplan.models.errors import InputError
-from capplan.simulator.executors import Pooled, Task, interrupts_held
+from capplan.simulator.executors import Pooled, Task
+from capplan.simulator.worker_processes import interrupts_held
 
 try:
     import distributed
+    from distributed.comm.core import connect
 except ImportError:
     raise InputError("Dask is not installed: pip install 'capplan[dask]' brings it") from None
 
@@ -131,14 +133,25 @@ def _client(address: str) -> Iterator[distributed.Client]:
             f"{address!r} is no Dask scheduler: write tcp://host:port, or {LOCAL!r} for this machine alone"
         )
     try:
+        with ThreadPoolExecutor(1) as apart:  # a notebook's thread has a loop of its own
+            apart.submit(asyncio.run, _answer(address)).result()
         client = distributed.Client(address, timeout=PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
+        why = " ".join(str(error).split()) or "it does not answer"
         raise InputError(
-            f"the Dask scheduler {address!r} cannot be reached ({' '.join(str(error).split())}): see whether it runs"
-            " and whether this machine may talk to it"
+            f"the Dask scheduler {address!r} cannot be reached ({why}): see whether it runs and whether this"
+            " machine may talk to it"
         ) from None
     with client:
         yield client
+
+
+async def _answer(address: str) -> None:
+    """Wait until something at the address talks as Dask does; Dask's own client would wait for that for ever."""
+    security = distributed.Security().get_connection_args("client")
+    async with asyncio.timeout(PATIENCE_S):
+        talk = await connect(address, PATIENCE_S, **security)
+        await talk.close()
 
 
 def _has_port(address: str) -> bool:

@@ -8,22 +8,15 @@ exception (Ctrl-C) is the reason. A worker that is killed costs time only: its t
 from __future__ import annotations
 
 import itertools
-import signal
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from capplan.models.errors import InputError
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing.connection import Connection
 
 MOST_LOSSES = 3  # times in a row that workers may be lost before any task ends
 TICK_S = 1.0  # how long one wait lasts: Windows can interrupt none, so that Ctrl-C works between two
@@ -176,9 +169,6 @@ class Pooled(Executor):
     def start(self, task: Task) -> Any:
         """Start the task; return a future with `add_done_callback`, `cancel` and `result`."""
 
-    def renew(self) -> None:
-        """Replace lost workers: nothing to do where they are replaced anyway."""
-
     def submit(self, tag: Any, work: Callable[..., Any], *arguments: Any) -> None:
         """Start the task as soon as a worker is free."""
         number = next(self._numbers)
@@ -233,7 +223,6 @@ class Pooled(Executor):
                     f"workers were lost {self._lost_in_a_row} times in a row before any task ended: they are killed"
                     " from outside or the memory is short; use fewer of them"
                 ) from loss
-            self.renew()
         self._start(number)
 
 
@@ -255,86 +244,35 @@ class _Threads(Pooled):
 
 
 class _Processes(Pooled):
-    """A pool whose workers hold one end of a pipe: they exit when this process closes the other, or dies."""
+    """Threads that wait for one worker process each."""
 
     def __enter__(self) -> Self:
-        from concurrent.futures.process import BrokenProcessPool
+        from concurrent.futures import ThreadPoolExecutor
 
-        self.losses = (BrokenProcessPool,)
-        self._pool, self._lifeline = _process_pool(self.workers)
+        from capplan.simulator.worker_processes import Crew, WorkerLostError
+
+        self.losses = (WorkerLostError,)
+        self._new_crew = Crew
+        self._crew = Crew()
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="capplan")
         return self
 
     def start(self, task: Task) -> Any:
-        from concurrent.futures import Future
-        from concurrent.futures.process import BrokenProcessPool
+        from capplan.simulator.worker_processes import interrupts_held
 
-        try:
-            with interrupts_held():  # this may start a process
-                return self._pool.submit(task.work, *task.arguments)
-        except BrokenProcessPool as loss:
-            lost: Future[Any] = Future()
-            lost.set_exception(loss)
-            return lost
-
-    def renew(self) -> None:
-        self._end()
-        self._pool, self._lifeline = _process_pool(self.workers)
+        with interrupts_held():  # this may start a thread, and that one processes
+            return self._pool.submit(self._crew.do, task.work, task.arguments)
 
     def abandon(self) -> None:
-        """Forget all tasks; the workers that were at them are gone, the pool starts others when there is more to do."""
-        if self._tasks:  # they are not cancelled: a pool that breaks stumbles over futures that are
-            self._tasks.clear()
-            self.renew()
-
-    def _end(self) -> None:
-        self._lifeline.close()  # whatever a worker does, it ends now
-        self._pool.shutdown()
+        """Forget all tasks; workers end in the middle of theirs, others are started when there is more to do."""
+        if self._tasks:
+            super().abandon()
+            self._crew.end()
+            self._crew = self._new_crew()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.abandon()
+        self._crew.end()
         self._pool.shutdown()
-        self._end()
-
-
-def _process_pool(workers: int) -> tuple[ProcessPoolExecutor, Connection]:
-    """Return a pool and the end of the pipe that keeps its workers alive."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    spawn = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
-    theirs, ours = spawn.Pipe(duplex=False)
-    return ProcessPoolExecutor(workers, spawn, initializer=_live_while, initargs=(theirs,)), ours
-
-
-def _live_while(lifeline: Connection) -> None:
-    """Leave interrupts to the parent, and exit when it has closed its end of the pipe."""
-    import os
-    import threading
-
-    def wait() -> None:
-        lifeline.poll(None)
-        os._exit(1)
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=wait, name="lifeline", daemon=True).start()
-
-
-@contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back until the end: processes and threads that are started meanwhile never see it.
-
-    Windows cannot; there a worker that is interrupted while it starts says so.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # before: when a process starts it, it lets interrupts through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
