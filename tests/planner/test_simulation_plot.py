@@ -9,8 +9,9 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 
 from capplan.models.network import Network
 from capplan.models.station import Background, Pauses, Station
+from capplan.planner.plot_page import COLOURS
 from capplan.planner.simulate import Design, observed, of_network, summed_up
-from capplan.planner.simulation_plot import COLOURS, FINEST, PANELS, merged_times, plot
+from capplan.planner.simulation_plot import FINEST, PANELS, merged_times, plot
 from capplan.simulator.replicate import Plan
 from capplan.simulator.run import Mark
 from capplan.simulator.sample import Sample

@@ -1,4 +1,4 @@
-"""How far a simulation has come: a bar on stderr with rate and time left, nothing when stderr is no terminal."""
+"""How far a simulation or a sweep has come: a bar on stderr with time left, nothing when stderr is no terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -28,7 +29,7 @@ def simulating(plan: Plan) -> Iterator[Progress]:
     console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
-    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar = Bar(*columns, **_quiet(console))
     task = bar.add_task("simulating", total=plan.duration_s * plan.replications, rate="")
     began = time.monotonic()
 
@@ -45,10 +46,14 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many of how many runs have ended; yield what tells it."""
     console = Console(stderr=True)
     columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar = Bar(*columns, **_quiet(console))
     task = bar.add_task(what, total=None)
     with _after(PATIENCE_S, bar):
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _quiet(console: Console) -> dict[str, Any]:
+    return {"console": console, "transient": True, "disable": not console.is_terminal}
 
 
 @contextmanager

@@ -45,8 +45,7 @@ def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
     InputError
         When one cannot be read or breaks a rule, or --rtt and --distance-km are both there.
     """
-    if "rtt" in given and "distance_km" in given:
-        raise InputError("--rtt and --distance-km exclude each other: give the one that you know")
+    refuse_both_distances(given)
     fields = dict(given)
     if "distance_km" in fields:
         fields |= {"distance": f"{parse_length_m(fields.pop('distance_km')) / 1000:g}km", "rtt": None}
@@ -60,6 +59,18 @@ def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
         return changed(scenario, **fields)
     except InputError as error:  # on the command line nobody wrote a Scenario
         raise InputError(str(error).removeprefix("Scenario: ")) from None
+
+
+def refuse_both_distances(given: Mapping[str, Any]) -> None:
+    """Refuse two ways to say how far data centres are apart.
+
+    Raises
+    ------
+    InputError
+        When both are given.
+    """
+    if "rtt" in given and "distance_km" in given:
+        raise InputError("--rtt and --distance-km exclude each other: give the one that you know")
 
 
 def _factor(text: str) -> float:

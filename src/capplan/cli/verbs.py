@@ -24,6 +24,7 @@ class Verb(NamedTuple):
 VERBS = {
     "predict": Verb("capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure."),
     "simulate": Verb("capplan.cli.simulate:simulate_", "Run a layout or a network request by request."),
+    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates: a table and a plot."),
     "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

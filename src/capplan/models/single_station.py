@@ -145,13 +145,9 @@ def birth_death(birth_rate_per_s: ArrayLike, death_rate_per_s: ArrayLike) -> Flo
 
 def birth_death_from_logs(steps: FloatArray) -> FloatArray:
     """Return what `birth_death` does, from the logarithms (..., n) of each birth rate over its death rate."""
-    weights = np.empty((*steps.shape[:-1], steps.shape[-1] + 1))
-    weights[..., 0] = 0.0
-    np.cumsum(steps, axis=-1, out=weights[..., 1:])
-    weights -= weights.max(axis=-1, keepdims=True)
-    shares = np.exp(weights, out=weights)
-    shares /= shares.sum(axis=-1, keepdims=True)
-    return shares
+    weights = np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
+    shares = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _JUDGED = (
     "Objectives at the offered rate are judged by the simulated latencies; the capacity that meets them is found with "
     "the analytic approximations."
 )
-_DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
 Engine = Literal["compiled", "analytic", "simpy"]
 
@@ -92,7 +92,7 @@ def predict(
     layout = Layout(scenario, fitted.values())
     case = _Case(scenario, fitted, layout, estimated(fitted, far.distance, seed), far, objectives, engine)
     capacity = _capacity(case)
-    offered = float(np.max(scenario.tps)) if scenario.tps is not None else _share_of(capacity.value)
+    offered = float(np.max(scenario.tps)) if scenario.tps is not None else rate_at(DEFAULT_SHARE, capacity.value)
     figures = layout.at(offered)
     latency, notes = _latency(case, figures, budget_s, progress)
     prediction = Prediction(
@@ -122,12 +122,12 @@ def default_rate(scenario: Scenario, fitted: Fitted) -> float:
         When an objective of the scenario cannot be read.
     """
     objectives = tuple(parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo)
-    return _share_of(float(np.median(Layout(scenario, fitted.values()).capacity_with(objectives))))
+    return rate_at(DEFAULT_SHARE, float(np.median(Layout(scenario, fitted.values()).capacity_with(objectives))))
 
 
-def _share_of(capacity: float) -> float:
-    """Return 80 % of the capacity, rounded to tens as people say it; a trickle when nothing is carried."""
-    return max(round(_DEFAULT_SHARE * capacity, -1), 1.0)
+def rate_at(share: float, capacity: float) -> float:
+    """Return a share of the capacity, rounded to tens as people say it; a trickle when nothing is carried."""
+    return max(round(share * capacity, -1), 1.0)
 
 
 def _capacity(case: _Case) -> Capacity:

@@ -6,27 +6,21 @@ time is the first replication.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from capplan.models.errors import InputError
 from capplan.models.quantity import FloatArray
+from capplan.planner.plot_page import Line, faint, write_page
 from capplan.planner.simulation import Simulation
 from capplan.planner.system_figures import resource_of
 from capplan.simulator.histogram import Histogram
 from capplan.simulator.run import Mark, Run
 from capplan.simulator.sample import Sample
 
-# Colours that people with any colour vision tell apart (Okabe and Ito 2008), and dashes for a second time around.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("solid", "dash", "dashdot", "longdash")
 SHADES = {"pause": "rgba(213, 94, 0, 0.30)", "background": "rgba(86, 180, 233, 0.25)"}
 EVENT_COLOUR = "#555555"
 MOST_LINES = 6  # of kinds of stations and pools
@@ -45,19 +39,6 @@ HEIGHT_PIXELS = 1500
 TAIL = {1: "all", 0.5: "p50", 0.1: "p90", 0.01: "p99", 1e-3: "p99.9", 1e-4: "p99.99", 1e-5: "p99.999", 1e-6: "p99.9999"}
 
 
-@dataclass(frozen=True)
-class Line:
-    """How a line looks."""
-
-    colour: str
-    dash: str
-
-    @classmethod
-    def number(cls, place: int) -> Line:
-        """Return the look of the line at a place in the legend."""
-        return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
-
-
 def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
     """Write the plots of a simulation to an HTML file, which is there in full or not at all.
 
@@ -66,16 +47,7 @@ def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
     InputError
         When the file cannot be written.
     """
-    text = plot(seen, simulation).to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
-    text = text.replace("<head>", f"<head><title>{escape(simulation.target)}</title>", 1)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    write_page(plot(seen, simulation), simulation.target, path)
 
 
 def plot(seen: Sample, simulation: Simulation) -> go.Figure:
@@ -174,13 +146,8 @@ def _by_kind(run: Run, stations: FloatArray, pools: FloatArray) -> dict[str, Flo
 def _spread(kind: str, run: Run, used: FloatArray, look: Line) -> Iterator[go.Scatter]:
     for edge, fill in ((used.min(axis=1), None), (used.max(axis=1), "tonexty")):
         line = _steps(kind, run, edge, look)
-        line.update(line={"width": 0}, fill=fill, fillcolor=_faint(look.colour), legendgroup=kind, showlegend=False)
+        line.update(line={"width": 0}, fill=fill, fillcolor=faint(look.colour), legendgroup=kind, showlegend=False)
         yield line.update(hoverinfo="skip", hovertemplate=None)
-
-
-def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, 0.18)"
 
 
 def _steps(name: str, run: Run, values: FloatArray, look: Line) -> go.Scatter:

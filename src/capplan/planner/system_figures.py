@@ -42,6 +42,12 @@ class Figures:
             return self.point.response_s(*classes)
         return self.point.quantile_s(LEVELS[statistic], *classes)
 
+    def latencies_s(self, name: str) -> FloatArray:
+        """Response times of a reported class, seconds (statistics, draws): the mean, then the levels of `LEVELS`."""
+        classes = REPORTED[name]
+        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
+        return np.concatenate([self.point.response_s(*classes)[None], percentiles])
+
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
         loads = [self.analysis.load(name) for name in self.analysis.work if resource_of(name) == resource]

@@ -53,13 +53,27 @@ class Uncertainty:
         return _at_most(self._band(draws, self.time), servers)
 
     def _band(self, draws: FloatArray, log_sd: float) -> Band:
-        value = float(np.median(draws))
-        levels = (np.random.default_rng(self.seed).permutation(len(draws)) + 0.5) / len(draws)
-        repeated = draws * np.exp(log_sd * _normal_quantile(levels))
-        low, high = (float(x) for x in np.quantile(repeated, [LOW, HIGH]))
+        value, low, high = (float(x) for x in self.spread(draws, log_sd))
         parameter = float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
         parts = Parts(parameter=parameter, discrepancy=_NORMAL_95 * log_sd * value)
-        return Band(value, min(low, value), max(high, value), parts)
+        return Band(value, low, high, parts)
+
+    def spread(self, draws: FloatArray, log_sd: float) -> FloatArray:
+        """Return value, low and high end (3, ...) of the bands of many figures (..., draws).
+
+        Parameters
+        ----------
+        draws
+            The figures, by parameter draw.
+        log_sd
+            Standard deviation of the logarithm of their discrepancy: `rate` or `time`.
+        """
+        count = draws.shape[-1]
+        levels = (np.random.default_rng(self.seed).permutation(count) + 0.5) / count
+        repeated = draws * np.exp(log_sd * _normal_quantile(levels))
+        value = np.median(draws, axis=-1)
+        low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
+        return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
 
 
 def _at_most(band: Band, limit: float) -> Band:

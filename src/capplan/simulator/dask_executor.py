@@ -108,7 +108,7 @@ def _local_cluster(workers: int) -> Iterator[str]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port: None asks for the usual one and complains when it is taken
             memory_limit=0,  # what a run needs does not depend on how many run
             silence_logs=logging.CRITICAL,
         )

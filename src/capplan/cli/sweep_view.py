@@ -1,0 +1,83 @@
+"""A sweep for people: one line a point, the columns that tell points apart, and how each does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from capplan.cli.figures import Format, given, rate, significant
+from capplan.cli.layout import table
+from capplan.models.openprovider import REPORTED
+from capplan.planner.sweep_table import Row, band_columns
+
+WIDEST = 500  # columns
+SHOWN = {  # of a layout: the column and its heading
+    "dcs": ("dcs", "DCs"),
+    "cass_nodes": ("cass_nodes", "nodes"),
+    "rf": ("rf", "RF"),
+    "front_nodes": ("front_nodes", "fronts"),
+    "front_workers": ("front_workers", "workers"),
+    "consistency_read": ("consistency_read", "reads"),
+    "consistency_write": ("consistency_write", "writes"),
+    "rtt": ("rtt_ms", "RTT ms"),
+    "distance_km": ("distance_km", "km"),
+    "proxy": ("proxy", "proxy"),
+    "ldap": ("ldap", "LDAP"),
+    "data_factor": ("data_factor", "factor"),
+}
+
+
+def render(rows: Sequence[Row], options: Sequence[str], screen: Console) -> None:
+    """Print the points of a sweep; `options` are those that were given."""
+    answered = [row for row in rows if row["refused"] is None]
+    swept = [SHOWN[name] for name in options if name in SHOWN and len({str(row[SHOWN[name][0]]) for row in rows}) > 1]
+    lines = _lines(answered, swept, banded=True)
+    if _width(lines, screen) > screen.width:
+        lines = _lines(answered, swept, banded=False)
+    screen.print(lines, width=_width(lines, screen), crop=False, no_wrap=True)
+    for why in dict.fromkeys(row["refused"] for row in rows if row["refused"] is not None):
+        screen.print(f"refused: {why}", soft_wrap=True)
+    screen.print(
+        "\nRates are totals over all data centres; in parentheses the 5th to the 95th percentile.", soft_wrap=True
+    )
+    if any(row[f"{name}_p99_ms"] is None for row in answered for name in REPORTED):
+        screen.print("Beyond capacity there is no latency: queues grow without end.")
+
+
+def _width(lines: Table, screen: Console) -> int:
+    """Return the columns of the terminal that a table takes when it takes what it needs."""
+    return screen.measure(lines, options=screen.options.update(width=WIDEST)).maximum
+
+
+def _lines(rows: Sequence[Row], swept: Sequence[tuple[str, str]], banded: bool) -> Table:
+    """Return a line for each point; with bands of the latencies where there is room for them."""
+    lines = table(
+        *((heading, "right") for _, heading in swept),
+        ("TPS", "right"),
+        ("carried", "left"),
+        ("capacity", "right"),
+        *((f"{name} p99 ms", "right") for name in REPORTED),
+    )
+    for row in rows:
+        times = [_band(row, f"{name}_p99_ms", significant, banded) for name in REPORTED]
+        verdict = "yes" if row["carries"] else "no"
+        capacity = _band(row, "capacity_tps", rate, True)
+        lines.add_row(
+            *(_cell(row[column]) for column, _ in swept), given(row["offered_tps"]), verdict, capacity, *times
+        )
+    return lines
+
+
+def _band(row: Row, name: str, form: Format, banded: bool) -> str:
+    value, low, high = (row[column] for column in band_columns(name))
+    if value is None:
+        return ""
+    return f"{form(value)} ({form(low)}-{form(high)})" if banded else form(value)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return significant(value) if isinstance(value, float) else str(value)

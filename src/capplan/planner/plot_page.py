@@ -1,0 +1,57 @@
+"""What the plots have in common: colours and lines, and the page that holds a figure and needs no network."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from capplan.models.errors import InputError
+
+# Colours that people with any colour vision tell apart (Okabe and Ito 2008), and dashes for a second time around.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("solid", "dash", "dashdot", "longdash")
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a line looks."""
+
+    colour: str
+    dash: str
+
+    @classmethod
+    def number(cls, place: int) -> Line:
+        """Return the look of the line at a place in the legend."""
+        return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
+
+
+def faint(colour: str, opacity: float = 0.18) -> str:
+    """Return a colour for the shade around a line of that colour."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
+
+
+def write_page(figure: go.Figure, title: str, path: Path) -> None:
+    """Write a figure to an HTML file that holds everything and is there in full or not at all.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    config = {"displaylogo": False, "responsive": True}
+    text = figure.to_html(include_plotlyjs=True, full_html=True, config=config)
+    head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
+    text = text.replace("<head>", head, 1)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,149 @@
+"""Points of a sweep by the analytic solver: the figures and bands of `predict --engine analytic`, faster.
+
+Capacity and the state of every rate are computed for representatives of the parameter draws (`representatives`), and
+bands are formed as if every draw answered as the one that stands for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.metadata import version
+
+import numpy as np
+
+from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.fitted_file import load as load_fitted
+from capplan.calibration.openprovider_figures import experiments
+from capplan.models.openprovider import REPORTED
+from capplan.models.quantity import FloatArray
+from capplan.models.scenario import Scenario
+from capplan.planner.extrapolation import reach
+from capplan.planner.objective import parse
+from capplan.planner.predict import RESOURCES, rate_at
+from capplan.planner.prediction import STATISTICS, plain, rounded
+from capplan.planner.representatives import Representatives, representatives
+from capplan.planner.sweep_table import Row, band_columns, empty_row
+from capplan.planner.system_figures import Figures, Layout
+from capplan.planner.uncertainty import HIGH, LOW, Uncertainty, estimated
+
+_NO_LOSS = 1e-9  # share of the requests: less is none
+_AT_A_TIME = 50  # rates whose figures over all draws are kept in memory
+
+
+def analytic_rows(
+    scenario: Scenario, rates: tuple[str, tuple[float, ...]], fitted: Fitted | None, draws: int, seed: int
+) -> Iterator[Row]:
+    """Yield a row for each rate.
+
+    Parameters
+    ----------
+    scenario
+        The layout and the objectives that its capacity has to meet.
+    rates
+        `given` and peak rates, or another word and shares of the capacity.
+    fitted
+        The calibration to use; None is the system's own.
+    draws
+        How many draws stand for all.
+    seed
+        Seed of every random number.
+
+    Raises
+    ------
+    InputError
+        When an objective cannot be read, or the system is not calibrated.
+    """
+    solved = _Solved(scenario, fitted or load_fitted(scenario.system), draws, seed)
+    kind, values = rates
+    for start in range(0, len(values), _AT_A_TIME):
+        some = values[start : start + _AT_A_TIME]
+        offered = [value if kind == "given" else _of_capacity(value, solved.capacity[0]) for value in some]
+        for row in solved.rows(offered):
+            yield {**row, "offered_source": kind}
+
+
+class _Solved:
+    """A layout with its capacity."""
+
+    def __init__(self, scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> None:
+        objectives = [parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo]
+        self.few = _few(fitted, draws)
+        self.layout = Layout(scenario, self.few.thinned(fitted.values()))
+        far = reach(scenario, experiments())
+        self.uncertainty: Uncertainty = estimated(fitted, far.distance, seed)
+        capacity = self.uncertainty.spread(self._every(self.layout.capacity_with(objectives)), self.uncertainty.rate)
+        self.capacity = tuple(float(each) for each in capacity)
+        self.endless = float(np.median(self._every(self.layout.capacity)))  # above it some queue grows without end
+        self.workers = scenario.front_workers
+        self.shared = {
+            **empty_row(vars(scenario)),
+            **_bands("capacity_tps", capacity),
+            "bottleneck": self.layout.bottleneck,
+            "extrapolation": far.verdict,
+            "engine": "analytic",
+            "seed": seed,
+            "version": version("capplan"),
+        }
+
+    def rows(self, offered: list[float]) -> Iterator[Row]:
+        """Yield a row for each offered rate."""
+        points = [self.layout.at(rate) for rate in offered]
+        busy = self.uncertainty.spread(self._every([self._busy(point) for point in points]), self._busy_sd())
+        lost = self._every([point.point.loss for point in points])
+        loss = np.quantile(np.where(lost < _NO_LOSS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
+        times = iter(self._times([point for point in points if point.peak_rate[0] <= self.endless]))
+        for place, rate in enumerate(offered):
+            row = {**self.shared, "offered_tps": rate, "load": rounded(rate / max(self.capacity[0], 1e-9))}
+            row["carries"] = self.capacity[1] >= rate
+            row |= _bands("bottleneck_utilisation", np.minimum(busy[:, place], 1.0))
+            row |= _bands("loss", loss[:, place])
+            yield row | (next(times) if rate <= self.endless else {})
+
+    def _times(self, points: list[Figures]) -> Iterator[Row]:
+        """Yield the latencies of each point."""
+        if not points:
+            return
+        figures = {
+            name: self.uncertainty.spread(
+                self._every([point.latencies_s(name) for point in points]) * 1e3, self.uncertainty.time
+            )
+            for name in REPORTED
+        }
+        for place in range(len(points)):
+            row: Row = {}
+            for name, bands in figures.items():
+                for number, statistic in enumerate(STATISTICS):
+                    row |= _bands(f"{name}_{statistic}_ms", bands[:, place, number])
+            yield row
+
+    def _every(self, values: FloatArray | list[FloatArray]) -> FloatArray:
+        """Give each draw what its representative has; the last axis is draws."""
+        return np.asarray(values)[..., self.few.place]
+
+    def _busy(self, point: Figures) -> FloatArray:
+        """Utilisation of what saturates first: of a kind of station, or of the workers."""
+        if self.layout.bottleneck in self.layout.resources:
+            return point.utilisation(self.layout.bottleneck)
+        if self.layout.bottleneck == "workers":
+            return point.busy_workers() / self.workers
+        return np.full(len(self.few.chosen), np.nan)  # threads of a pool inside: not modelled
+
+    def _busy_sd(self) -> float:
+        return self.uncertainty.time if self.layout.bottleneck == "workers" else self.uncertainty.rate
+
+
+def _of_capacity(share: float, capacity: float) -> float:
+    """Return a share of the capacity in round numbers, which all of it does not exceed."""
+    return min(rate_at(share, capacity), max(math.floor(capacity), 1.0)) if share <= 1 else rate_at(share, capacity)
+
+
+@lru_cache(maxsize=4)
+def _few(fitted: Fitted, draws: int) -> Representatives:
+    return representatives(fitted, draws)
+
+
+def _bands(name: str, figures: FloatArray) -> Row:
+    """Return the cells of a figure with a band, to the digits that it deserves; nan is an empty cell."""
+    return {column: rounded(plain(float(figure))) for column, figure in zip(band_columns(name), figures, strict=True)}
