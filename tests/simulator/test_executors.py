@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from socket import create_server
 
+import dask.config
 import distributed
 import pytest
 from tests.simulator.small_experiments import ROOT, by_name
@@ -120,18 +121,16 @@ def test_leaving_a_cluster_leaves_it_running(cluster: distributed.LocalCluster) 
             assert executor.finished() == (0, 1.0)
 
 
-def test_a_cluster_that_goes_away(cluster: distributed.LocalCluster) -> None:
+def test_a_cluster_that_goes_away(cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = GATES["gate"] = threading.Event()
-    closer = threading.Thread(target=cluster.close)
     with executors.dask(cluster.scheduler_address) as executor:
         executor.submit("never", wait_for_gate)
-        closer.start()
-        try:
-            with pytest.raises(InputError, match=r"the Dask cluster 'tcp://.*' has dropped its tasks: see whether its"):
-                executor.finished()
-        finally:
-            gate.set()
-            closer.join()
+        timeouts = dask.config.config["distributed"]["comm"]["timeouts"]
+        monkeypatch.setitem(timeouts, "connect", 1)  # else the rest of the cluster looks for its scheduler for long
+        cluster.sync(cluster.scheduler.close)
+        gate.set()
+        with pytest.raises(InputError, match=r"the Dask cluster 'tcp://.*' has dropped its tasks: see whether its"):
+            executor.finished()
 
 
 @pytest.mark.parametrize(
