@@ -127,6 +127,7 @@ def test_a_cluster_that_goes_away(cluster: distributed.LocalCluster, monkeypatch
         executor.submit("never", wait_for_gate)
         timeouts = dask.config.config["distributed"]["comm"]["timeouts"]
         monkeypatch.setitem(timeouts, "connect", 1)  # else the rest of the cluster looks for its scheduler for long
+        assert cluster.scheduler is not None
         cluster.sync(cluster.scheduler.close)
         gate.set()
         with pytest.raises(InputError, match=r"the Dask cluster 'tcp://.*' has dropped its tasks: see whether its"):
