@@ -7,15 +7,21 @@ from hypothesis import strategies as st
 
 from capplan.models.quantity import FloatArray
 from capplan.planner.draw_relation import Relation, related
+from capplan.planner.draw_samples import Samples
 from capplan.planner.simulated import carried_over, evenly_chosen
 from capplan.planner.uncertainty import Uncertainty
 
 NORMAL_95 = 1.6448536269514722
+NOTHING = np.zeros(0)
 ENSEMBLE = 5e-3 * np.exp(0.04 * np.random.default_rng(3).standard_normal(240))  # analytic figures, in seconds
 
 
+def mean_related(analytic: FloatArray, simulated: FloatArray) -> Relation:
+    return related(analytic, Samples(simulated, NOTHING.astype(np.int64), NOTHING, NOTHING), None)
+
+
 def test_a_solver_that_is_wrong_in_proportion_is_put_right_exactly() -> None:
-    relation = related(ENSEMBLE[:8], 1.3 * ENSEMBLE[:8])
+    relation = mean_related(ENSEMBLE[:8], 1.3 * ENSEMBLE[:8])
 
     assert relation.slope == pytest.approx(1.0)
     assert relation.at(ENSEMBLE) == pytest.approx(1.3 * ENSEMBLE)
@@ -24,7 +30,7 @@ def test_a_solver_that_is_wrong_in_proportion_is_put_right_exactly() -> None:
 
 
 def test_a_slope_that_nothing_scatters_about_is_taken_as_it_is() -> None:
-    relation = related(ENSEMBLE[:8], 0.2 * ENSEMBLE[:8] ** 0.7)
+    relation = mean_related(ENSEMBLE[:8], 0.2 * ENSEMBLE[:8] ** 0.7)
 
     assert relation.slope == pytest.approx(0.7)
     assert relation.at(ENSEMBLE) == pytest.approx(0.2 * ENSEMBLE**0.7)
@@ -34,31 +40,34 @@ def test_by_hand() -> None:
     """Logs -1, 0, 1 and -1, 1, 0: slope 1/2 with scatter 3/2, which the prior of variance 1/4 draws to 1.
 
     Noise 3/2 over 1/4 is 6, so the data decide 2 / (2 + 6) of the slope: 1 - 1/4 * 1/2 = 7/8. Residuals -1/8, 1, -7/8
-    have the sum of squares 57/32, over 3 - 1 - 1/4 degrees of freedom.
+    have the sum of squares 57/32, over 3 - 1 - 1/4 degrees of freedom. The level is the mean of their exponentials.
     """
-    relation = related(np.exp([-1.0, 0.0, 1.0]), np.exp([-1.0, 1.0, 0.0]))
-    scatter = 57 / 32 / 1.75
+    relation = mean_related(np.exp([-1.0, 0.0, 1.0]), np.exp([-1.0, 1.0, 0.0]))
+    one, two, three = np.exp([-1 / 8, 1, -7 / 8])
+    without = np.log([(two + three) / 2, (one + three) / 2, (one + two) / 2])
+    error2 = 2 / 3 * float(np.sum((without - without.mean()) ** 2)) * 2 / 1.75
 
     assert relation.slope == pytest.approx(7 / 8)
     assert relation.freedom == pytest.approx(1.75)
-    assert relation.error_at_centre == pytest.approx((scatter / 3) ** 0.5)
-    assert relation.error_of_slope == pytest.approx((scatter / 8) ** 0.5)
-    assert relation.variance_ratio == pytest.approx(1 / scatter)
+    assert relation.level == pytest.approx(np.log((one + two + three) / 3))
+    assert relation.error_at_centre == pytest.approx(error2**0.5)
+    assert relation.error_of_slope == pytest.approx((57 / 32 / 1.75 / 8) ** 0.5)
+    assert relation.variance_ratio == pytest.approx(1 / 3 / error2)
 
 
 def test_draws_that_are_all_alike_are_averaged() -> None:
     simulated = np.array([1.0, 1.1, 1.2, 1.3])
-    relation = related(np.full(4, 2.0), simulated)
+    relation = mean_related(np.full(4, 2.0), simulated)
 
-    assert relation.at(np.full(2, 2.0)) == pytest.approx(np.exp(np.log(simulated).mean()))
-    assert relation.error_at_centre == pytest.approx(np.log(simulated).std(ddof=1) / 2)
-    assert relation.variance_ratio == pytest.approx(1.0)
+    assert relation.at(np.full(2, 2.0)) == pytest.approx(simulated.mean())
+    assert relation.error_at_centre == pytest.approx(simulated.std(ddof=1) / 2 / simulated.mean(), rel=0.01)
+    assert relation.variance_ratio == pytest.approx(1.0, rel=0.02)
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
 def test_units_do_not_matter(one: float, other: float, seed: int) -> None:
     noise = np.exp(0.05 * np.random.default_rng(seed).standard_normal(8))
-    plain, scaled = (related(a * ENSEMBLE[:8], b * ENSEMBLE[:8] * noise) for a, b in ((1.0, 1.0), (one, other)))
+    plain, scaled = (mean_related(a * ENSEMBLE[:8], b * ENSEMBLE[:8] * noise) for a, b in ((1.0, 1.0), (one, other)))
 
     assert scaled.at(one * ENSEMBLE) == pytest.approx(other * plain.at(ENSEMBLE))
     assert scaled.half_width(one * 5e-3) == pytest.approx(plain.half_width(5e-3), rel=1e-6)
@@ -77,7 +86,7 @@ def noisy(generator: np.random.Generator, draws: int, slope: float, noise: float
     """Simulate some draws of an ensemble whose true figures are known; return the relation and the true figures."""
     chosen = evenly_chosen(ENSEMBLE, draws)
     truth = 1.2 * 5e-3 * (ENSEMBLE / 5e-3) ** slope
-    return related(ENSEMBLE[chosen], truth[chosen] * np.exp(noise * generator.standard_normal(draws))), truth
+    return mean_related(ENSEMBLE[chosen], truth[chosen] * np.exp(noise * generator.standard_normal(draws))), truth
 
 
 @pytest.mark.parametrize(

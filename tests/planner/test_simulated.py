@@ -21,7 +21,7 @@ from capplan.planner import simulated
 from capplan.planner.predict import predict
 from capplan.planner.prediction import STATISTICS, Latency
 from capplan.planner.simulated import Plan, Simulated, evenly_chosen, simulated_latency
-from capplan.planner.system_figures import LEVELS, Figures, Layout
+from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty
 from capplan.simulator.draws import DrawRun
 from capplan.simulator.histogram import Histogram
@@ -135,22 +135,6 @@ def test_where_no_request_was_completed_there_is_no_figure(monkeypatch: pytest.M
     assert found.latency_ms["auth"] == Latency()
     assert None not in [band for _, band in bands(found.latency_ms["acct"])]
     assert "Where no measured request was completed, there is no figure." in found.note
-
-
-def test_a_mixture_of_phases_is_weighted_by_their_shares() -> None:
-    """Nine tenths of the requests at 1 s, a tenth at 3 s, whatever the counts."""
-    parts = [(0.9, Histogram.from_ticks(np.full(10, 10**9))), (0.1, Histogram.from_ticks(np.full(1000, 3 * 10**9)))]
-    figure = {statistic: simulated._statistic(parts, statistic) for statistic in STATISTICS}
-
-    assert figure["mean"] == pytest.approx(1.2)
-    assert [figure["p50"], figure["p95"], figure["p999"]] == pytest.approx([1.0, 3.0, 3.0], rel=0.008)
-
-
-def test_percentiles_of_a_histogram_are_finer_than_its_bins() -> None:
-    """Of even latencies, also in the last bin, which is not full; bins are 0.8 % wide."""
-    seen = Histogram.from_ticks(np.arange(1, 10**6) * 10)
-    for statistic, level in LEVELS.items():
-        assert simulated._statistic([(1.0, seen)], statistic) == pytest.approx(level * 1e-2, rel=1e-4)
 
 
 def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures: Figures, pretending: Told) -> None:

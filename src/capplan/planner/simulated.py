@@ -18,14 +18,14 @@ from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
 from capplan.planner.draw_relation import Relation, related
+from capplan.planner.draw_samples import samples
 from capplan.planner.prediction import STATISTICS, Band, Latency
 from capplan.planner.simulation_effort import Effort, effort
 from capplan.planner.system_figures import LEVELS, Figures
 from capplan.planner.uncertainty import HIGH, LOW, Uncertainty
-from capplan.simulator.clock import to_seconds
 from capplan.simulator.draws import DrawRun, RunsDone, simulate_draws
 from capplan.simulator.engine import Engine
-from capplan.simulator.histogram import Histogram, IntArray, bin_starts
+from capplan.simulator.histogram import Histogram, IntArray
 from capplan.simulator.run import Run
 
 Seen = dict[str, Histogram]  # latencies by reported class
@@ -85,17 +85,16 @@ def simulated_latency(
     found: dict[str, Latency] = {}
     gains: list[float] = []
     for name in REPORTED:
+        seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
+        if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
+            found[name] = Latency()
+            continue
         bands: dict[str, Band | None] = {}
         for statistic in STATISTICS:
-            simulated = np.array(
-                [_statistic([(share, seen[name]) for share, seen in draw], statistic) for draw in phases]
-            )
-            bands[statistic] = None
-            if np.all(np.isfinite(simulated)):  # else in some draw no measured request was completed
-                analytic = figures.latency_s(name, statistic)
-                relation = related(analytic[chosen], simulated)
-                bands[statistic] = carried_over(relation, analytic, uncertainty)
-                gains.append(relation.variance_ratio**0.5)
+            analytic = figures.latency_s(name, statistic)
+            relation = related(analytic[chosen], seen, LEVELS.get(statistic))
+            bands[statistic] = carried_over(relation, analytic, uncertainty)
+            gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return Simulated(found, _note(size, figures.analysis.draws, gains))
 
@@ -165,20 +164,6 @@ def _runs(rates: FloatArray, requests: IntArray) -> list[DrawRun]:
 
 def _seen(run: Run) -> Seen:
     return {name: reduce(add, (run.report(each).intended for each in classes)) for name, classes in REPORTED.items()}
-
-
-def _statistic(parts: list[tuple[float, Histogram]], statistic: str) -> float:
-    """Return a statistic of a mixture, in seconds; nan when a part of it is empty."""
-    if not all(seen.count for _, seen in parts):
-        return np.nan
-    if statistic == "mean":
-        return float(sum(share * seen.mean_s for share, seen in parts))
-    weights = np.sum([share * seen.counts / seen.count for share, seen in parts], axis=0)
-    reached = np.cumsum(weights)
-    place = min(int(np.searchsorted(reached, LEVELS[statistic])), int(np.flatnonzero(weights)[-1]))
-    inside = 1 - (reached[place] - LEVELS[statistic]) / weights[place]  # requests are even within a bin of 0.8 %
-    start, end = bin_starts()[place], min(bin_starts()[place + 1], max(seen.largest_ticks for _, seen in parts))
-    return to_seconds(float(start + np.clip(inside, 0, 1) * (end - start)))
 
 
 def _note(size: Effort, draws: int, gains: list[float]) -> str:
