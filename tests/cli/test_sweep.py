@@ -101,6 +101,14 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Beyond capacity there is no latency" in out
 
 
+def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = ["--dcs", "1,2", "--rtt", "1ms,3ms", "--front-nodes", "2,3", "--consistency-write", "QUORUM,LOCAL_QUORUM"]
+    out, _ = ran(capsys, *sides, "--draws", "3", "--processes", "1")
+
+    assert "…" not in out
+    assert len(out.splitlines()) == 2 + 16 + 3
+
+
 def test_each_side_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str]) -> None:
     sides = {
         "dcs": "2,3",

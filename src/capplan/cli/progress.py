@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -15,7 +15,9 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from capplan.simulator.engine import Progress
-from capplan.simulator.replicate import Plan
+
+if TYPE_CHECKING:
+    from capplan.simulator.replicate import Plan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
 COMPILING = "capplan: compiling the simulation engine, once: this takes up to a minute"

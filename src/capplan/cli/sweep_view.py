@@ -36,12 +36,14 @@ def render(rows: Sequence[Row], options: Sequence[str], screen: Console) -> None
     lines = _lines(answered, swept, banded=True)
     if _width(lines, screen) > screen.width:
         lines = _lines(answered, swept, banded=False)
-    screen.print(lines, width=_width(lines, screen), crop=False, no_wrap=True)
+    screen.width = max(screen.width, _width(lines, screen))  # a table that is wrapped or cut cannot be read
+    screen.print(lines)
     for why in dict.fromkeys(row["refused"] for row in rows if row["refused"] is not None):
         screen.print(f"refused: {why}", soft_wrap=True)
     screen.print(
         "\nRates are totals over all data centres; in parentheses the 5th to the 95th percentile.", soft_wrap=True
     )
+    screen.print("Carried: even the low end of the capacity is at least the rate.")
     if any(row[f"{name}_p99_ms"] is None for row in answered for name in REPORTED):
         screen.print("Beyond capacity there is no latency: queues grow without end.")
 

@@ -94,12 +94,12 @@ class OperatingPoint:
     def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
         """Responses (levels, draws) that these shares of the named classes' requests do not exceed, seconds."""
         parts = [
-            (share * (part[:, None] * state.weight), state.mean_s[name], state.variance_s2[name])
+            GammaMixture(share * (part[:, None] * state.weight), state.mean_s[name], state.variance_s2[name]).narrowed()
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
         ]
-        weight, mean, variance = (np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
-        return GammaMixture(weight, mean, variance).quantiles_s(levels)
+        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
+        return GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
         total = sum(self.request_shares[name] for name in requests)

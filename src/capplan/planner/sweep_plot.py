@@ -27,7 +27,7 @@ FEW_LINES = 4  # whose shades may be as dark as usual
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
 PANEL_PIXELS, GAP_PIXELS = 330, 75
-BOTTOM_PIXELS, TITLE_PIXELS, MENU_PIXELS = 60, 50, 46
+BOTTOM_PIXELS, TITLE_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 50, 46, 25
 LINE_PIXELS = 16  # of the text below the title
 NARROW = 58  # characters of small text, and
 NARROW_PIXELS = 330  # of a legend, that fit into the width of a telephone
@@ -206,31 +206,35 @@ class _Drawn:
         self.figure.update_xaxes(**grid, **across)
         self.figure.update_yaxes(**grid, **upward)
         self.figure.update_annotations(font={"size": 15}, x=0, xanchor="left")
-        legend = self._legend_pixels() + 12
-        top = TITLE_PIXELS + LINE_PIXELS * len(text) + (MENU_PIXELS if choices else 0) + legend + 25
+        legend, above = self._legend_pixels(), panels > 1  # below a lone panel, where a gap is no gap
+        menu = TITLE_PIXELS + LINE_PIXELS * len(text)
+        top = menu + (MENU_PIXELS if choices else 0) + (legend if above else 0) + HEADING_PIXELS
+        bottom = BOTTOM_PIXELS + (0 if above else legend)
+        inner = _inner(panels)
+        place = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
         self.figure.update_layout(
             template="plotly_white",
-            height=top + _inner(panels) + BOTTOM_PIXELS,
-            margin={"l": 62, "r": 16, "t": top, "b": BOTTOM_PIXELS},
+            height=top + inner + bottom,
+            margin={"l": 62, "r": 16, "t": top, "b": bottom},
             font={"size": 13, "color": "#222222"},
             hovermode="closest",
             title={
                 "text": target + "".join(f"<br><sup>{line}</sup>" for line in text),
                 **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": 17}},
-                "y": 1 - 14 / (top + _inner(panels) + BOTTOM_PIXELS),
+                "y": 1 - 14 / (top + inner + bottom),
             },
             legend={
                 **{"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top", "font": {"size": 12}},
-                "y": 1 + (legend + 25) / _inner(panels),
+                **{"y": place, "tracegroupgap": 0},
             },
-            updatemenus=[self._menu(choices, 1 + (legend + 25 + MENU_PIXELS) / _inner(panels))] if choices else [],
+            updatemenus=[self._menu(choices, 1 + (top - menu) / inner)] if choices else [],
         )
 
     def _legend_pixels(self) -> int:
         """Return how high the legend is on a narrow screen."""
         labels = [len(_words(self.panels.line, key)) * 7 + 50 for key in self.looks if self.panels.line]
         a_row = max(1, NARROW_PIXELS // max(labels, default=1))
-        return 20 * math.ceil(len(labels) / a_row)
+        return 20 * math.ceil(len(labels) / a_row) + 12
 
     def _menu(self, choices: Sequence[str], height: float) -> dict[str, Any]:
         """Return the choice of what is along the y axis."""
