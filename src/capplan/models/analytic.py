@@ -14,7 +14,8 @@ simulation is measured in docs/reference/accuracy.md:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +29,7 @@ from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.random_time import RandomTime
 from capplan.models.single_station import gigm_mean_wait_kimura_s
-from capplan.models.station import Station
+from capplan.models.station import Pool, Station
 from capplan.models.step import Hold, Step, children
 from capplan.models.traffic import Bursty, Open
 
@@ -64,6 +65,9 @@ class Analysis:
     ----------
     network : Network
         Open traffic; numbers may be arrays over draws (all of one length).
+    alike : function, optional
+        The kind of a station or pool by its name. When given, the flows are those of one of many entries that see the
+        same, and what they ask of any is asked of all of its kind in equal parts.
 
     Raises
     ------
@@ -71,12 +75,12 @@ class Analysis:
         For a construct that this solver does not know, by name.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, alike: Callable[[str], str] | None = None) -> None:
         if not isinstance(network.traffic, Open):
             raise RefusedError(f"the analytic solver does not know {network.traffic.kind!r} traffic yet")
         for station in network.stations:
             _refuse_unknown(station)
-        self.network = network
+        self.network, self.alike = network, alike
         self.traffic: Open = network.traffic
         self.stations = {station.name: station for station in network.stations}
         self.share = request_shares(network)
@@ -84,6 +88,8 @@ class Analysis:
         reader = WorkReader()
         self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
         self.work = _combined(self.share, self.class_work)
+        if alike is not None:
+            self.work = _evened(self.work, self.stations, alike)
         if not self.work:
             raise RefusedError("the analytic solver needs a station: in this network requests visit none; simulate it")
         self.draws = max(int(np.size(work.demand)) for work in self.work.values())
@@ -171,8 +177,10 @@ class Analysis:
         for request in self.network.classes:
             for pool, time in held.of(request.flow).items():
                 total[pool] = total.get(pool, 0.0) + self.share.get(request.name, 0.0) * time
-        outer = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
         sizes = {pool.name: pool.size for pool in self.network.pools}
+        if self.alike is not None:
+            total = _evened_times(total, sizes, self.alike)
+        outer = {pool.name for pool in self._outer}
         bounds = [
             self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
         ]
@@ -186,13 +194,20 @@ class Analysis:
     @cached_property
     def pool(self) -> tuple[int, int] | None:
         """Size and queue limit of the outermost pools together; None without pools."""
-        names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
-        pools = [pool for pool in self.network.pools if pool.name in names]
+        pools = self._outer
         if not pools:
             return None
         if any(pool.queue_limit is None for pool in pools):
             return sum(pool.size for pool in pools), _ENDLESS * sum(pool.size for pool in pools)
         return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
+
+    @cached_property
+    def _outer(self) -> list[Pool]:
+        """The outermost pools."""
+        names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
+        same = self.alike or str
+        kinds = {same(name) for name in names}
+        return [pool for pool in self.network.pools if same(pool.name) in kinds]
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
@@ -285,6 +300,23 @@ def _combined(share: Mapping[str, float], class_work: Mapping[str, dict[str, Wor
         for station, work in class_work[name].items():
             total[station] = total.get(station, Work()).plus(weight, work)
     return total
+
+
+def _evened(work: Mapping[str, Work], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Work]:
+    """Spread the work over all of the same kind."""
+    total: dict[str, Work] = {}
+    for name, each in work.items():
+        total[alike(name)] = total.get(alike(name), Work()).plus(1.0, each)
+    known = [name for name in names if alike(name) in total]
+    counts = Counter(map(alike, known))
+    share = {kind: Work().plus(1 / counts[kind], each) for kind, each in total.items()}
+    return {name: share[alike(name)] for name in known}
+
+
+def _evened_times(times: Mapping[str, Number], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Number]:
+    """Spread times over all of the same kind."""
+    as_work = {name: Work(demand=time) for name, time in times.items()}
+    return {name: work.demand for name, work in _evened(as_work, names, alike).items()}
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:

@@ -124,8 +124,12 @@ def _all_living(cluster: Cluster) -> list[str]:
     return [name for dc in range(len(cluster.nodes)) for name in cluster.living(dc)]
 
 
-def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Step:
+def statement(
+    cluster: Cluster, costs: Costs, dc: int, level: str, operation: str, coordinators: int | None = None
+) -> Step:
     """Return one read or write of one row, from a client in `dc`, by a coordinator there that need not be a replica.
+
+    With `coordinators` only so many of the nodes there coordinate, the first ones.
 
     Raises
     ------
@@ -143,7 +147,7 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     builder = _Statement(cluster, costs, dc, wanted)
     build = builder.read if operation == "read" else builder.write
     by_coordinator = []
-    for name in cluster.living(dc):
+    for name in cluster.living(dc)[:coordinators]:
         ranges = tuple(build(name, first) for first in _ranges(cluster))
         inside = Steps(
             (Visit(name, _work(costs.coordinator), name="parse"), Route("token_aware", ranges, name="range"))
@@ -294,6 +298,12 @@ def _dc_of(name: str) -> int:
 
 def _work(mean_s: Number) -> Erlang:
     return Erlang(mean_s, _STAGES)
+
+
+def stays_local(cluster: Cluster, level: str, dc: int) -> bool:
+    """Whether reads at `level` ask replicas of the coordinator's data centre only, when all live."""
+    wanted = cluster.need(level, dc)
+    return (wanted.total or wanted.by_dc[dc]) <= cluster.rf
 
 
 def _hop(one_way_s: Number) -> Delay:

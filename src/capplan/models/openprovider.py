@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capplan.models.cassandra import Cluster, Costs, pools, statement, stations
+from capplan.models.cassandra import Cluster, Costs, pools, statement, stations, stays_local
 from capplan.models.distribution import Exponential
 from capplan.models.network import Network
-from capplan.models.parameter import Parameter, Values
+from capplan.models.parameter import Parameter, Values, defaults
 from capplan.models.quantity import Number
 from capplan.models.scenario import Scenario
 from capplan.models.station import Pool, Station
@@ -80,16 +80,59 @@ def network(scenario: Scenario, values: Values, peak_rate_per_s: Number, lost: f
     """
     cluster = build_cluster(scenario, values, lost)
     alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
-    fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
+    entries = {dc: range(scenario.front_nodes) for dc in alive}
+    return _network(scenario, values, peak_rate_per_s, cluster, _flows(scenario, values, cluster, entries, None))
+
+
+def folded_network(scenario: Scenario, values: Values, peak_rate_per_s: Number) -> Network:
+    """Compose the system as one of its entries sees it: one policing node that uses one coordinator.
+
+    Where every entry sees the same system (`folds`), `Analysis` with `alike=kind_of` makes of it what it makes of
+    `network`, from a small part of the steps.
+    """
+    cluster = build_cluster(scenario, values)
+    flows = _flows(scenario, values, cluster, {0: range(1)}, 1)
+    return _network(scenario, values, peak_rate_per_s, cluster, flows)
+
+
+def folds(scenario: Scenario) -> bool:
+    """Whether every policing node and every coordinator of a whole system sees the same.
+
+    Data centres must be equally far apart. Reads that ask other data centres are spread unevenly over the nodes there.
+    """
+    cluster = build_cluster(scenario, defaults(PARAMETERS))
+    apart = {way for a, row in enumerate(cluster.wan_s) for b, way in enumerate(row) if a != b}
+    return len(apart) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a station or pool: `cassandra`, `front`, `workers`."""
+    return name.split("/", 1)[0]
+
+
+def _flows(
+    scenario: Scenario, values: Values, cluster: Cluster, entries: Mapping[int, range], coordinators: int | None
+) -> dict[str, Step]:
+    """Return the flow of each class that comes to the given policing nodes of the given data centres."""
     costs = _costs(scenario, values)
-    reads = {dc: statement(cluster, costs, dc, scenario.consistency_read, "read") for dc in alive}
-    writes = {dc: statement(cluster, costs, dc, scenario.consistency_write, "write") for dc in alive}
+
+    def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
+        return {dc: statement(cluster, each, dc, level, operation, coordinators) for dc in entries}
+
+    reads, writes = by_dc(costs, scenario.consistency_read, "read"), by_dc(costs, scenario.consistency_write, "write")
     sessions = reads
     if scenario.ldap:  # the profile is cached for accounting, and any node may get the next message: it is in the row
         larger = replace(costs, read=costs.read * (1 + values["profile_excess"]))
-        sessions = {dc: statement(cluster, larger, dc, scenario.consistency_read, "read") for dc in alive}
-    asked = {dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])} for dc in alive}
-    flows = {name: _by_dc(scenario, values, asked, name) for name in ("auth", "start", "update")}
+        sessions = by_dc(larger, scenario.consistency_read, "read")
+    asked = {dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])} for dc in entries}
+    return {name: _by_dc(scenario, values, asked, entries, name) for name in ("auth", "start", "update")}
+
+
+def _network(
+    scenario: Scenario, values: Values, peak_rate_per_s: Number, cluster: Cluster, flows: Mapping[str, Step]
+) -> Network:
+    alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
+    fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
     ratio = 1 + values["burst_excess"]
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
@@ -134,12 +177,17 @@ def _costs(scenario: Scenario, values: Values) -> Costs:
     )
 
 
-def _by_dc(scenario: Scenario, values: Values, asked: Mapping[int, Mapping[str, tuple[Step, ...]]], name: str) -> Step:
+def _by_dc(
+    scenario: Scenario,
+    values: Values,
+    asked: Mapping[int, Mapping[str, tuple[Step, ...]]],
+    entries: Mapping[int, range],
+    name: str,
+) -> Step:
     """Return the flow of one class: to a data centre, to a policing node there, then the statements that it asks."""
     targets = []
     for dc, statements in asked.items():
-        nodes = range(scenario.front_nodes)
-        fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in nodes)
+        fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in entries[dc])
         targets.append(Route("round_robin", fronts, name="front"))
     return Route("round_robin", tuple(targets), name="dc")
 

@@ -70,7 +70,7 @@ class _Solved:
     def __init__(self, scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> None:
         objectives = [parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo]
         self.few = _few(fitted, draws)
-        self.layout = Layout(scenario, self.few.thinned(fitted.values()))
+        self.layout = Layout(scenario, self.few.thinned(fitted.values()), folded=True)
         far = reach(scenario, experiments())
         self.uncertainty: Uncertainty = estimated(fitted, far.distance, seed)
         capacity = self.uncertainty.spread(self._every(self.layout.capacity_with(objectives)), self.uncertainty.rate)

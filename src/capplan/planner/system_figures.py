@@ -10,7 +10,7 @@ import numpy as np
 
 from capplan.calibration.openprovider_figures import LARGEST_LOSS
 from capplan.models.analytic import Analysis
-from capplan.models.openprovider import REPORTED, network
+from capplan.models.openprovider import REPORTED, folded_network, folds, kind_of, network
 from capplan.models.operating_point import OperatingPoint, capacity_per_s, peak_ratio, solve
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
@@ -80,11 +80,19 @@ class Layout:
         Parameter values, numbers or arrays over draws.
     lost : set of str
         Cassandra nodes that are down.
+    folded : bool
+        Analyse one entry for all where they see the same: faster, the same to rounding, and no network to simulate.
     """
 
-    def __init__(self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset()) -> None:
-        self.network = network(scenario, values, 1.0, lost)
-        self.analysis = Analysis(self.network)
+    def __init__(
+        self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset(), folded: bool = False
+    ) -> None:
+        if folded and not lost and folds(scenario):
+            self.network = folded_network(scenario, values, 1.0)
+            self.analysis = Analysis(self.network, alike=kind_of)
+        else:
+            self.network = network(scenario, values, 1.0, lost)
+            self.analysis = Analysis(self.network)
         self.fronts = sum(station.name.startswith("front/") for station in self.network.stations)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
@@ -141,4 +149,4 @@ def _speaks_of_one_rate(objective: Objective) -> bool:
 
 def resource_of(station: str) -> str:
     """Return the kind of a station: `cassandra`, `cassandra-storage` or `front`."""
-    return station.split("/", 1)[0]
+    return kind_of(station)
