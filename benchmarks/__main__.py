@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import precision
 from contenders import COMPILED, QUICK, QUICK_PARTS, SECTIONS, WORKERS, lengths
 from machine import description
 from measure import compilation, once, section
@@ -15,7 +16,7 @@ from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "lengths", "workers", "compilation")
+PARTS = (*SECTIONS, "precision", "lengths", "workers", "compilation")
 
 
 def main() -> int:
@@ -26,6 +27,8 @@ def main() -> int:
     parts = options.only or (QUICK_PARTS if options.quick else PARTS)
     found: dict[str, Any] = {"schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
     found["sections"] = {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
+    if "precision" in parts:
+        found["precision"] = {name: precision.contest(name, mode, rounds) for name in precision.TITLES}
     if "lengths" in parts:
         found["lengths"] = [_length(each) for each in lengths(mode)]
     if "workers" in parts:
@@ -62,7 +65,8 @@ def _length(contender: Any) -> dict[str, Any]:
 
 def _faults(found: dict[str, Any]) -> list[str]:
     """List what is wrong with all that was measured."""
-    rows = [row for rows in found["sections"].values() for row in rows]
+    contests = [*found["sections"].values(), *found.get("precision", {}).values()]
+    rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
     others = [*found.get("lengths", ()), found.get("workers", {}), found.get("compilation", {})]
     return texts + [row["failed"] for row in others if "failed" in row]

@@ -97,6 +97,28 @@ FLOW_QUEUED = (
 )
 SECTIONS = {"mm4": MM4, "quorum": QUORUM, "flow_shared": FLOW_SHARED, "flow_queued": FLOW_QUEUED}
 
+PRECISION = {
+    "mm4": (
+        Contender("capplan, one core", "capplan_precision", "mm4_one", 250_000),
+        Contender("capplan, two cores", "capplan_precision", "mm4_two", 250_000),
+        _simpy(YARDSTICK, "peer_simpy", "mm4_p99", 1_000_000),
+        _simpy("SimPy by hand, callbacks", "peer_simpy", "mm4_fast_p99", 4_000_000),
+        Contender("Ciw", "peer_ciw", "mm4_p99", 400_000, "bench", "ciw"),
+        Contender("Cimba", "peer_cimba", "mm4", 40_000_000, "bench", "cimba"),
+        Contender("LINE, LDES", "peer_line", "mm4", 20_000_000, "oracle", "line-solver"),
+    ),
+    "busy": (
+        Contender("capplan, one core", "capplan_precision", "busy_one", 2_500_000),
+        Contender("capplan, two cores", "capplan_precision", "busy_two", 2_500_000),
+        _simpy(YARDSTICK, "peer_simpy", "busy_p99", 1_000_000),
+        _simpy("SimPy by hand, callbacks", "peer_simpy", "busy_fast_p99", 4_000_000),
+        Contender("Ciw", "peer_ciw", "busy_p99", 400_000, "bench", "ciw"),
+        Contender("Cimba", "peer_cimba", "busy", 40_000_000, "bench", "cimba"),
+        Contender("LINE, LDES", "peer_line", "busy", 20_000_000, "oracle", "line-solver"),
+    ),
+}
+"""Who is timed until p99 is known. capplan's requests are those of one replication, others' the most they run."""
+
 
 def lengths(mode: str) -> tuple[Contender, ...]:
     """Return the runs that show what a request costs, and how memory grows, with the number of requests."""

@@ -30,10 +30,10 @@ CLASSES = ("auth", "start", "update")
 
 
 @lru_cache
-def mm4() -> Network:
+def mm4(rate_per_s: float = MM4_RATE_PER_S) -> Network:
     """M/M/4."""
     flow = Visit("server", Exponential(MM4_SERVICE_S))
-    return _single_class("M/M/4", (Station("server", MM4_SERVERS),), RequestClass("request", flow), MM4_RATE_PER_S)
+    return _single_class("M/M/4", (Station("server", MM4_SERVERS),), RequestClass("request", flow), rate_per_s)
 
 
 @lru_cache

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import cimba as cb
-from settings import MM4_RATE_PER_S, MM4_SERVERS, MM4_SERVICE_S, QUORUM_NEEDED, QUORUM_RATE_PER_S, QUORUM_SERVICE_S
+from settings import (
+    MM4_BUSY_RATE_PER_S,
+    MM4_RATE_PER_S,
+    MM4_SERVERS,
+    MM4_SERVICE_S,
+    QUORUM_NEEDED,
+    QUORUM_RATE_PER_S,
+    QUORUM_SERVICE_S,
+)
 
-MM4_GAP_S, QUORUM_GAP_S = 1 / MM4_RATE_PER_S, 1 / QUORUM_RATE_PER_S
+QUORUM_GAP_S = 1 / QUORUM_RATE_PER_S
 RING = 1 << 20
 """Places for requests under way in the quorum: far more than are ever inside at once."""
 
@@ -14,6 +22,7 @@ class FourServers(cb.Model):
     """M/M/4: arrivals put their times into a store, four server processes take them."""
 
     requests: cb.Param[int] = 1
+    gap_s: cb.Param[float] = 1 / MM4_RATE_PER_S
     waiting: cb.Store[float]
     total: float = 0.0
     served: int = 0
@@ -23,7 +32,7 @@ class FourServers(cb.Model):
     def traffic(self):
         """Arrive."""
         for _ in range(self.requests):
-            cb.hold(cb.random.exponential(MM4_GAP_S))
+            cb.hold(cb.random.exponential(self.gap_s))
             self.waiting.put(cb.now())
 
     @cb.process(copies=MM4_SERVERS)
@@ -108,6 +117,13 @@ class Quorum(cb.Model):
 def mm4(requests: int, seed: int) -> dict[str, float]:
     """M/M/4."""
     return _run(FourServers(), requests, seed)
+
+
+def busy(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 at 95 % load."""
+    model = FourServers()
+    model.gap_s = 1 / MM4_BUSY_RATE_PER_S
+    return _run(model, requests, seed)
 
 
 def quorum(requests: int, seed: int) -> dict[str, float]:

@@ -21,6 +21,7 @@ from line_solver import (
     VerboseLevel,
 )
 from settings import (
+    MM4_BUSY_RATE_PER_S,
     MM4_RATE_PER_S,
     MM4_SERVERS,
     MM4_SERVICE_S,
@@ -36,6 +37,11 @@ GlobalConstants.set_verbose(VerboseLevel.SILENT)
 def mm4(requests: int, seed: int) -> dict[str, float]:
     """M/M/4 in LDES: as many service completions as requests."""
     return {"mean_s": _response(LDES(_mm4(), seed=seed, samples=requests))}
+
+
+def busy(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 at 95 % load in LDES."""
+    return {"mean_s": _response(LDES(_mm4(MM4_BUSY_RATE_PER_S), seed=seed, samples=requests))}
 
 
 def mm4_ssa(requests: int, seed: int) -> dict[str, float]:
@@ -54,12 +60,12 @@ def _response(solver: Any) -> float:
     return float(table[table["Station"] == "server"]["RespT"].iloc[0])
 
 
-def _mm4() -> Network:
+def _mm4(rate_per_s: float = MM4_RATE_PER_S) -> Network:
     model = Network("M/M/4")
     source, server, sink = Source(model, "source"), Queue(model, "server", SchedStrategy.FCFS), Sink(model, "sink")
     server.set_number_of_servers(MM4_SERVERS)
     request = OpenClass(model, "request")
-    source.set_arrival(request, Exp(MM4_RATE_PER_S))
+    source.set_arrival(request, Exp(rate_per_s))
     server.set_service(request, Exp(1 / MM4_SERVICE_S))
     model.link(Network.serial_routing(source, server, sink))
     return model

@@ -12,6 +12,7 @@ from statistics import fmean
 
 import simpy
 from settings import (
+    MM4_BUSY_RATE_PER_S,
     MM4_RATE_PER_S,
     MM4_SERVERS,
     MM4_SERVICE_S,
@@ -22,9 +23,40 @@ from settings import (
 )
 from simpy import Environment, Event, Timeout
 
+Found = tuple[list[float], Environment]
+
 
 def mm4(requests: int, seed: int) -> dict[str, float]:
     """M/M/4: one process per request and a Resource."""
+    return _mean(*_mm4(requests, seed, MM4_RATE_PER_S))
+
+
+def mm4_p99(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 with its percentile."""
+    return _mean_and_p99(*_mm4(requests, seed, MM4_RATE_PER_S))
+
+
+def busy_p99(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 at 95 % load with its percentile."""
+    return _mean_and_p99(*_mm4(requests, seed, MM4_BUSY_RATE_PER_S))
+
+
+def mm4_fast(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4: callbacks, a counter of free servers and a deque of those who wait."""
+    return _mean(*_mm4_fast(requests, seed, MM4_RATE_PER_S))
+
+
+def mm4_fast_p99(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 by callbacks with its percentile."""
+    return _mean_and_p99(*_mm4_fast(requests, seed, MM4_RATE_PER_S))
+
+
+def busy_fast_p99(requests: int, seed: int) -> dict[str, float]:
+    """M/M/4 at 95 % load by callbacks with its percentile."""
+    return _mean_and_p99(*_mm4_fast(requests, seed, MM4_BUSY_RATE_PER_S))
+
+
+def _mm4(requests: int, seed: int, rate_per_s: float) -> Found:
     draw = random.Random(seed).expovariate
     environment = Environment()
     server = simpy.Resource(environment, MM4_SERVERS)
@@ -39,16 +71,15 @@ def mm4(requests: int, seed: int) -> dict[str, float]:
 
     def traffic() -> Iterator[Event]:
         for _ in range(requests):
-            yield environment.timeout(draw(MM4_RATE_PER_S))
+            yield environment.timeout(draw(rate_per_s))
             environment.process(request())
 
     environment.process(traffic())
     environment.run()
-    return {"mean_s": fmean(responses), "events": events(environment)}
+    return responses, environment
 
 
-def mm4_fast(requests: int, seed: int) -> dict[str, float]:
-    """M/M/4: callbacks, a counter of free servers and a deque of those who wait."""
+def _mm4_fast(requests: int, seed: int, rate_per_s: float) -> Found:
     draw, environment = random.Random(seed).expovariate, Environment()
     waiting: deque[float] = deque()
     responses: list[float] = []
@@ -64,7 +95,7 @@ def mm4_fast(requests: int, seed: int) -> dict[str, float]:
             waiting.append(environment.now)
         left -= 1
         if left:
-            Timeout(environment, draw(MM4_RATE_PER_S)).callbacks.append(arrive)
+            Timeout(environment, draw(rate_per_s)).callbacks.append(arrive)
 
     def done(service: Event) -> None:
         nonlocal free
@@ -74,9 +105,9 @@ def mm4_fast(requests: int, seed: int) -> dict[str, float]:
         else:
             free += 1
 
-    Timeout(environment, draw(MM4_RATE_PER_S)).callbacks.append(arrive)
+    Timeout(environment, draw(rate_per_s)).callbacks.append(arrive)
     environment.run()
-    return {"mean_s": fmean(responses), "events": events(environment)}
+    return responses, environment
 
 
 def quorum(requests: int, seed: int) -> dict[str, float]:
@@ -107,7 +138,7 @@ def quorum(requests: int, seed: int) -> dict[str, float]:
 
     environment.process(traffic())
     environment.run()
-    return {"mean_s": fmean(responses), "p99_s": percentile(responses), "events": events(environment)}
+    return _mean_and_p99(responses, environment)
 
 
 def quorum_fast(requests: int, seed: int) -> dict[str, float]:
@@ -139,7 +170,15 @@ def quorum_fast(requests: int, seed: int) -> dict[str, float]:
 
     Timeout(environment, draw(QUORUM_RATE_PER_S)).callbacks.append(arrive)
     environment.run()
-    return {"mean_s": fmean(responses), "p99_s": percentile(responses), "events": events(environment)}
+    return _mean_and_p99(responses, environment)
+
+
+def _mean(responses: list[float], environment: Environment) -> dict[str, float]:
+    return {"mean_s": fmean(responses), "events": events(environment)}
+
+
+def _mean_and_p99(responses: list[float], environment: Environment) -> dict[str, float]:
+    return {**_mean(responses, environment), "p99_s": percentile(responses)}
 
 
 def events(environment: Environment) -> int:

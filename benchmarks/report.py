@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import precision
 from contenders import YARDSTICK
 
 Row = dict[str, Any]
@@ -44,6 +45,7 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
     """Yield title, note and cells (the first row is the head) of each table."""
     for name, rows in found["sections"].items():
         yield TITLES[name], NOTES[name], _contest(rows)
+    yield from precision.tables(found.get("precision", {}))
     if found.get("lengths"):
         note = "What a request costs, and how memory grows, with the number of requests. One round each."
         yield "Long runs", note, _lengths(found["lengths"])

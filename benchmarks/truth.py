@@ -22,9 +22,14 @@ LONGEST = 38  # visits at one replica; more have a probability of 0.7 ** 38, abo
 SETTLED = 1e-7  # change of the mean, per step of the chain, at which it has settled
 
 
-def mm4_mean_s() -> float:
+def mm4_mean_s(rate_per_s: float = MM4_RATE_PER_S) -> float:
     """Mean response time of M/M/4, by Erlang C."""
-    return float(mmc(MM4_RATE_PER_S, MM4_SERVICE_S, MM4_SERVERS).mean_response_s)
+    return float(mmc(rate_per_s, MM4_SERVICE_S, MM4_SERVERS).mean_response_s)
+
+
+def mm4_p99_s(rate_per_s: float = MM4_RATE_PER_S) -> float:
+    """99th percentile of the response time of M/M/4."""
+    return float(mmc(rate_per_s, MM4_SERVICE_S, MM4_SERVERS).response_quantile_s(0.99))
 
 
 def quorum_response() -> tuple[float, float]:
