@@ -21,10 +21,11 @@ from capplan.models.station import Pool, Station
 from capplan.models.step import Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict import predict
-from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, read_wish, summed_up
+from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulation import Simulation, simulation_schema
 from capplan.planner.simulation_parts import PrecisionReached
 from capplan.planner.simulation_rows import rows
+from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.replicate import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -256,9 +257,13 @@ def test_a_finite_horizon_is_the_mean_of_what_its_runs_measure() -> None:
     assert (alone.mean.half_width, alone.max.half_width) == (None, None)
 
 
+def wished(text: str) -> Wish:
+    return read_wish(text, ["ask"], ["*"])
+
+
 def test_replications_go_on_until_the_interval_is_narrow_enough() -> None:
     made = busy_queue(0.5)
-    wish = read_wish("mean<3%", made)
+    wish = wished("mean<3%")
     simulation = simulated(made, 5.0, 60, Design(wish=wish))
     mean = simulation.classes["*"].latency_ms.intended.mean
 
@@ -269,8 +274,8 @@ def test_replications_go_on_until_the_interval_is_narrow_enough() -> None:
 
 def test_a_precision_may_be_out_of_reach() -> None:
     made = busy_queue(0.9)
-    few = simulated(made, 1.0, 12, Design(wish=read_wish("p99<1%", made)))
-    hopeless = simulated(busy_queue(1.2), 20.0, 50, Design(wish=read_wish("ask.mean<1%", made)))
+    few = simulated(made, 1.0, 12, Design(wish=wished("p99<1%")))
+    hopeless = simulated(busy_queue(1.2), 20.0, 50, Design(wish=wished("ask.mean<1%")))
 
     assert few.precision is not None
     assert (few.replications, few.precision.reached) == (12, False)
@@ -289,4 +294,4 @@ def test_a_precision_may_be_out_of_reach() -> None:
 )
 def test_a_precision_that_makes_no_sense(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_wish(text, busy_queue())
+        wished(text)

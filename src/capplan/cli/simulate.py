@@ -35,9 +35,10 @@ from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, w
 from capplan.models.errors import InputError, nearest
 from capplan.models.network import Network
 from capplan.models.quantity import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, read_wish, summed_up
-from capplan.planner.simulation import Horizon, Simulation, WarmupSource
+from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
+from capplan.planner.simulation import EVERY_CLASS, Horizon, Simulation, WarmupSource
 from capplan.planner.simulation_rows import Row, rows
+from capplan.planner.wish import read_wish
 from capplan.simulator.engine import check_engine
 from capplan.simulator.replicate import Plan
 from capplan.simulator.sample import Observation, Sample
@@ -125,7 +126,8 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
     named = horizon or ("finite" if network.timeline.events else "steady")
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
-    wish = None if precision is None else read_wish(precision, network)
+    classes = [each.name for each in network.classes]
+    wish = None if precision is None else read_wish(precision, classes, (EVERY_CLASS,))
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
     return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
 

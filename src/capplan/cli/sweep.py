@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from capplan.cli.sweep_view import render
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
+from capplan.models.openprovider import REPORTED
 from capplan.models.scenario import Scenario
 from capplan.planner.ranges import (
     DISTANCE,
@@ -32,8 +34,9 @@ from capplan.planner.ranges import (
     Kind,
     parse_values,
 )
-from capplan.planner.sweep import DEFAULT_DRAWS, ENGINES, Rates, Sweep, SweepEngine, experiment, layouts
+from capplan.planner.sweep import DEFAULT_DRAWS, DEFAULT_WISH, ENGINES, Rates, Sweep, SweepEngine, experiment, layouts
 from capplan.planner.sweep_table import SCHEMA, Row, check_ending, csv_text, write_table
+from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.executors import Executor, dask, in_process
 from capplan.simulator.executors import processes as processes_of_own
 
@@ -68,7 +71,10 @@ def sweep_(
     tps: Annotated[str | None, _option("RATES", "Offered peak rates: 2000..20000:2000.")] = None,
     load: Annotated[str | None, _option("SHARES", "Shares of each layout's capacity instead of --tps.")] = None,
     slo: Annotated[list[str] | None, _option("TEXT", "Objective that a capacity has to meet.")] = None,
-    engine: Annotated[str, _option("NAME", "What answers: " + ", ".join(ENGINES) + ".")] = ENGINES[0],
+    engine: Annotated[str, _option("NAME", "analytic, or compiled: latencies simulated to a precision.")] = ENGINES[0],
+    precision: Annotated[
+        str | None, _option("TEXT", "Of simulated latencies: 'p99<2%' when not given, 'acct.mean<1%'.")
+    ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Parameter draws that stand for all; all is slow.")] = DEFAULT_DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,
@@ -92,6 +98,7 @@ def sweep_(
     if cluster is not None and processes is not None and cluster != "local":
         raise InputError("--processes is for --dask local and without --dask: a cluster has its own workers")
     sweep = _sweep(target, given, load, (_engine(engine), draws, seed))
+    sweep = replace(sweep, wish=_wish(precision, sweep.engine))
     rows = _performed(sweep, (processes, cluster), out)
     _refuse_nothing(rows)
     if plot is not None:
@@ -106,6 +113,14 @@ def _engine(name: str) -> SweepEngine:
         if name == known:
             return known
     raise InputError(f"engine {name!r} does not sweep{nearest(name, ENGINES)}")
+
+
+def _wish(text: str | None, engine: SweepEngine) -> Wish:
+    if text is None:
+        return DEFAULT_WISH
+    if engine == "analytic":
+        raise InputError(f"--precision {text} is for simulated latencies: add --engine compiled, or leave it out")
+    return read_wish(text, tuple(REPORTED), tuple(REPORTED))
 
 
 def _sweep(target: str, given: Mapping[str, Any], load: str | None, how: tuple[SweepEngine, int, int]) -> Sweep:
@@ -139,9 +154,6 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_objectives(scenario: Scenario, slo: list[str] | None) -> Scenario:
-    from dataclasses import replace
-
-    from capplan.models.openprovider import REPORTED
     from capplan.planner.objective import parse
     from capplan.planner.predict import RESOURCES
 

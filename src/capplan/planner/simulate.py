@@ -12,7 +12,7 @@ import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.openprovider import network as openprovider
 from capplan.models.quantity import check_number
@@ -21,11 +21,12 @@ from capplan.models.traffic import Closed
 from capplan.planner.controls import controls_of
 from capplan.planner.predict import default_rate, given_fields
 from capplan.planner.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
-from capplan.planner.simulation_figures import FINEST, QUANTILES, Figures
+from capplan.planner.simulation_figures import Figures
 from capplan.planner.simulation_parts import Backlog, Estimate, PrecisionReached
+from capplan.planner.wish import Wish
 from capplan.simulator.engine import Progress
 from capplan.simulator.output import Interval
-from capplan.simulator.precision import FIRST, parse_precision, replications_needed
+from capplan.simulator.precision import FIRST, replications_needed
 from capplan.simulator.replicate import Plan, WriteRequests, replicate
 from capplan.simulator.run import Run
 from capplan.simulator.sample import ENOUGH, Observation, Sample, observe
@@ -89,50 +90,6 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
         return Subject(network, None, float(np.max(traffic.rate_per_s)), "network")
     rate = float(np.max(check_number(rate_per_s, "rate per second", above=0.0, bounded=True)))
     return Subject(replace(network, traffic=replace(traffic, rate_per_s=rate)), None, rate, "given")
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A precision that was asked for.
-
-    Attributes
-    ----------
-    text
-        In the user's words.
-    request_class
-        The class that it is about; `*` for all.
-    statistic
-        `mean` or a percentile.
-    relative
-        Half-width of its interval, as a share of its value.
-    """
-
-    text: str
-    request_class: str
-    statistic: str
-    relative: float
-
-
-def read_wish(text: str, network: Network) -> Wish:
-    """Read a precision such as `p99<2%` (of all requests) or `acct.p99<1%` (of one class).
-
-    Raises
-    ------
-    InputError
-        When it is none, there is no such class or statistic, or it is finer than percentiles can be read.
-    """
-    asked = parse_precision(text)
-    subject, _, statistic = asked.statistic.rpartition(".")
-    statistics, classes = ("mean", *QUANTILES), [each.name for each in network.classes]
-    if statistic not in statistics:
-        raise InputError(f"{statistic!r} in the precision {text!r} is no statistic{nearest(statistic, statistics)}")
-    if subject and subject not in classes:
-        raise InputError(f"{subject!r} in the precision {text!r} is no request class{nearest(subject, classes)}")
-    if statistic != "mean" and asked.relative < FINEST:
-        raise InputError(
-            f"the precision {text!r} is finer than percentiles are read: ask for {FINEST:.1%} or more, or for a mean"
-        )
-    return Wish(text, subject or EVERY_CLASS, statistic, asked.relative)
 
 
 @dataclass(frozen=True)
@@ -204,7 +161,8 @@ def _figures(plan: Plan, sample: Sample) -> Figures:
 
 
 def _wished(figures: Figures, wish: Wish) -> Interval:
-    found = figures.latency(wish.request_class, wish.statistic)
+    (name,) = wish.classes  # one of them, or all taken together
+    found = figures.latency(name, wish.statistic)
     return Interval(found.value, found.half_width)
 
 

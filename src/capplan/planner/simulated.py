@@ -47,12 +47,15 @@ class Plan:
         Seconds of a nominal machine; see `capplan.planner.simulation_effort`.
     progress
         Told how many of how many runs have ended.
+    threads
+        How many runs of the compiled engine go on at a time; None is as many as there are processors.
     """
 
     seed: int
     engine: Engine
     budget_s: float
     progress: RunsDone | None = None
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,9 @@ def _simulated(
     in_bursts = int(size.requests * _IN_BURSTS)
     requests = np.repeat([size.requests - in_bursts, in_bursts], size.draws)
     runs = _runs(rates, requests)
-    seen = simulate_draws(system, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress)
+    seen = simulate_draws(
+        system, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress, threads=plan.threads
+    )
     shares: list[float] = np.broadcast_to(fraction * ratio, (size.draws,)).tolist()
     pairs = zip(shares, seen[: size.draws], seen[size.draws :], strict=True)
     return [[(1 - share, between), (share, bursts)] for share, between, bursts in pairs]

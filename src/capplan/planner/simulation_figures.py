@@ -23,6 +23,7 @@ from capplan.planner.simulation_parts import (
     StationKind,
 )
 from capplan.planner.system_figures import resource_of
+from capplan.planner.wish import FINEST
 from capplan.simulator.control_variates import controlled
 from capplan.simulator.output import Interval
 from capplan.simulator.run import ClassReport, Clock, PoolReport, Run, StationReport
@@ -30,7 +31,6 @@ from capplan.simulator.sample import Figure, Sample
 
 T = TypeVar("T")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
 FEWEST = 5  # latencies beyond a percentile: with fewer it scatters by more than any interval tells
 
 

@@ -14,18 +14,22 @@ from typing import Any, Literal
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.models.errors import InputError
+from capplan.models.openprovider import REPORTED
 from capplan.models.scenario import Scenario, changed
 from capplan.planner.prediction import plain
 from capplan.planner.ranges import MOST_POINTS
 from capplan.planner.sweep_analytic import analytic_rows
 from capplan.planner.sweep_table import Row, empty_row, table_schema
+from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.experiment import Case, Experiment
 
 RatesAs = Literal["given", "load", "default"]
-SweepEngine = Literal["analytic"]
-ENGINES: tuple[SweepEngine, ...] = ("analytic",)
+SweepEngine = Literal["analytic", "compiled"]
+ENGINES: tuple[SweepEngine, ...] = ("analytic", "compiled")
+DEFAULT_WISH = read_wish("p99<2%", (), tuple(REPORTED))
 DEFAULT_DRAWS = 48  # of the ensemble's 240: medians within 0.6 %, ends of bands mostly within 1 %, at most 4 %
-MOST_RATES = 200  # of one task: more are several tasks, so that one layout keeps several processors busy
+# Rates of one task: more are several tasks, so that one layout keeps several processors busy, and little is lost.
+MOST_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Task:
         How many draws of the ensemble stand for all.
     engine, seed
         What answers.
+    wish
+        How precise simulated latencies shall be; not looked at by the analytic engine.
     """
 
     scenario: Scenario
@@ -67,12 +73,13 @@ class Task:
     draws: int
     engine: SweepEngine
     seed: int
+    wish: Wish = DEFAULT_WISH
 
     @property
     def key(self) -> str:
         """A digest of all that its rows depend on."""
-        said = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("fitted",)}
-        said |= {"scenario": asdict(self.scenario), "rates": asdict(self.rates), "version": version("capplan")}
+        said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")} | {"version": version("capplan")}
         said["fitted"] = None if self.fitted is None else asdict(self.fitted)
         return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
 
@@ -106,7 +113,7 @@ class Sweep:
         The combinations, in the order of the rows.
     rates
         At which rates each is looked at.
-    fitted, draws, engine, seed
+    fitted, draws, engine, seed, wish
         As in `Task`.
     """
 
@@ -116,6 +123,7 @@ class Sweep:
     draws: int = DEFAULT_DRAWS
     engine: SweepEngine = "analytic"
     seed: int = 1
+    wish: Wish = DEFAULT_WISH
 
     def __post_init__(self) -> None:
         if self.points > MOST_POINTS:
@@ -136,10 +144,10 @@ class Sweep:
     def _tasks(self, layout: Layout) -> Iterator[Task]:
         if layout.scenario is None:
             return
-        values = self.rates.values
-        for start in range(0, len(values), MOST_RATES):
-            some = Rates(self.rates.kind, values[start : start + MOST_RATES])
-            yield Task(layout.scenario, some, self.fitted, self.draws, self.engine, self.seed)
+        values, most = self.rates.values, MOST_RATES[self.engine]
+        for start in range(0, len(values), most):
+            some = Rates(self.rates.kind, values[start : start + most])
+            yield Task(layout.scenario, some, self.fitted, self.draws, self.engine, self.seed, self.wish)
 
     def rows(self, found: Mapping[str, Sequence[Row]]) -> list[Row]:
         """Return the rows of what has been found so far, by the keys of the cases; refused layouts included."""
@@ -189,7 +197,12 @@ def rows_of_task(task: Task, replication: int) -> list[Row]:
     del replication  # there is one
     scenario, rates = task.scenario, task.rates
     try:
-        return list(analytic_rows(scenario, (rates.kind, rates.values), task.fitted, task.draws, task.seed))
+        rows = list(analytic_rows(scenario, (rates.kind, rates.values), task.fitted, task.draws, task.seed))
+        if task.engine == "analytic":
+            return rows
+        from capplan.planner.sweep_compiled import simulated_rows  # numba takes longer to import than all the rest
+
+        return list(simulated_rows(rows, scenario, task.fitted, task.wish, task.seed))
     except InputError as error:
         return [refused_row(vars(scenario), str(error), task, value) for value in rates.values]
 

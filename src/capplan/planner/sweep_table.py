@@ -53,13 +53,18 @@ COLUMNS: dict[str, str] = {
     "carries": "bool",
     "bottleneck": "string",
     **{column: "float64" for name in _BANDS[1:] for column in band_columns(name)},
+    "simulation": "float64",
     "extrapolation": "string",
     "engine": "string",
     "seed": "int64",
     "version": "string",
     "refused": "string",
 }
-"""Columns in their order, and what they hold; `load` is the offered rate as a share of the median capacity."""
+"""Columns in their order, and what they hold.
+
+`load` is the offered rate as a share of the median capacity; `simulation` the part of the band of latencies that is due
+to the simulation, relative, of the statistic that a precision was asked for.
+"""
 
 Row = dict[str, Any]
 

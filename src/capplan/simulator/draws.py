@@ -41,6 +41,7 @@ def simulate_draws(
     seed: int,
     engine: Engine = "compiled",
     progress: RunsDone | None = None,
+    threads: int | None = None,
 ) -> list[Read]:
     """Run draws of a network and read something off each run.
 
@@ -55,9 +56,11 @@ def simulate_draws(
     seed
         The seed of all runs.
     engine
-        `compiled`, by as many threads as there are processors, or `simpy`, one run after another.
+        `compiled`, several at a time, or `simpy`, one run after another.
     progress
         Told how many of how many runs have ended; by several threads, one at a time.
+    threads
+        How many runs of the compiled engine go on at a time; None is as many as there are processors.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def simulate_draws(
     course = _Course(len(runs), progress)
     if check_engine(engine) == "compiled":
         by_compiled = _compiled(network, seed, course)
-        return _side_by_side(lambda each: course.ended(read(by_compiled(each))), runs, course)
+        return _side_by_side(lambda each: course.ended(read(by_compiled(each))), runs, course, threads)
     return [course.ended(read(_by_simpy(network, each, seed))) for each in runs]
 
 
@@ -130,8 +133,11 @@ def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun
     return run
 
 
-def _side_by_side(one: Callable[[DrawRun], Read], runs: Sequence[DrawRun], course: _Course) -> list[Read]:
-    with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1), thread_name_prefix="draw") as pool:
+def _side_by_side(
+    one: Callable[[DrawRun], Read], runs: Sequence[DrawRun], course: _Course, threads: int | None
+) -> list[Read]:
+    most = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(min(len(runs), most), thread_name_prefix="draw") as pool:
         try:
             return [future.result() for future in [pool.submit(one, each) for each in runs]]
         except BaseException:
