@@ -7,20 +7,24 @@ many bursts would take minutes, and bursts are long beside the time to settle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import cast
 
 import numpy as np
 
+from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
+from capplan.models.traffic import Open
 from capplan.planner.draw_relation import Relation, related
 from capplan.planner.draw_samples import samples
 from capplan.planner.prediction import STATISTICS, Band, Latency
-from capplan.planner.simulation_effort import Effort, effort
+from capplan.planner.simulation_effort import DEFAULT_BUDGET_S, Effort, effort
 from capplan.planner.system_figures import LEVELS, Figures
 from capplan.planner.uncertainty import HIGH, LOW, Uncertainty
 from capplan.simulator.draws import DrawRun, RunsDone, simulate_draws
@@ -29,6 +33,7 @@ from capplan.simulator.histogram import Histogram, IntArray
 from capplan.simulator.run import Run
 
 Seen = dict[str, Histogram]  # latencies by reported class
+DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
 
 WARMUP_S = 0.5  # at 95 % of capacity the mean response has settled by then
 _WORTH_TELLING = 1.2
@@ -53,7 +58,7 @@ class Plan:
 
     seed: int
     engine: Engine
-    budget_s: float
+    budget_s: float = DEFAULT_BUDGET_S
     progress: RunsDone | None = None
     threads: int | None = None
 
@@ -83,8 +88,39 @@ def simulated_latency(
         Seed, engine and budget.
     """
     size = _effort(figures, plan)
-    chosen = evenly_chosen(figures.point.response_s(*figures.point.request_shares), size.draws)
-    phases = _simulated(scenario, values, figures, (chosen, size, plan))
+    chosen = evenly_chosen(mean_response_s(figures), size.draws)
+    course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
+    found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
+    return Simulated(found, _note(size, figures.analysis.draws, gains))
+
+
+def mean_response_s(figures: Figures) -> FloatArray:
+    """Return the analytic mean response of all requests, by which draws are put in order; shape (draws,)."""
+    return figures.point.response_s(*figures.point.request_shares)
+
+
+def carried_to_all(
+    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
+) -> tuple[dict[str, Latency], list[float]]:
+    """Return the latencies at all draws, in ms, from those that were simulated at some.
+
+    Parameters
+    ----------
+    phases
+        What was simulated, by chosen draw.
+    chosen
+        Which draws these are.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The discrepancy.
+
+    Returns
+    -------
+    tuple
+        Latencies by reported class; and for each of their figures, how much wider the simulation's part of its band
+        would be without the analytic solutions.
+    """
     found: dict[str, Latency] = {}
     gains: list[float] = []
     for name in REPORTED:
@@ -99,7 +135,7 @@ def simulated_latency(
             bands[statistic] = carried_over(relation, analytic, uncertainty)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
-    return Simulated(found, _note(size, figures.analysis.draws, gains))
+    return found, gains
 
 
 def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
@@ -136,35 +172,71 @@ def _effort(figures: Figures, plan: Plan) -> Effort:
     return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
 
 
-def _simulated(
-    scenario: Scenario, values: Values, figures: Figures, how: tuple[IntArray, Effort, Plan]
-) -> list[list[tuple[float, Seen]]]:
-    """Return, by chosen draw, its two phases: the share of the requests that each has, and what was seen in it."""
-    chosen, size, plan = how
-    mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-    ratio, fraction = 1 + mine["burst_excess"], mine["burst_fraction"]
-    peak = figures.peak_rate[chosen]
-    calm = peak * (1 / ratio - fraction) / (1 - fraction)
-    both = {name: np.tile(value, 2) if isinstance(value, np.ndarray) else value for name, value in mine.items()}
-    rates = np.concatenate([calm, peak])  # calm first: long runs begin before short ones
-    system = network(scenario, {**both, "burst_excess": 0.0}, rates)
-    in_bursts = int(size.requests * _IN_BURSTS)
-    requests = np.repeat([size.requests - in_bursts, in_bursts], size.draws)
-    runs = _runs(rates, requests)
-    seen = simulate_draws(
-        system, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress, threads=plan.threads
-    )
-    shares: list[float] = np.broadcast_to(fraction * ratio, (size.draws,)).tolist()
-    pairs = zip(shares, seen[: size.draws], seen[size.draws :], strict=True)
-    return [[(1 - share, between), (share, bursts)] for share, between, bursts in pairs]
+class Drawn:
+    """A layout with chosen draws of its parameters, as a network without bursts.
+
+    Parameters
+    ----------
+    scenario, values
+        The layout, and the parameters with all draws.
+    chosen
+        Which draws may be simulated.
+    """
+
+    def __init__(self, scenario: Scenario, values: Values, chosen: IntArray) -> None:
+        self.chosen = chosen
+        mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+        ratio, fraction = 1 + mine["burst_excess"], mine["burst_fraction"]
+        self.in_bursts: FloatArray = np.broadcast_to(fraction * ratio, (len(chosen),))
+        self.calm: FloatArray = np.broadcast_to((1 / ratio - fraction) / (1 - fraction), (len(chosen),))
+        both = {name: np.tile(value, 2) if isinstance(value, np.ndarray) else value for name, value in mine.items()}
+        self._network = network(scenario, {**both, "burst_excess": 0.0}, np.ones(2 * len(chosen)))
+
+    def at(self, rates: FloatArray) -> Network:
+        """Return the network at a rate for each draw between bursts, and then for each in bursts."""
+        traffic = cast("Open", self._network.traffic)  # the system is asked by open traffic
+        return replace(self._network, traffic=replace(traffic, rate_per_s=rates))
 
 
-def _runs(rates: FloatArray, requests: IntArray) -> list[DrawRun]:
-    """Return a run for each rate; beyond capacity, a warm-up of more requests than are measured helps nobody."""
-    window_s = requests / rates
-    warmup_s = np.minimum(WARMUP_S, window_s)
-    ends = zip((warmup_s + window_s).tolist(), warmup_s.tolist(), strict=True)
-    return [DrawRun(number, number, end, start) for number, (end, start) in enumerate(ends)]
+class Course:
+    """Chosen draws at one offered rate, which may be simulated a few at a time.
+
+    Parameters
+    ----------
+    drawn
+        The draws.
+    peak_rate
+        The offered peak rate by draw, all of them; shape (draws,).
+    requests
+        How many are measured at each.
+    plan
+        How to simulate; its budget is not looked at.
+    """
+
+    def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
+        self.requests, self.plan, self.in_bursts = requests, plan, drawn.in_bursts
+        peak = peak_rate[drawn.chosen]
+        self.rates = np.concatenate([peak * drawn.calm, peak])
+        self.network = drawn.at(self.rates)
+
+    def run(self, places: range) -> list[DrawPhases]:
+        """Simulate the draws that are chosen in these places; return what was seen in the two phases of each."""
+        count, plan = len(self.in_bursts), self.plan
+        bursts = int(self.requests * _IN_BURSTS)
+        calm = [self._run(place, self.requests - bursts) for place in places]  # first: long runs begin before short
+        runs = calm + [self._run(count + place, bursts) for place in places]
+        seen = simulate_draws(
+            self.network, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress, threads=plan.threads
+        )
+        shares = self.in_bursts[places.start : places.stop].tolist()
+        pairs = zip(shares, seen[: len(places)], seen[len(places) :], strict=True)
+        return [[(1 - share, between), (share, burst)] for share, between, burst in pairs]
+
+    def _run(self, place: int, requests: int) -> DrawRun:
+        """Return a run of so many requests; beyond capacity, a warm-up of more than are measured helps nobody."""
+        window_s = requests / float(self.rates[place])
+        warmup_s = min(WARMUP_S, window_s)
+        return DrawRun(place, place, warmup_s + window_s, warmup_s)
 
 
 def _seen(run: Run) -> Seen:

@@ -1,7 +1,7 @@
 """Points of a sweep by the compiled engine: the analytic point, its latencies simulated to a precision.
 
-Latencies are those of `predict`: draws of the ensemble are simulated and carried over to all of them. Here the budget
-grows, in rounds, until the simulation's part of the band is as narrow as was asked. What comes next is a function of
+Latencies are those of `predict`: draws of the ensemble are simulated and carried over to all of them. Here draws are
+added, in rounds, until the simulation's part of the band is as narrow as was asked. What comes next is a function of
 the results alone, so a point does not depend on where or beside what it is computed.
 """
 
@@ -11,23 +11,29 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.calibration.openprovider_figures import experiments
 from capplan.models.openprovider import REPORTED
+from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
 from capplan.planner.extrapolation import reach
 from capplan.planner.prediction import STATISTICS, Band, Latency, plain, rounded
-from capplan.planner.simulated import Plan, simulated_latency
+from capplan.planner.simulated import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
 from capplan.planner.sweep_table import Row, band_columns
 from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import estimated
 from capplan.planner.wish import Wish
+from capplan.simulator.histogram import IntArray
 
-FIRST_BUDGET_S = 1.0  # of the nominal machine: the first round of a point
-MOST_BUDGET_S = 16.0  # beside saturation no budget that anybody would wait for is enough
-GROWTH = 6.0  # of a budget from round to round, at most: the width itself is a guess
-SPARE = 1.2  # a budget is larger by so much than the last width calls for
+REQUESTS = 40_000  # measured at each draw
+FIRST_DRAWS = 8
+FEWEST_MORE = 2  # draws of a further round
+GROWTH = 3.0  # times as many draws from round to round, at most: the width itself is a guess
+USUAL_LOAD = 0.8  # of the capacity, at which draws are put in order
+MOST_DRAWS = 128  # beside saturation no number that anybody would wait for is enough
 
 
 def simulated_rows(
@@ -60,22 +66,21 @@ class _Point:
     """A layout whose latencies are simulated at one rate after another."""
 
     def __init__(self, scenario: Scenario, fitted: Fitted, wish: Wish, seed: int) -> None:
-        self.scenario, self.wish, self.seed = scenario, wish, seed
-        self.values = fitted.values()
-        self.layout = _layout(scenario, fitted)
+        self.wish, self.seed = wish, seed
+        self.layout, self.drawn = _layout(scenario, fitted)
         self.uncertainty = estimated(fitted, reach(scenario, experiments()).distance, seed)
 
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""
-        figures = self.layout.at(rate)
-        budget_s, width = FIRST_BUDGET_S, math.inf
-        while True:
-            plan = Plan(self.seed, "compiled", budget_s, threads=1)
-            latency = simulated_latency(self.scenario, self.values, figures, self.uncertainty, plan).latency_ms
+        figures, phases = self.layout.at(rate), list[DrawPhases]()
+        course = Course(self.drawn, figures.peak_rate, REQUESTS, Plan(self.seed, "compiled", threads=1))
+        width, wanted = math.inf, FIRST_DRAWS
+        while wanted > len(phases):
+            phases += course.run(range(len(phases), wanted))
+            latency, _ = carried_to_all(phases, self.drawn.chosen[:wanted], figures, self.uncertainty)
             width = max(self._width(latency[name]) for name in self.wish.classes)
-            if width <= self.wish.relative or budget_s >= MOST_BUDGET_S:
-                return _columns(latency) | {"simulation": rounded(plain(width))}
-            budget_s = min(budget_s * self._times(width), MOST_BUDGET_S)
+            wanted = self._wanted(width, wanted)
+        return _columns(latency) | {"simulation": rounded(plain(width))}
 
     def _width(self, latency: Latency) -> float:
         """Return the simulation's part of the wanted statistic's band, as a share of the figure."""
@@ -84,14 +89,33 @@ class _Point:
             return math.inf
         return band.parts.simulation / band.value
 
-    def _times(self, width: float) -> float:
-        return min(max(SPARE * (width / self.wish.relative) ** 2, SPARE), GROWTH)
+    def _wanted(self, width: float, there: int) -> int:
+        """Return how many draws there shall be, as the width falls with the root of their number."""
+        if width <= self.wish.relative:
+            return there
+        times = min((width / self.wish.relative) ** 2, GROWTH)
+        return min(max(math.ceil(there * times), there + FEWEST_MORE), MOST_DRAWS)
+
+
+def spread_out(order_by: FloatArray, count: int) -> IntArray:
+    """Return the places of `count` draws so that the first few, and the first of any number, are even along the order.
+
+    Those are the places of van der Corput's sequence (1935): 1/2, 1/4, 3/4, 1/8, ... of the way.
+    """
+    numbers = np.arange(1, count + 1)
+    along = np.zeros(count)
+    for bit in range(count.bit_length()):
+        along += (numbers >> bit & 1) * 0.5 ** (bit + 1)
+    places = (along * len(order_by)).astype(np.int64)
+    return np.asarray(np.argsort(order_by, kind="stable")[places])
 
 
 @lru_cache(maxsize=2)
-def _layout(scenario: Scenario, fitted: Fitted) -> Layout:
-    """Return a layout with all draws; rates of one layout come one after another."""
-    return Layout(scenario, fitted.values())
+def _layout(scenario: Scenario, fitted: Fitted) -> tuple[Layout, Drawn]:
+    """Return a layout with all draws, and those that may be simulated; rates of a layout come one after another."""
+    layout = Layout(scenario, fitted.values())
+    busy = layout.at(USUAL_LOAD * float(np.median(layout.capacity)))
+    return layout, Drawn(scenario, fitted.values(), spread_out(mean_response_s(busy), MOST_DRAWS))
 
 
 def _columns(latency: dict[str, Latency]) -> Row:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from capplan.models.draws import at_draw
 from capplan.models.network import Network
@@ -19,6 +19,9 @@ from capplan.simulator.clock import to_ticks
 from capplan.simulator.engine import Engine, check_engine, simulate
 from capplan.simulator.run import Run
 from capplan.simulator.scope import check_draws, check_run
+
+if TYPE_CHECKING:
+    from capplan.simulator.program import Lowered
 
 Read = TypeVar("Read")
 RunsDone = Callable[[int, int], None]  # told how many of how many runs have ended
@@ -121,9 +124,9 @@ def _by_simpy(network: Network, each: DrawRun, seed: int) -> Run:
 
 def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun], Run]:
     """Lower the network; return what runs a draw of it."""
-    from capplan.simulator import compiled, program  # numba takes longer to import than all the rest
+    from capplan.simulator import compiled  # numba takes longer to import than all the rest
 
-    lowered = program.lower(network)
+    lowered = _lowered(network)
 
     def run(each: DrawRun) -> Run:
         window = to_ticks(each.warmup_s), to_ticks(each.duration_s)
@@ -131,6 +134,20 @@ def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun
         return compiled.run(begun, trace=False, progress=course.going, sink=None)
 
     return run
+
+
+def _lowered(network: Network) -> Lowered:
+    """Lower a network, or recall the last one: more draws of it may be run later, or the same at other rates."""
+    from capplan.simulator import program
+
+    with _lowering:
+        known = (each.with_traffic_of(network) for each in _last)
+        _last[:] = [next((each for each in known if each is not None), None) or program.lower(network)]
+        return _last[0]
+
+
+_last: list[Lowered] = []
+_lowering = threading.Lock()
 
 
 def _side_by_side(

@@ -86,6 +86,21 @@ class Lowered:
         base = self.base._replace(rates=_open_rates(other, mean_length(network)))
         return replace(self, network=network, base=base)
 
+    def with_traffic_of(self, network: Network) -> Lowered | None:
+        """Return the program of a network that differs in its traffic only, to be used `with_draw`; None for any other.
+
+        Sessions and classes that start must be the same; rates and arrivals are taken from the network with the draw.
+        """
+        mine = self.network
+        parts = ("stations", "classes", "pools", "hosts", "sessions", "timeline")
+        same = all(_same_parts(getattr(mine, name), getattr(network, name)) for name in parts)
+        if not same or [*mine.traffic.mix.items()] != [*network.traffic.mix.items()]:
+            return None
+        if not isinstance(mine.traffic, Open) or not isinstance(network.traffic, Open):
+            return None
+        arrivals = mine.traffic.arrivals, network.traffic.arrivals
+        return replace(self, network=network) if arrivals[0] is arrivals[1] else None
+
     def with_draw(self, draw: int) -> Lowered:
         """Return the program of a draw of the parameters: the same instructions with its numbers.
 

@@ -82,6 +82,7 @@ class Code:
     table: list[Cell] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     laws: dict[Hashable, tuple[int, Distribution]] = field(default_factory=dict)
+    known: dict[int, int] = field(default_factory=dict)  # by identity of a law, its number
     fixed: list[tuple[int, int, Deterministic]] = field(default_factory=list)  # row, place in the table, length
     routes: list[RouteInfo] = field(default_factory=list)
     batches: int = 0
@@ -90,7 +91,10 @@ class Code:
 
     def law(self, law: Distribution) -> int:
         """Return the number of a law; equal ones have one number."""
-        return self.laws.setdefault(as_key(law), (len(self.laws), law))[0]
+        number = self.known.get(id(law))  # many steps share one object, which lives as long as the network
+        if number is None:
+            number = self.known[id(law)] = self.laws.setdefault(as_key(law), (len(self.laws), law))[0]
+        return number
 
     def numbers_of(self, values: Iterable[Number]) -> int:
         """Put numbers among the numbers; return their place."""
