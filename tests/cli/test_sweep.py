@@ -15,7 +15,7 @@ import pytest
 
 import capplan.cli.sweep as face
 from capplan.cli.main import main
-from capplan.planner.sweep import rows_of_task
+from capplan.planner.sweep import ENGINES, rows_of_task
 from capplan.planner.sweep_table import COLUMNS
 
 DYING = """
@@ -147,7 +147,7 @@ def test_json_is_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_files_and_plots_are_the_same_with_any_number_of_processes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(face, "FEW_TASKS", 1)
+    monkeypatch.setattr(face, "FEW_TASKS", dict.fromkeys(ENGINES, 1))
     for name, how in {"one": ["--processes", "1"], "two": ["--processes", "2"], "dask": ["--dask", "local"]}.items():
         files = ["--out", str(tmp_path / f"{name}.parquet")]
         out, err = ran(capsys, *QUICK, *files, *how)
@@ -156,6 +156,25 @@ def test_files_and_plots_are_the_same_with_any_number_of_processes(
     one = (tmp_path / "one.parquet").read_bytes()
 
     assert one == (tmp_path / "two.parquet").read_bytes() == (tmp_path / "dask.parquet").read_bytes()
+
+
+def test_simulated_points_are_the_same_bytes_wherever_they_are_computed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    points = ("--dcs", "1", "--load", "40%,80%,130%", "--engine", "compiled", "--precision", "p99<9%")
+    for name, how in {"one": ["--processes", "1"], "two": ["--processes", "2"], "dask": ["--dask", "local"]}.items():
+        ran(capsys, *points, "--out", str(tmp_path / f"{name}.csv"), *how)
+    one = (tmp_path / "one.csv").read_bytes()
+
+    assert one == (tmp_path / "two.csv").read_bytes() == (tmp_path / "dask.csv").read_bytes()
+    assert one.count(b"compiled") == 3
+
+
+def test_a_precision_is_for_simulated_latencies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "add --engine compiled" in refused(capsys, ["--precision", "p99<2%"])
+    sentence = refused(capsys, ["--engine", "compiled", "--precision", "acc.p99<2%"])
+    assert "'acc'" in sentence
+    assert "did you mean 'acct'" in sentence
 
 
 def test_a_second_call_computes_nothing_again(

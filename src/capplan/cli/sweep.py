@@ -41,7 +41,7 @@ from capplan.simulator.executors import Executor, dask, in_process
 from capplan.simulator.executors import processes as processes_of_own
 
 INTERRUPTED = 130
-FEW_TASKS = 6  # are done before a second process has started
+FEW_TASKS: dict[SweepEngine, int] = {"analytic": 6, "compiled": 2}  # fewer end before a second process has started
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("dcs", "cass_nodes", "rf", "front_nodes", "front_workers"), WHOLE),
     **dict.fromkeys(("consistency_read", "consistency_write"), WORDS),
@@ -205,7 +205,7 @@ def _perform(sweep: Sweep, where: tuple[int | None, str | None], out: Path | Non
 
             store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs"), plan.schema))
         tell = stack.enter_context(counting("sweeping layouts"))
-        executor = stack.enter_context(_executor(len(cases), *where))
+        executor = stack.enter_context(_executor(len(cases), FEW_TASKS[sweep.engine], *where))
         for case, (rows,) in perform(
             plan, cases, executor, store=store, progress=lambda each: tell(each.cases_finished, each.cases)
         ):
@@ -214,11 +214,11 @@ def _perform(sweep: Sweep, where: tuple[int | None, str | None], out: Path | Non
             store.compact()
 
 
-def _executor(tasks: int, processes: int | None, cluster: str | None) -> Executor:
+def _executor(tasks: int, few: int, processes: int | None, cluster: str | None) -> Executor:
     count = processes or os.cpu_count() or 1
     if cluster is not None:
         return dask(cluster, count)
-    if count == 1 or tasks < FEW_TASKS:
+    if count == 1 or tasks < few:
         return in_process()
     return processes_of_own(min(count, tasks))
 
