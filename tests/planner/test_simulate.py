@@ -18,7 +18,7 @@ from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.scenario import Scenario
 from capplan.models.station import Pool, Station
-from capplan.models.step import Visit
+from capplan.models.step import Delay, Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict import predict
 from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
@@ -26,7 +26,8 @@ from capplan.planner.simulation import Simulation, simulation_schema
 from capplan.planner.simulation_parts import PrecisionReached
 from capplan.planner.simulation_rows import rows
 from capplan.planner.wish import Wish, read_wish
-from capplan.simulator.replicate import Plan
+from capplan.simulator.replicate import Plan, replicate
+from capplan.simulator.sample import observe, warmup_of
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_START = Design(warmup="none")
@@ -244,6 +245,22 @@ def test_overload_is_told_from_noise() -> None:
         backlog = simulated(busy_queue(load), 60.0, 2, Design()).backlog
         assert backlog is not None
         assert backlog.verdict == verdict
+
+
+def test_all_replications_leave_out_the_same_warm_up_of_the_first_ten() -> None:
+    """Requests wait for 0.4 s where nobody queues, so their number needs some time to rise."""
+    slow = replace(network(seq(Delay(Exponential(0.4)), visit(1))), traffic=Open(200.0, {"ask": 1.0}))
+    plan = Plan(slow, 5.0, 0.0, seed=1, replications=12, engine="simpy")
+    told: list[tuple[float, int]] = []
+    seen = observed(plan, Design(), progress=lambda simulated_s, requests: told.append((simulated_s, requests)))
+    runs = replicate(replace(plan, replications=10))
+
+    assert {each.warmup_s for each in seen} == {observe(runs[0], warmup_of(runs, rising=True), parts=True).warmup_s}
+    assert seen[0].warmup_s > 0.4
+    assert [each.run.replication for each in seen] == list(range(12))
+    assert told == sorted(told)
+    assert told[-1][0] == 12 * 5.0
+    assert told[-1][1] >= sum(each.run.report().started for each in seen)
 
 
 def test_a_finite_horizon_is_the_mean_of_what_its_runs_measure() -> None:

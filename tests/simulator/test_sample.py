@@ -6,17 +6,17 @@ from functools import cache
 import pytest
 from tests.simulator.small_networks import network
 
-from capplan.models.distribution import Exponential
+from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.station import Station
 from capplan.models.step import Delay, ForkJoin, Sequence, Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.models.traffic import Closed, Open, RequestClass
 from capplan.simulator.engine import simulate
 from capplan.simulator.output import batch_length, of_overlapping_batches, of_replications
 from capplan.simulator.report import windowed
 from capplan.simulator.run import Run
-from capplan.simulator.sample import ENOUGH, Sample, difference, observe
+from capplan.simulator.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 
 
 def queue(load: float = 0.8) -> Network:
@@ -37,7 +37,9 @@ def mean_s(each: Run) -> float:
 
 
 def sample(count: int, *, parts: bool = True, find_warmup: bool = False) -> Sample:
-    return Sample(tuple(observe(run(n), find_warmup=find_warmup, parts=parts) for n in range(count)), "steady")
+    runs = [run(n) for n in range(count)]
+    left_out = warmup_of(runs, rising=True) if find_warmup else NOTHING
+    return Sample(tuple(observe(each, left_out, parts=parts) for each in runs), "steady")
 
 
 def test_all_runs_together_are_weighted_by_their_requests() -> None:
@@ -84,11 +86,11 @@ def test_a_run_may_be_kept_small() -> None:
 
 def test_a_finite_horizon_is_the_mean_over_runs() -> None:
     runs = [run(n, 50.0) for n in range(4)]
-    found = Sample(tuple(observe(each, find_warmup=False, parts=True) for each in runs), "finite")
+    found = Sample(tuple(observe(each, parts=True) for each in runs), "finite")
 
     assert found.interval(mean_s) == of_replications([mean_s(each) for each in runs])
     assert found.interval(mean_s).value != found.together.latency_mean_s()
-    one = Sample((observe(runs[0], find_warmup=False, parts=True),), "finite")
+    one = Sample((observe(runs[0], parts=True),), "finite")
     assert one.interval(mean_s).half_width is None
 
 
@@ -101,19 +103,50 @@ def slow_start() -> Network:
 def test_the_warm_up_that_is_found_is_left_out() -> None:
     """Of an exponential approach with time constant 40 s nine tenths are over after 92 s, 99 % after 184 s."""
     made = simulate(slow_start(), 2000.0, seed=4)
-    seen = observe(made, find_warmup=True, parts=True)
+    seen = observe(made, warmup_of([made], rising=True), parts=True)
 
     assert seen.settled
     assert 60 < seen.warmup_s < 400
     assert seen.run.report().started == windowed(made, *seen.run.window).report().started < made.report().started
 
 
+def test_a_burst_is_no_warm_up() -> None:
+    """M/M/1 at 0.8 with 4,000 requests a run: the empty start takes 0.3 % off the mean.
+
+    The standard deviation of a run's mean is some 15 %, of that of 400 runs 0.75 %; what a rule leaves out changes it
+    by less. The plain rule takes some 5 % off run by run, so both bounds are missed with a probability below 0.001.
+    """
+    runs = [simulate(QUEUE, 5000.0, seed=12, replication=n) for n in range(400)]
+    tens = [runs[first : first + 10] for first in range(0, 400, 10)]
+    none = sum(mean_s(run) for run in runs)
+
+    def bias(groups: list[list[Run]], rising: bool) -> float:
+        left = [(run, warmup_of(group, rising=rising)) for group in groups for run in group]
+        return sum(mean_s(observe(run, left_out, parts=True).run) for run, left_out in left) / none - 1
+
+    alone = [[run] for run in runs]
+    assert abs(bias(tens, rising=True)) < 0.01
+    assert abs(bias(alone, rising=True)) < 0.02
+    assert bias(alone, rising=False) < -0.03
+
+
+def test_a_high_beginning_is_a_warm_up_where_clients_begin_at_once() -> None:
+    """A thousand clients ask after 20 s all at once, and each again 20 s after its answer: the peak decays to half."""
+    clients = Closed(1000, Deterministic(20.0), {"ask": 1.0})
+    made = simulate(replace(network(Delay(Exponential(20.0))), traffic=clients), 200.0, seed=3, warmup_s=20.0)
+    found = warmup_of([made], rising=False)
+
+    assert made.series.number[slice(*made.window)].sum(axis=1)[: found.count].mean() > 550
+    assert found.settled
+    assert warmup_of([made], rising=True).count == 0
+
+
 def test_a_run_shorter_than_its_warm_up_says_so() -> None:
-    assert not observe(simulate(slow_start(), 40.0, seed=4), find_warmup=True, parts=True).settled
+    assert not warmup_of([simulate(slow_start(), 40.0, seed=4)], rising=True).settled
 
 
 def test_a_given_warm_up_is_kept() -> None:
-    seen = observe(run(0, 5000.0, 300.0), find_warmup=False, parts=True)
+    seen = observe(run(0, 5000.0, 300.0), parts=True)
 
     assert (seen.warmup_s, seen.settled) == (300.0, True)
     assert seen.backlogs.shape[1] == seen.run.window[1] - seen.run.window[0]
@@ -124,7 +157,7 @@ def test_work_that_nobody_waits_for_may_pile_up() -> None:
     flow = ForkJoin((Visit("server", Exponential(0.1)), Visit("slow", Exponential(1.1))), 1)
     stations = (Station("server", 1), Station("slow", 1))
     made = Network("two", stations, (RequestClass("ask", flow),), Open(1.0, {"ask": 1.0}))
-    runs = [observe(simulate(made, 5000.0, seed=1, replication=n), find_warmup=True, parts=False) for n in range(2)]
+    runs = [observe(simulate(made, 5000.0, seed=1, replication=n), parts=False) for n in range(2)]
 
     drift = Sample(tuple(runs), "steady").drift(1.0)
     assert drift.verdict == "overloaded"
@@ -138,7 +171,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """
     inside = 0
     for number in range(200):
-        seen = observe(simulate(QUEUE, 4e4, seed=77, replication=number), find_warmup=True, parts=True)
+        made = simulate(QUEUE, 4e4, seed=77, replication=number)
+        seen = observe(made, warmup_of([made], rising=True), parts=True)
         found = Sample((seen,), "steady").interval(mean_s)
         inside += found.low < 5.0 < found.high
     assert 170 <= inside < 200
@@ -148,7 +182,7 @@ def test_common_random_numbers_tell_variants_apart() -> None:
     """A server that is 2 % faster: the difference is lost in the scatter of either, and clear between them."""
     faster = replace(network(Visit("server", Exponential(0.98))), traffic=Open(0.8, {"ask": 1.0}))
     made = (simulate(faster, 5000.0, seed=11, replication=n) for n in range(8))
-    quick = Sample(tuple(observe(each, find_warmup=False, parts=False) for each in made), "steady")
+    quick = Sample(tuple(observe(each, parts=False) for each in made), "steady")
     found = difference(sample(8), quick, mean_s)
 
     exact = 1 / (1 - 0.8) - 0.98 / (1 - 0.98 * 0.8)
@@ -161,7 +195,7 @@ def test_common_random_numbers_tell_variants_apart() -> None:
 
 
 def test_only_replications_are_a_sample() -> None:
-    one = observe(run(), find_warmup=False, parts=False)
+    one = observe(run(), parts=False)
     another = replace(one, run=replace(one.run, network="other", replication=1))
     for wrong, message in (
         ((), "no replication was given"),

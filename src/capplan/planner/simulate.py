@@ -25,11 +25,11 @@ from capplan.planner.simulation_figures import Figures
 from capplan.planner.simulation_parts import Backlog, Estimate, PrecisionReached
 from capplan.planner.wish import Wish
 from capplan.simulator.engine import Progress
-from capplan.simulator.output import Interval
+from capplan.simulator.output import Interval, Truncation
 from capplan.simulator.precision import FIRST, replications_needed
 from capplan.simulator.replicate import Plan, WriteRequests, replicate
 from capplan.simulator.run import Run
-from capplan.simulator.sample import ENOUGH, Observation, Sample, observe
+from capplan.simulator.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,14 @@ class Design:
     warmup: WarmupSource = "mser"
     wish: Wish | None = None
 
-    def observe(self, run: Run, replications: int) -> Observation:
-        """Choose the window of one of so many runs; the first keeps its parts, for a plot over time."""
-        parts = run.replication == 0 or replications < ENOUGH
-        return observe(run, find_warmup=self.warmup == "mser", parts=parts)
+    def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
+        """Return what all replications of a network leave out, given the first ones.
+
+        Closed clients may all begin at once, and a timeline may change anything; else a network fills from empty.
+        """
+        if self.warmup != "mser":
+            return NOTHING
+        return warmup_of(runs, rising=not isinstance(network.traffic, Closed) and not network.timeline.events)
 
 
 def observed(
@@ -126,17 +130,47 @@ def observed(
 ) -> list[Observation]:
     """Run as many replications of a plan as are enough; the arguments are those of `replicate`.
 
+    The first ones, ten at most, tell the warm-up that all leave out; so only they are ever in memory as a whole.
+
     Raises
     ------
     InputError
         When the plan or `processes` make no sense.
     """
-    seen: list[Observation] = []
-    keep = partial(design.observe, replications=plan.replications)
+    rounds = _Rounds(progress)
+    numbers = range(min(FIRST, plan.replications))
+    first = replicate(plan, numbers=numbers, processes=processes, progress=rounds, write=write)
+    keep = partial(_observe, left_out=design.warmup_of(plan.network, first), replications=plan.replications)
+    seen: list[Observation] = [keep(each) for each in first]
+    del first
     while (wanted := enough(plan, design, seen)) > len(seen):
+        rounds.next()
         numbers = range(len(seen), wanted)
-        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=progress, write=write)
+        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=rounds, write=write)
     return seen
+
+
+def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
+    """Choose the window of one of so many runs; the first keeps its parts, for a plot over time."""
+    return observe(run, left_out, parts=run.replication == 0 or replications < ENOUGH)
+
+
+@dataclass
+class _Rounds:
+    """How far replications have come that are run in several rounds, each of which tells its own progress."""
+
+    tell: Progress | None
+    before: tuple[float, int] = (0.0, 0)
+    now: tuple[float, int] = (0.0, 0)
+
+    def __call__(self, simulated_s: float, requests: int) -> None:
+        self.now = self.before[0] + simulated_s, self.before[1] + requests
+        if self.tell is not None:
+            self.tell(*self.now)
+
+    def next(self) -> None:
+        """Begin another round."""
+        self.before = self.now
 
 
 def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
@@ -198,7 +232,7 @@ def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: S
         offered_source=subject.offered_source,
         duration_s=plan.duration_s,
         horizon=design.horizon,
-        warmup_s=float(np.mean([each.warmup_s for each in seen])),
+        warmup_s=seen[0].warmup_s,
         warmup_source=design.warmup,
         settled=sample.settled,
         backlog=_backlog(plan, sample),

@@ -55,11 +55,11 @@ class Simulation:
         `steady`: the figures are those of the steady state. `finite`: they are means over replications of what one such
         run measures.
     warmup_s
-        How much of the beginning is left out, in seconds; of several replications the mean.
+        How much of the beginning of every replication is left out, in seconds.
     warmup_source
-        `given` by the user, found by `mser` in each replication, or `none` is left out.
+        `given` by the user, found by `mser` in the first ten replications together, or `none` is left out.
     settled
-        Whether every replication was long enough to tell its warm-up.
+        Whether replications were long enough to tell their warm-up.
     backlog
         Whether work piles up; null where no open traffic comes, and over a finite horizon.
     precision

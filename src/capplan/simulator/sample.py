@@ -8,7 +8,7 @@ nothing but more runs tells how much it scatters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -21,6 +21,7 @@ from capplan.simulator.drift import Drift, backlog_drift
 from capplan.simulator.output import (
     Interval,
     Paired,
+    Truncation,
     batch_length,
     batch_variance,
     mser,
@@ -34,6 +35,7 @@ from capplan.simulator.run import Run
 Horizon = Literal["steady", "finite"]
 Figure = Callable[[Run], float]
 ENOUGH = 5  # replications: fewer leave Student's factor above 3, and their parts tell more
+NOTHING = Truncation(0, settled=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,26 +64,49 @@ class Observation:
     interval_s: float
 
 
-def observe(run: Run, *, find_warmup: bool, parts: bool) -> Observation:
+def warmup_of(runs: Sequence[Run], *, rising: bool) -> Truncation:
+    """Return how many intervals at the beginning of their windows replications leave out, the same of each (MSER).
+
+    Parameters
+    ----------
+    runs
+        Some replications, with one and the same window.
+    rising
+        Whether the network begins empty, so that a beginning is left out only where it lies below what follows.
+
+    Notes
+    -----
+    The rule looks at the mean number of requests under way in each interval (120 of them), which by Little's law is the
+    latency of all classes, averaged over the runs (Hoad, Robinson & Davies 2010). By itself it is biased: it takes a
+    burst near the beginning for a warm-up, as bursts scatter most, but never a lull. Measured for M/M/1 at load 0.8 and
+    5,000 requests a replication, that takes 4.6 % off the mean where it is applied to every run by itself, and 0.8 % to
+    ten together; and of the 95 % intervals from ten replications of 60,000 requests of M/M/4 at load 0.9, 91.4 % hold
+    the 99th percentile, with `rising` 93.6 %, and 93.3 % where nothing is left out.
+    """
+    under_way = np.mean([run.series.number[slice(*run.window)].sum(axis=1) for run in runs], axis=0)
+    found = mser(under_way, batch=1)
+    if rising and found.count and under_way[: found.count].mean() >= under_way[found.count :].mean():
+        return Truncation(0, found.settled)
+    return found
+
+
+def observe(run: Run, left_out: Truncation = NOTHING, *, parts: bool) -> Observation:
     """Choose the window of a run.
 
     Parameters
     ----------
     run
         The run, with its widest window.
-    find_warmup
-        Leave out the warm-up that MSER finds, beyond what is left out already. The rule looks at the mean number of
-        requests under way in each interval (120 of them), which by Little's law is the latency of all classes.
+    left_out
+        How many intervals to leave out, beyond what is left out already.
     parts
         Keep the intervals, so that parts of the run can be looked at; without them it takes a hundredth of the memory.
     """
-    settled = True
-    if find_warmup:
-        found = mser(run.series.number[slice(*run.window)].sum(axis=1), batch=1)
-        run, settled = windowed(run, run.window[0] + found.count, run.window[1]), found.settled
+    if left_out.count:
+        run = windowed(run, run.window[0] + left_out.count, run.window[1])
     times = np.diff(run.series.boundaries_s[run.window[0] :])
     kept = run if parts else condensed_run(run)
-    return Observation(kept, run.warmup_s, settled, _backlogs(run), float(times[-1]))
+    return Observation(kept, run.warmup_s, left_out.settled, _backlogs(run), float(times[-1]))
 
 
 def _backlogs(run: Run) -> FloatArray:
