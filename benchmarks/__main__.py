@@ -8,15 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import experiments
 import precision
-from contenders import COMPILED, QUICK, QUICK_PARTS, SECTIONS, WORKERS, lengths
+import sweeps
+from contenders import COMPILED, QUICK_PARTS, SECTIONS, lengths
 from machine import description
 from measure import compilation, once, section
 from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "workers", "compilation")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "compilation")
 
 
 def main() -> int:
@@ -31,9 +33,10 @@ def main() -> int:
         found["precision"] = {name: precision.contest(name, mode, rounds) for name in precision.TITLES}
     if "lengths" in parts:
         found["lengths"] = [_length(each) for each in lengths(mode)]
-    if "workers" in parts:
-        requests = WORKERS.requests // QUICK if options.quick else WORKERS.requests
-        found["workers"] = once(WORKERS, requests, seed=1, pinned=False)
+    if "experiments" in parts:
+        found["experiments"] = experiments.measured(mode)
+    if "sweeps" in parts:
+        found["sweeps"] = sweeps.measured(mode, rounds)
     if "compilation" in parts and COMPILED:
         found["compilation"] = compilation()
     print(as_text(found))
@@ -65,10 +68,10 @@ def _length(contender: Any) -> dict[str, Any]:
 
 def _faults(found: dict[str, Any]) -> list[str]:
     """List what is wrong with all that was measured."""
-    contests = [*found["sections"].values(), *found.get("precision", {}).values()]
+    contests = [*found["sections"].values(), *found.get("precision", {}).values(), found.get("sweeps", [])]
     rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
-    others = [*found.get("lengths", ()), found.get("workers", {}), found.get("compilation", {})]
+    others = [*found.get("lengths", ()), found.get("experiments", {}), found.get("compilation", {})]
     return texts + [row["failed"] for row in others if "failed" in row]
 
 

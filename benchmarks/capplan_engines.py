@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing as processes
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import networks
@@ -21,15 +17,8 @@ from capplan.models.operating_point import solve
 from capplan.simulator.run import Run, Status
 
 ENGINES = {"compiled": "capplan.simulator.compiled", "simpy": "capplan.simulator.reference"}
-REPLICATIONS, TURNS = 4, 3
-SOLUTIONS = 200
 
 Engine = Callable[..., Run]
-
-
-def engines() -> tuple[str, ...]:
-    """Names of the engines that exist."""
-    return tuple(name for name, module in ENGINES.items() if find_spec(module))
 
 
 def mm4_compiled(requests: int, seed: int) -> dict[str, Any]:
@@ -86,39 +75,6 @@ def shared_analytic(solutions: int, _: int) -> dict[str, Any]:
         point = solve(Analysis(network), _rate(network))
         classes = {name: {"mean_s": float(point.response_s(name)[0])} for name in networks.CLASSES}
     return {"classes": classes}
-
-
-def workers(requests: int, seed: int) -> dict[str, Any]:
-    """Four replications of the flow by one worker process and by two, all of them warm: the best of turns of each."""
-    seconds: dict[int, list[float]] = {1: [], 2: []}
-    context = processes.get_context("spawn")
-    with ExitStack() as open_pools:
-        pools = {n: open_pools.enter_context(context.Pool(n, _begin, (context.Barrier(n),))) for n in seconds}
-        for count, pool in pools.items():
-            pool.map(_warm, range(count), chunksize=1)
-        for _ in range(TURNS):
-            for count, pool in pools.items():
-                start = time.perf_counter()
-                pool.starmap(_replication, [(requests, seed, number) for number in range(REPLICATIONS)], chunksize=1)
-                seconds[count].append(time.perf_counter() - start)
-    one, two = min(seconds[1]), min(seconds[2])
-    return {"requests": REPLICATIONS * requests, "seconds_1": one, "seconds_2": two, "ratio": one / two}
-
-
-def _begin(barrier: Any) -> None:
-    global _together  # how a pool hands something to its workers
-    _together = barrier
-
-
-def _warm(number: int) -> None:
-    """Compile, and wait for the other workers to have done so too."""
-    _replication(1000, 1, number)
-    _together.wait()
-
-
-def _replication(requests: int, seed: int, number: int) -> int:
-    network = networks.flow("ps")
-    return _engine(engines()[0])(network, requests / _rate(network), seed=seed, replication=number).events
 
 
 @lru_cache

@@ -136,4 +136,5 @@ def lengths(mode: str) -> tuple[Contender, ...]:
     return tuple(row for row in rows if row.exists)
 
 
-WORKERS = _capplan("replications of the flow", "workers", 200_000 if COMPILED else 5_000)
+EXPERIMENTS = Contender("experiments", "capplan_experiments", "replications", 1_000_000)
+"""One worker against two; so many requests a replication."""

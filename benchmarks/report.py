@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import experiments
 import precision
+import sweeps
 from contenders import YARDSTICK
 
 Row = dict[str, Any]
@@ -49,11 +51,8 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
     if found.get("lengths"):
         note = "What a request costs, and how memory grows, with the number of requests. One round each."
         yield "Long runs", note, _lengths(found["lengths"])
-    if found.get("workers"):
-        note = (
-            "Four replications of the flow by worker processes that have compiled before; the best of three turns each."
-        )
-        yield "Two workers against one", note, _workers(found["workers"])
+    yield from experiments.tables(found.get("experiments"))
+    yield from sweeps.tables(found.get("sweeps"))
     if found.get("compilation"):
         note = (
             "The compiled engine's first run on a machine compiles; later ones load what it compiled (start-up above)."
@@ -93,13 +92,6 @@ def _lengths(rows: list[Row]) -> Table:
         cells = [f"{row['requests']:,}", f"{cost:.2f}", f"{row['seconds']:.1f}", f"{row['peak_mib']:.0f}"]
         table.append([row["label"], *cells])
     return table
-
-
-def _workers(row: Row) -> Table:
-    if "failed" in row:
-        return [["", ""], ["not counted", row["failed"]]]
-    head = ["requests in all", "one worker, s", "two workers, s", "times as fast"]
-    return [head, [f"{row['requests']:,}", f"{row['seconds_1']:.2f}", f"{row['seconds_2']:.2f}", f"{row['ratio']:.2f}"]]
 
 
 def _compilation(row: Row) -> Table:
