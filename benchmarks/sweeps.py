@@ -14,8 +14,6 @@ from statistics import median
 from experiments import ratios_of
 from measure import Answer
 
-from capplan.planner.sweep import ENGINES
-
 TITLE = "Sweeps"
 NOTE = (
     "`capplan sweep` from the start of the command to the last row of the table. Times as fast is the median of the "
@@ -23,6 +21,7 @@ NOTE = (
 )
 CAPPLAN = Path(sys.executable).with_name("capplan")
 LAYOUTS = ("--dcs", "1..5", "--cass-nodes", "3..12:3")
+PRECISION, WISH = 0.02, ("--precision", "p99<2%")
 DASK = ("--dask", "local")
 FIRST = ("--dcs", "1", "--load", "50%")  # so that everything is compiled and in the page cache
 
@@ -54,23 +53,23 @@ class Sweep:
     workers: tuple[int, ...] = (1, 2)
     rounds: int = 9
 
-    @property
-    def exists(self) -> bool:
-        """Whether the engine sweeps yet."""
-        return self.engine in ENGINES
-
 
 RATES = (*LAYOUTS, "--tps", "2000..100000:2000")
+LOADS = (*LAYOUTS, "--load", "50%..90%:10%", *WISH)
+FEWER = ("--dcs", "1..3", "--cass-nodes", "3..6:3", "--load", "60%,80%", *WISH)
 SWEEPS = (
     Sweep("analytic, processes", "analytic", 1000, RATES),
     Sweep("analytic, Dask on this machine", "analytic", 1000, (*RATES, *DASK)),
+    Sweep("compiled, p99 within 2 %, processes", "compiled", 100, LOADS, workers=(2,), rounds=1),
+    Sweep("fewer points", "compiled", 12, FEWER),
+    Sweep("fewer points, Dask on this machine", "compiled", 12, (*FEWER, *DASK)),
 )
 
 
 def measured(mode: str, rounds: int) -> list[Answer]:
     """Time all sweeps and return a row for each."""
-    there = [each for each in SWEEPS if each.exists and (each.engine == "analytic" or mode != "quick")]
-    for engine in {each.engine for each in there}:
+    there = [each for each in SWEEPS if each.engine == "analytic" or mode != "quick"]
+    for engine in sorted({each.engine for each in there}):
         _once(Sweep(f"{engine}, first", engine, 1, FIRST), 1)
     return [_row(each, min(rounds, each.rounds)) for each in there]
 
@@ -86,7 +85,7 @@ def _row(sweep: Sweep, rounds: int) -> Answer:
 
 
 def _once(sweep: Sweep, workers: int) -> Answer:
-    """Run the command; it must give as many answered points as there should be."""
+    """Run the command; it must answer as many points as there should be, each as precisely as was asked."""
     print(f"  sweep: {sweep.label}, {sweep.points:,} points, {workers}", file=sys.stderr, flush=True)
     command = [str(CAPPLAN), "sweep", *sweep.options, "--engine", sweep.engine, "--processes", f"{workers}", "--csv"]
     start = time.perf_counter()
@@ -94,9 +93,13 @@ def _once(sweep: Sweep, workers: int) -> Answer:
     seconds = time.perf_counter() - start
     if ended.returncode:
         return {"failed": (ended.stderr.strip().splitlines() or ["it ended without a word"])[-1]}
-    answered = sum(not row["refused"] for row in csv.DictReader(ended.stdout.splitlines()))
+    rows = list(csv.DictReader(ended.stdout.splitlines()))
+    answered = sum(not row["refused"] for row in rows)
     if answered != sweep.points:
         return {"failed": f"{answered:,} points answered of {sweep.points:,}"}
+    widths = [float(row["simulation"]) for row in rows if row["simulation"]]
+    if "--precision" in sweep.options and (len(widths) < sweep.points or max(widths) > PRECISION):
+        return {"failed": f"{sum(each <= PRECISION for each in widths):,} points are as precise as was asked"}
     return {"seconds": seconds}
 
 
