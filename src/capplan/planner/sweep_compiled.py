@@ -28,7 +28,7 @@ from capplan.planner.uncertainty import estimated
 from capplan.planner.wish import Wish
 from capplan.simulator.histogram import IntArray
 
-REQUESTS = 40_000  # measured at each draw
+REQUESTS = 20_000  # measured at each draw
 FIRST_DRAWS = 8
 FEWEST_MORE = 2  # draws of a further round
 GROWTH = 3.0  # times as many draws from round to round, at most: the width itself is a guess
