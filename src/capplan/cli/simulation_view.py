@@ -85,11 +85,11 @@ def _facts(simulation: Simulation) -> dict[str, str]:
 
 
 def _left_out(simulation: Simulation) -> str:
-    first = f", the first {_duration(simulation.warmup_s)}"
+    found = simulation.warmup_source == "mser"
+    if not simulation.warmup_s:
+        return ", no warm-up to leave out (MSER)" if found else ""
     runs = " each" if simulation.replications > 1 else ""
-    return {"none": "", "given": f"{first}{runs} left out", "mser": f"{first}{runs} left out as warm-up (MSER)"}[
-        simulation.warmup_source
-    ]
+    return f", the first {_duration(simulation.warmup_s)}{runs} left out{' as warm-up (MSER)' if found else ''}"
 
 
 def _backlog(backlog: Backlog) -> str:
