@@ -9,16 +9,19 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Literal
 
 from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
 from capplan.models.openprovider import REPORTED
 from capplan.models.scenario import Scenario, changed
 from capplan.planner.prediction import plain
 from capplan.planner.ranges import MOST_POINTS
 from capplan.planner.sweep_analytic import analytic_rows
+from capplan.planner.sweep_compiled import PROCEDURE, simulated_rows
 from capplan.planner.sweep_table import Row, empty_row, table_schema
 from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.experiment import Case, Experiment
@@ -80,8 +83,15 @@ class Task:
         """A digest of all that its rows depend on."""
         said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")} | {"version": version("capplan")}
-        said["fitted"] = None if self.fitted is None else asdict(self.fitted)
+        said["fitted"] = _digest(self.fitted or load_fitted(self.scenario.system))
+        said["procedure"] = PROCEDURE if self.engine == "compiled" else ()
         return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=4)
+def _digest(fitted: Fitted) -> str:
+    """Return a digest of a calibration, the system's own too: it may be fitted anew between two calls."""
+    return hashlib.sha256(json.dumps(plain(asdict(fitted)), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -200,8 +210,6 @@ def rows_of_task(task: Task, replication: int) -> list[Row]:
         rows = list(analytic_rows(scenario, (rates.kind, rates.values), task.fitted, task.draws, task.seed))
         if task.engine == "analytic":
             return rows
-        from capplan.planner.sweep_compiled import simulated_rows  # numba takes longer to import than all the rest
-
         return list(simulated_rows(rows, scenario, task.fitted, task.wish, task.seed))
     except InputError as error:
         return [refused_row(vars(scenario), str(error), task, value) for value in rates.values]
