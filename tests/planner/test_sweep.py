@@ -164,13 +164,13 @@ def test_what_is_not_there_yet_is_left_out_and_the_order_is_that_of_the_sweep() 
 
 
 def test_a_key_tells_apart_what_has_other_rows() -> None:
-    plain = Sweep(layouts(Scenario(), [{}]), Rates("given", (1000.0,)))
+    plain, own = Sweep(layouts(Scenario(), [{}]), Rates("given", (1000.0,))), load("openprovider")
     others = [
         replace(plain, rates=Rates("given", (1001.0,))),
         replace(plain, rates=Rates("load", (1000.0,))),
         replace(plain, seed=2),
         replace(plain, draws=5),
-        replace(plain, fitted=load("openprovider")),
+        replace(plain, fitted=replace(own, seed=own.seed + 1)),
         replace(plain, layouts=layouts(Scenario(rtt="1ms"), [{}])),
         replace(plain, layouts=layouts(Scenario(slo=("auth.p50<1s",)), [{}])),
     ]
@@ -178,7 +178,7 @@ def test_a_key_tells_apart_what_has_other_rows() -> None:
     keys = [sweep.cases()[0].key for sweep in (plain, *others)]
 
     assert len(set(keys)) == len(keys)
-    assert plain.cases()[0].key == replace(plain).cases()[0].key
+    assert plain.cases()[0].key == replace(plain, fitted=own).cases()[0].key  # the system's own, named
 
 
 @pytest.mark.parametrize("executor", ["processes", "dask"])
