@@ -241,21 +241,17 @@ class Analysis:
     @cached_property
     def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:
         """Mean response (draws, shares) at the virtual rates, and by class its mean and variance."""
-        responses = [self.mean_response(self._congestion(self.saturation_per_s * share)) for share in _SHARES]
-        means = np.stack([self.averaged(response) for response in responses], axis=-1)
-        classes = {
-            name: tuple(
-                np.stack([self._full(getattr(response[name], part)) for response in responses], axis=-1)
-                for part in ("total", "variance")
-            )
-            for name in responses[0]
-        }
-        return means, classes  # type: ignore[return-value]  # a tuple of two, built by a generator
+        response = self.response_at(self.saturation_per_s * _SHARES[:, None])
+        classes = {name: (mean.T, variance.T) for name, (mean, variance) in response.items()}
+        return sum((self.share[name] * mean for name, (mean, _) in classes.items()), np.zeros(1)), classes
 
     def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Mean (s) and variance (s²) of the response by class in an open network at `rate_per_s` (draws,)."""
-        response = self.mean_response(self._congestion(rate_per_s))
-        return {name: (self._full(time.total), self._full(time.variance)) for name, time in response.items()}
+        """Mean (s) and variance (s²) of the response by class in an open network at `rate_per_s` (..., draws)."""
+        response, shape = self.mean_response(self._congestion(rate_per_s)), rate_per_s.shape
+        return {
+            name: (np.broadcast_to(time.total, shape), np.broadcast_to(time.variance, shape))
+            for name, time in response.items()
+        }
 
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known: dict[tuple[str, ...], Congestion] = {}

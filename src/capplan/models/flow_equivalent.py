@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from capplan.models.quantity import FloatArray
-from capplan.models.single_station import birth_death_from_logs
+from capplan.models.single_station import in_proportion
 
 _POINTS = 48  # populations at which X(n) is computed; linear between
 
@@ -76,12 +76,14 @@ class FlowEquivalent:
         return int(self.throughput_per_s.shape[-1])
 
     def chances(self, rate_per_s: FloatArray) -> FloatArray:
-        """Return the probability of n = 0 .. places inside at the given rates (draws,); shape (draws, places + 1)."""
-        return birth_death_from_logs(np.log(np.maximum(rate_per_s, 1e-9))[:, None] - self._log_throughput)
+        """Return the probability (..., draws, places + 1) of n = 0 .. places inside at the given rates (..., draws)."""
+        log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
+        return in_proportion(np.arange(self.places + 1.0) * log_rate - self._log_throughputs)
 
     @cached_property
-    def _log_throughput(self) -> FloatArray:
-        return np.asarray(np.log(self.throughput_per_s))
+    def _log_throughputs(self) -> FloatArray:
+        """Logarithm of X(1) X(2) ... X(n) for n = 0 .. places (draws, places + 1)."""
+        return np.pad(np.cumsum(np.log(self.throughput_per_s), axis=-1), ((0, 0), (1, 0)))
 
 
 def flow_equivalent(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from capplan.models.quantity import FloatArray
@@ -33,19 +34,21 @@ class GammaMixture:
     mean_s: FloatArray
     variance_s2: FloatArray
 
-    def narrowed(self) -> GammaMixture:
-        """Return one part with the same mean and variance where the parts hardly differ, in all draws.
+    def narrowed(self) -> tuple[NDArray[np.bool_], GammaMixture]:
+        """Tell where (draws,) the parts hardly differ, and return one part with the same mean and variance.
 
         Means that are apart by a thousandth of the deviation leave quantiles as they are to a millionth of it.
         """
         share = self.weight.sum(axis=-1, keepdims=True)
         weight = self.weight / np.maximum(share, 1e-300)
-        mean, within = ((weight * each).sum(axis=-1, keepdims=True) for each in (self.mean_s, self.variance_s2))
+        mean, within = (np.vecdot(weight, each)[:, None] for each in (self.mean_s, self.variance_s2))
         with np.errstate(invalid="ignore"):  # a part may take for ever
-            between = (weight * (self.mean_s - mean) ** 2).sum(axis=-1, keepdims=True)
-        if not (between <= _NARROW**2 * within).all():
-            return self
-        return GammaMixture(share, mean, within + between)
+            between = np.vecdot(weight, (self.mean_s - mean) ** 2)[:, None]
+        return (between <= _NARROW**2 * within)[:, 0], GammaMixture(share, mean, within + between)
+
+    def rows(self, chosen: NDArray[np.bool_]) -> GammaMixture:
+        """Return the mixtures of some draws only."""
+        return GammaMixture(self.weight[chosen], self.mean_s[chosen], self.variance_s2[chosen])
 
     def quantiles_s(self, levels: Sequence[float]) -> FloatArray:
         """Values (levels, draws) below which these shares of the mass lie, in seconds.
@@ -79,6 +82,26 @@ class GammaMixture:
         return (low + high) / 2
 
 
+def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
+    """Values (levels, draws), in seconds, below which these shares of the mass of all groups together lie.
+
+    Where the parts of a group hardly differ (`GammaMixture.narrowed`) they count as one: mixtures of equally many parts
+    are solved together.
+    """
+    narrowed = [group.narrowed() for group in groups]
+    pattern = sum(narrow.astype(int) << place for place, (narrow, _) in enumerate(narrowed))
+    found = np.empty((len(levels), len(groups[0].weight)))
+    for each in np.unique(pattern):
+        chosen = pattern == each
+        parts = [
+            (one if each >> place & 1 else group).rows(chosen)
+            for place, (group, (_, one)) in enumerate(zip(groups, narrowed, strict=True))
+        ]
+        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
+        found[:, chosen] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
+    return found
+
+
 def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
     """Solve (levels, draws) by steps; nan where they do not settle."""
     draws = len(weight)
@@ -90,9 +113,9 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
         row = left % draws
         log_scaled, share, a = log_time[left, None] + log_rate[row], weight[row], shape[row]
         scaled = np.exp(log_scaled)
-        error = (share * special.gammainc(a, scaled)).sum(axis=-1) - levels[left // draws]
+        error = np.vecdot(share, special.gammainc(a, scaled)) - levels[left // draws]
         density = share * np.exp(a * log_scaled - scaled - log_gamma[row])  # of the logarithm of the time
-        slope, bend = density.sum(axis=-1), (density * (a - scaled)).sum(axis=-1)
+        slope, bend = density.sum(axis=-1), np.vecdot(density, a - scaled)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -error / (slope - error * bend / (2 * slope))
         log_time[left] += np.clip(step, -0.5, 0.5)
@@ -115,12 +138,19 @@ def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, le
     low, high = ((end + offset) / slope for end in special.ndtri(_ENDS))
     low, high = np.maximum(low.min(axis=-1), 1e-12), np.maximum(high.max(axis=-1), 2e-12)
     grid = low + (high - low) * np.linspace(0, 1, _TABLE)[:, None]
-    table = special.ndtri(
-        np.clip((weight * special.ndtr(grid[..., None] * slope - offset)).sum(axis=-1), 1e-9, 1 - 1e-9)
-    )
-    wanted = special.ndtri(levels)
-    roots = np.stack([np.interp(wanted, table[:, row], grid[:, row]) for row in range(len(weight))], axis=-1)
+    table = special.ndtri(np.clip(np.vecdot(weight, special.ndtr(grid[..., None] * slope - offset)), 1e-9, 1 - 1e-9))
+    roots = _inverted(special.ndtri(levels), table, grid)
     normal = roots[..., None] * slope - offset
-    error = (weight * special.ndtr(normal)).sum(axis=-1) - levels[:, None]
-    density = (weight * slope * np.exp(normal * normal / -2)).sum(axis=-1) / np.sqrt(2 * np.pi)
+    error = np.vecdot(weight, special.ndtr(normal)) - levels[:, None]
+    density = np.vecdot(weight * slope, np.exp(normal * normal / -2)) / np.sqrt(2 * np.pi)
     return np.asarray(np.clip(roots - error / np.maximum(density, 1e-300), low, high))
+
+
+def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> FloatArray:
+    """Read off (levels, draws) where rising columns of `table` (points, draws) reach `wanted`; linear between."""
+    right = np.clip((table <= wanted[:, None, None]).sum(axis=1), 1, len(table) - 1)
+    (below, above), (low, high) = (
+        (np.take_along_axis(each, right - 1, axis=0), np.take_along_axis(each, right, axis=0)) for each in (table, grid)
+    )
+    share = (wanted[:, None] - below) / np.maximum(above - below, 1e-300)
+    return np.asarray(low + np.clip(share, 0.0, 1.0) * (high - low))

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.analytic import Analysis
-from capplan.models.gamma_mixture import GammaMixture
+from capplan.models.gamma_mixture import GammaMixture, quantiles_of_groups_s
 from capplan.models.quantity import FloatArray
 from capplan.models.traffic import Bursty
 
@@ -23,7 +24,7 @@ _STATES = 9  # states of the system that a percentile is mixed from
 
 @dataclass(frozen=True)
 class State:
-    """One constant rate, solved. Shapes (draws,), and (draws, states) for the mixture that percentiles need.
+    """One constant rate, solved. Shapes (..., draws), and with states behind for the mixture that percentiles need.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class State:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """An offered mean rate, solved: a mixture of states by share of the requests. Arrays (draws,).
+    """An offered mean rate, solved: a mixture of states by share of the requests. Arrays (..., draws).
 
     Attributes
     ----------
@@ -92,14 +93,15 @@ class OperatingPoint:
         return np.asarray(self.quantiles_s((level,), *requests)[0])
 
     def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
-        """Responses (levels, draws) that these shares of the named classes' requests do not exceed, seconds."""
-        parts = [
-            GammaMixture(share * (part[:, None] * state.weight), state.mean_s[name], state.variance_s2[name]).narrowed()
+        """Responses (levels, ..., draws) that these shares of the named classes' requests do not exceed, seconds."""
+        groups = [
+            GammaMixture(
+                *map(_rows, (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]))
+            )
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
         ]
-        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
-        return GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
+        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
         total = sum(self.request_shares[name] for name in requests)
@@ -111,8 +113,9 @@ class OperatingPoint:
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
-    """Solve a network at a mean offered rate (draws,), requests per second."""
-    rate = np.broadcast_to(np.asarray(rate_per_s, dtype=float), (analysis.draws,))
+    """Solve a network at mean offered rates (..., draws), requests per second."""
+    given = np.asarray(rate_per_s, dtype=float)
+    rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
     states = tuple(_state(analysis, rate * ratio) for _, ratio in parts)
     seen, durations = tuple(time * ratio for time, ratio in parts), tuple(time for time, _ in parts)
@@ -146,7 +149,7 @@ def loss(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
         return np.zeros(analysis.draws)
     lost = np.zeros(analysis.draws)
     for time, ratio in phases(analysis):
-        lost = lost + time * ratio * analysis.server.chances(rate_per_s * ratio)[:, -1]
+        lost = lost + time * ratio * analysis.server.chances(rate_per_s * ratio)[..., -1]
     return lost
 
 
@@ -164,17 +167,18 @@ def _state(analysis: Analysis, rate: FloatArray) -> State:
         return _open_state(analysis, rate)
     server, inside = analysis.server, analysis.inside
     chance = server.chances(rate)
-    done = chance[:, 1:] * server.throughput_per_s  # completions per second by the number inside
-    seen = done / np.maximum(done.sum(axis=-1, keepdims=True), 1e-300)
-    columns, weight = _representative(seen)
-    extra = np.take_along_axis(inside.waiting_s, columns, axis=-1)
+    done = chance[..., 1:] * server.throughput_per_s  # completions per second by the number inside
+    total = np.maximum(done.sum(axis=-1), 1e-300)
+    columns, weight = _representative(done)
+    draw = np.arange(analysis.draws)[:, None]
+    extra = inside.waiting_s[draw, columns]
     return State(
-        chance[:, -1],
-        (chance[:, 1:] * inside.held).sum(axis=-1),
-        {name: (seen * (mean + inside.waiting_s)).sum(axis=-1) for name, mean in inside.mean_s.items()},
+        chance[..., -1],
+        np.vecdot(chance[..., 1:], inside.held),
+        {name: np.vecdot(done, mean + inside.waiting_s) / total for name, mean in inside.mean_s.items()},
         weight,
-        {name: np.take_along_axis(mean, columns, axis=-1) + extra for name, mean in inside.mean_s.items()},
-        {name: np.take_along_axis(value, columns, axis=-1) for name, value in inside.variance_s2.items()},
+        {name: mean[draw, columns] + extra for name, mean in inside.mean_s.items()},
+        {name: value[draw, columns] for name, value in inside.variance_s2.items()},
     )
 
 
@@ -189,19 +193,25 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> State:
         np.where(stable, 0.0, 1 - 1 / np.maximum(rate / analysis.saturation_per_s, 1.0)),
         busy,
         mean,
-        np.ones((analysis.draws, 1)),
-        {name: value[:, None] for name, value in mean.items()},
-        {name: time[1][:, None] for name, time in times.items()},
+        np.ones((*rate.shape, 1)),
+        {name: value[..., None] for name, value in mean.items()},
+        {name: time[1][..., None] for name, time in times.items()},
     )
 
 
-def _representative(seen: FloatArray) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.intp]], FloatArray]:
+def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
     """Pick the columns at which completions find the system, at Gauss-Legendre levels, and their weights."""
     nodes, weights = _gauss_legendre()
-    levels = (nodes + 1) / 2
-    columns = np.stack([np.searchsorted(total, levels) for total in np.cumsum(seen, axis=-1)])
-    columns = np.minimum(columns, seen.shape[-1] - 1)
+    below = np.cumsum(_rows(done), axis=-1)
+    wanted = below[:, -1:] * ((nodes + 1) / 2)
+    columns = np.array([row.searchsorted(levels) for row, levels in zip(below, wanted, strict=True)])
+    columns = np.minimum(columns, done.shape[-1] - 1).reshape(*done.shape[:-1], -1)
     return columns, np.broadcast_to(weights / 2, columns.shape)
+
+
+def _rows(values: FloatArray) -> FloatArray:
+    """Return values (..., n) as a table (rows, n)."""
+    return values.reshape(-1, values.shape[-1])
 
 
 @lru_cache

@@ -140,13 +140,13 @@ def birth_death(birth_rate_per_s: ArrayLike, death_rate_per_s: ArrayLike) -> Flo
         np.atleast_1d(checked(death_rate_per_s, "rate of deaths per second", above=0.0)),
     )
     with np.errstate(divide="ignore"):
-        return birth_death_from_logs(np.log(birth) - np.log(death))
+        logs = np.cumsum(np.log(birth) - np.log(death), axis=-1)
+    return in_proportion(np.concatenate([np.zeros((*logs.shape[:-1], 1)), logs], axis=-1))
 
 
-def birth_death_from_logs(steps: FloatArray) -> FloatArray:
-    """Return what `birth_death` does, from the logarithms (..., n) of each birth rate over its death rate."""
-    weights = np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
-    shares = np.exp(weights - weights.max(axis=-1, keepdims=True))
+def in_proportion(logs: FloatArray) -> FloatArray:
+    """Return probabilities (..., n) in proportion to what `logs` are the logarithms of."""
+    shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 

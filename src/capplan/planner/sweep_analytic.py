@@ -29,7 +29,7 @@ from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import HIGH, LOW, Uncertainty, estimated
 
 _NO_LOSS = 1e-9  # share of the requests: less is none
-_AT_A_TIME = 50  # rates whose figures over all draws are kept in memory
+_AT_A_TIME = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
 
 
 def analytic_rows(
@@ -76,11 +76,11 @@ class _Solved:
         capacity = self.uncertainty.spread(self._every(self.layout.capacity_with(objectives)), self.uncertainty.rate)
         self.capacity = tuple(float(each) for each in capacity)
         self.endless = float(np.median(self._every(self.layout.capacity)))  # above it some queue grows without end
-        self.workers = scenario.front_workers
+        self.bottleneck, self.workers = self.layout.bottleneck, scenario.front_workers
         self.shared = {
             **empty_row(vars(scenario)),
             **_bands("capacity_tps", capacity),
-            "bottleneck": self.layout.bottleneck,
+            "bottleneck": self.bottleneck,
             "extrapolation": far.verdict,
             "engine": "analytic",
             "seed": seed,
@@ -89,11 +89,11 @@ class _Solved:
 
     def rows(self, offered: list[float]) -> Iterator[Row]:
         """Yield a row for each offered rate."""
-        points = [self.layout.at(rate) for rate in offered]
-        busy = self.uncertainty.spread(self._every([self._busy(point) for point in points]), self._busy_sd())
-        lost = self._every([point.point.loss for point in points])
+        figures = self._at(offered)
+        busy = self.uncertainty.spread(self._every(self._busy(figures)), self._busy_sd())
+        lost = self._every(figures.point.loss)
         loss = np.quantile(np.where(lost < _NO_LOSS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
-        times = iter(self._times([point for point in points if point.peak_rate[0] <= self.endless]))
+        times = iter(self._times([rate for rate in offered if rate <= self.endless], figures))
         for place, rate in enumerate(offered):
             row = {**self.shared, "offered_tps": rate, "load": rounded(rate / max(self.capacity[0], 1e-9))}
             row["carries"] = self.capacity[1] >= rate
@@ -101,37 +101,40 @@ class _Solved:
             row |= _bands("loss", loss[:, place])
             yield row | (next(times) if rate <= self.endless else {})
 
-    def _times(self, points: list[Figures]) -> Iterator[Row]:
-        """Yield the latencies of each point."""
-        if not points:
+    def _times(self, rates: list[float], figures: Figures) -> Iterator[Row]:
+        """Yield the latencies at each of the rates, which may be fewer than those of the figures."""
+        if not rates:
             return
-        figures = {
-            name: self.uncertainty.spread(
-                self._every([point.latencies_s(name) for point in points]) * 1e3, self.uncertainty.time
-            )
+        if len(rates) < len(figures.peak_rate):
+            figures = self._at(rates)
+        found = {
+            name: self.uncertainty.spread(self._every(figures.latencies_s(name)) * 1e3, self.uncertainty.time)
             for name in REPORTED
         }
-        for place in range(len(points)):
+        for place in range(len(rates)):
             row: Row = {}
-            for name, bands in figures.items():
+            for name, bands in found.items():
                 for number, statistic in enumerate(STATISTICS):
-                    row |= _bands(f"{name}_{statistic}_ms", bands[:, place, number])
+                    row |= _bands(f"{name}_{statistic}_ms", bands[:, number, place])
             yield row
 
-    def _every(self, values: FloatArray | list[FloatArray]) -> FloatArray:
-        """Give each draw what its representative has; the last axis is draws."""
-        return np.asarray(values)[..., self.few.place]
+    def _at(self, rates: list[float]) -> Figures:
+        return self.layout.at(np.array(rates)[:, None])
 
-    def _busy(self, point: Figures) -> FloatArray:
+    def _every(self, values: FloatArray) -> FloatArray:
+        """Give each draw what its representative has; the last axis is draws."""
+        return values[..., self.few.place]
+
+    def _busy(self, figures: Figures) -> FloatArray:
         """Utilisation of what saturates first: of a kind of station, or of the workers."""
-        if self.layout.bottleneck in self.layout.resources:
-            return point.utilisation(self.layout.bottleneck)
-        if self.layout.bottleneck == "workers":
-            return point.busy_workers() / self.workers
-        return np.full(len(self.few.chosen), np.nan)  # threads of a pool inside: not modelled
+        if self.bottleneck in self.layout.resources:
+            return figures.utilisation(self.bottleneck)
+        if self.bottleneck == "workers":
+            return figures.busy_workers() / self.workers
+        return np.full(figures.peak_rate.shape, np.nan)  # threads of a pool inside: not modelled
 
     def _busy_sd(self) -> float:
-        return self.uncertainty.time if self.layout.bottleneck == "workers" else self.uncertainty.rate
+        return self.uncertainty.time if self.bottleneck == "workers" else self.uncertainty.rate
 
 
 def _of_capacity(share: float, capacity: float) -> float:

@@ -24,7 +24,7 @@ _HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remai
 
 @dataclass(frozen=True)
 class Figures:
-    """A layout at one offered peak rate; arrays (draws,), SI."""
+    """A layout at offered peak rates; arrays (..., draws), SI."""
 
     analysis: Analysis
     peak_rate: FloatArray
@@ -43,7 +43,7 @@ class Figures:
         return self.point.quantile_s(LEVELS[statistic], *classes)
 
     def latencies_s(self, name: str) -> FloatArray:
-        """Response times of a reported class, seconds (statistics, draws): the mean, then the levels of `LEVELS`."""
+        """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
         classes = REPORTED[name]
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
@@ -96,9 +96,10 @@ class Layout:
         self.fronts = sum(station.name.startswith("front/") for station in self.network.stations)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
-        """Return the figures at an offered peak rate, requests per second over all data centres."""
-        rate = np.broadcast_to(np.asarray(peak_rate, dtype=float), (self.analysis.draws,))
-        return Figures(self.analysis, rate, self.fronts)
+        """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
+        rate = np.asarray(peak_rate, dtype=float)
+        every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
+        return Figures(self.analysis, every, self.fronts)
 
     @cached_property
     def capacity(self) -> FloatArray:

@@ -1,0 +1,58 @@
+"""Many rates at a time: the figures of each rate alone, with a pool and without, in bursts, beyond saturation too."""
+
+import numpy as np
+import pytest
+
+from capplan.models.analytic import Analysis
+from capplan.models.distribution import Deterministic, Erlang, Exponential
+from capplan.models.network import Network
+from capplan.models.operating_point import solve
+from capplan.models.station import Pool, Station
+from capplan.models.step import Delay, ForkJoin, Hold, Sequence, Visit
+from capplan.models.traffic import Bursty, Open, RequestClass
+
+LEVELS = (0.5, 0.99)
+MEAN_S = np.array([0.8, 1.0, 1.25])
+RATES_PER_S = (0.1, 2.0, 3.1, 3.9, 6.0)
+WORK = Sequence(
+    (
+        ForkJoin((Visit("a", Exponential(MEAN_S / 2)), Visit("b", Erlang(MEAN_S, 2))), 2),
+        Visit("a", Exponential(MEAN_S / 2)),
+    )
+)
+
+
+def analysis(pooled: bool) -> Analysis:
+    """Return a system of two request classes, three draws, in bursts; stations are saturated at 3.2 to 5 per second."""
+    stations = (Station("a", 4, "ps"), Station("b", 4, "fcfs"))
+    quick = Sequence((Delay(Deterministic(0.1)), Visit("a", Exponential(MEAN_S / 10))))
+    flows = {"slow": WORK, "quick": quick}
+    if pooled:
+        flows = {name: Sequence((Hold("workers", flow),)) for name, flow in flows.items()}
+    classes = tuple(RequestClass(name, flow) for name, flow in flows.items())
+    traffic = Open(1.0, {"slow": 0.8, "quick": 0.2}, Bursty(1.2, 0.3, 60.0))
+    pools = (Pool("workers", 30, 20),) if pooled else ()
+    return Analysis(Network("small", stations, classes, traffic, pools))
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_many_rates_at_a_time_are_as_each_alone(pooled: bool) -> None:
+    system = analysis(pooled)
+    together = solve(system, np.array(RATES_PER_S)[:, None])
+    found = together.quantiles_s(LEVELS, "slow", "quick")
+
+    assert found.shape == (len(LEVELS), len(RATES_PER_S), len(MEAN_S))
+    for place, rate in enumerate(RATES_PER_S):
+        alone = solve(system, rate)
+        assert found[:, place] == pytest.approx(alone.quantiles_s(LEVELS, "slow", "quick"), rel=1e-12)
+        assert together.response_s("slow")[place] == pytest.approx(alone.response_s("slow"), rel=1e-12)
+        assert together.loss[place] == pytest.approx(alone.loss, rel=1e-12)
+        assert together.busy_units[place] == pytest.approx(alone.busy_units, rel=1e-12)
+
+
+def test_rates_differ() -> None:
+    """The comparison above means something: figures rise with the rate, and draws are not alike."""
+    found = solve(analysis(True), np.array(RATES_PER_S)[:, None]).quantiles_s((0.5,), "slow")[0]
+
+    assert (np.diff(found, axis=0) > 1e-3).all()
+    assert (np.diff(found, axis=1) > 1e-3).all()
