@@ -1,7 +1,8 @@
 """Points of a sweep by the analytic solver: the figures and bands of `predict --engine analytic`, faster.
 
 Capacity and the state of every rate are computed for representatives of the parameter draws (`representatives`), and
-bands are formed as if every draw answered as the one that stands for it.
+bands are formed as if every draw answered as the one that stands for it. Some rates at a time are solved as one array
+(rates, draws): one by one, the calls of numpy took longer than what they compute.
 """
 
 from __future__ import annotations
