@@ -94,11 +94,14 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     lines = out.splitlines()
 
     assert err == ""
-    assert lines[0].split()[:4] == ["DCs", "nodes", "TPS", "carried"]
-    assert [line.split()[:2] for line in lines[2:6]] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
-    assert [line.split()[3] for line in lines[2:6]] == ["yes", "no", "yes", "no"]
-    assert out.count("refused: rf = 3 needs at least 3") == 1
-    assert "Beyond capacity there is no latency" in out
+    assert lines[0].split()[:5] == ["DCs", "nodes", "TPS", "evidence", "carried"]
+    assert [line.split()[:2] for line in lines[2:10:2]] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
+    assert [line.split()[3:5] for line in lines[2:10:2]] == [["inside", "yes"], ["inside", "no"]] * 2
+    assert [line.count("(") for line in lines[2:10]] == [0, 3, 0, 1] * 2  # bands below, where they have no room beside
+    assert " ".join(out.split()).count("refused: rf = 3 needs at least 3") == 1
+    assert "Beyond capacity no latency is given" in out
+    assert "Latencies are those of the analytic solver" in out
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +109,7 @@ def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.Capture
     out, _ = ran(capsys, *sides, "--draws", "3", "--processes", "1")
 
     assert "…" not in out
-    assert len(out.splitlines()) == 2 + 16 + 3
+    assert len(out.splitlines()) == 2 + 2 * 16 + 5
 
 
 def test_each_side_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str]) -> None:

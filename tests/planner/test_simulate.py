@@ -11,23 +11,24 @@ import jsonschema
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from tests.simulator.small_networks import arrivals, hold, ms, network, seq, visit, wait
+from tests.simulator.small_networks import arrivals, hold, ms, network, seq, timeline, visit, wait
 
 from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.scenario import Scenario
 from capplan.models.station import Pool, Station
-from capplan.models.step import Delay, Visit
+from capplan.models.step import Delay, ForkJoin, Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict import predict
 from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulation import Simulation, simulation_schema
+from capplan.planner.simulation_figures import Figures
 from capplan.planner.simulation_parts import PrecisionReached
 from capplan.planner.simulation_rows import rows
 from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.sample import observe, warmup_of
+from capplan.simulator.sample import Sample, observe, warmup_of
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_START = Design(warmup="none")
@@ -86,14 +87,17 @@ def test_drops_are_losses() -> None:
 
 
 def test_equal_replications_leave_nothing_open() -> None:
-    simulation = simulated(two_requests(), replications=5)
+    pairs = arrivals([start + late for start in range(0, 100, 20) for late in (0, 2)])
+    simulation = simulated(replace(two_requests(), traffic=pairs), 0.1, replications=5)
     figures = simulation.classes["ask"]
 
     assert simulation.replications == 5
-    assert figures.started == 10
-    assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (200, 0)
+    assert figures.started == 50
+    assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (100, 0)
+    assert (figures.loss.value, figures.loss.half_width) == (0, 3 / 50)  # the rule of three
     assert (figures.latency_ms.intended.mean.value, figures.latency_ms.intended.mean.half_width) == (6.5, 0)
-    assert figures.latency_ms.intended.p50.half_width is None  # two latencies, one of them beyond it
+    assert figures.latency_ms.intended.p50.half_width == figures.latency_ms.intended.p50.value / 256  # a bin
+    assert figures.latency_ms.intended.p99.half_width is None  # ten latencies a run, none of them beyond it
     assert simulation.pools["pool"].mean_wait_ms.value == pytest.approx(1.5)
 
 
@@ -238,6 +242,55 @@ def test_control_variates_narrow_the_interval() -> None:
     assert simulation.controls == ("utilisation of server",)
     assert mean.variance_ratio is not None
     assert mean.variance_ratio < 0.7
+
+
+def lossy(made: Network) -> Network:
+    """The same with visits that nobody waits for, most of which find a pool full."""
+    aside = ForkJoin((Visit("server", Exponential(0.0005)), hold(Visit("other", Exponential(0.01)))), 1)
+    stations, pools = (Station("server", 1), Station("other", 1)), (Pool("pool", 1, queue_limit=0),)
+    return replace(made, stations=stations, classes=(RequestClass("ask", aside),), pools=pools)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"timeline": timeline((20_000, "scale_traffic", "*", 1.2))},
+        {"traffic": arrivals([float(time) for time in range(0, 30_000, 2)])},
+    ],
+    ids=["timeline", "trace"],
+)
+def test_nothing_is_controlled_by_what_is_not_known(changed: dict[str, Any]) -> None:
+    made = replace(busy_queue(0.5), **changed)
+    assert simulated(made, 40.0, 12, Design()).controls == ()
+
+
+def test_lost_work_that_nobody_waits_for_is_not_known() -> None:
+    simulation = simulated(lossy(busy_queue(0.5)), 40.0, 12, Design())
+
+    assert simulation.classes["*"].dropped == 0
+    assert simulation.pools["pool"].drops > 0
+    assert simulation.controls == ()
+
+
+def test_next_to_nothing_tells_nothing() -> None:
+    figures = simulated(busy_queue(0.5), 0.004, 1).classes["*"]
+
+    assert 0 < figures.started < 25
+    assert (figures.offered_per_s.half_width, figures.latency_ms.intended.mean.half_width) == (None, None)
+
+
+def test_a_percentile_is_that_of_all_replications_whatever_each_has_seen() -> None:
+    """Some 500 requests a replication, five beyond p99 in the mean: those that see fewer are calm ones, and count."""
+    simulation = simulated(busy_queue(), 0.65, 30, Design("steady", "none"))
+    p99 = simulation.classes["*"].latency_ms.intended.p99
+    plain = Figures(
+        Sample(tuple(observed(Plan(busy_queue(), 0.65, 0.0, 1, 30, "simpy"), Design("steady", "none"))), "steady")
+    ).latency("*", "p99")
+
+    assert simulation.controls
+    assert p99.half_width is not None
+    assert plain.half_width is not None
+    assert abs(p99.value - plain.value) < plain.half_width
 
 
 def test_overload_is_told_from_noise() -> None:

@@ -62,6 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         return _refuse(str(error))
     except (typer.Abort, KeyboardInterrupt):
+        sys.stderr.write("capplan: interrupted\n")
         return INTERRUPTED
     except Exception as error:
         if not isinstance(error, _UsageError):

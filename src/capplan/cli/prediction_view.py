@@ -89,7 +89,7 @@ def _capacity(prediction: Prediction, console: Console) -> None:
     named = {"asked": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
     if capacity is not None:
         named["capacity"] = f"{band(capacity, rate)} TPS over all DCs"
-        named["90 % band"] = _parts(capacity.parts, rate)
+        named["its 90 % band"] = _parts(capacity.parts, rate)
         named["criterion"] = capacity.criterion
     if prediction.bottleneck is not None:
         verb = "run out" if prediction.bottleneck == "workers" else "saturates"

@@ -36,7 +36,7 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.network import Network
 from capplan.models.quantity import check_number, parse_duration_s, parse_rate_per_s
 from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulation import EVERY_CLASS, Horizon, Simulation, WarmupSource
+from capplan.planner.simulation import Horizon, Simulation, WarmupSource
 from capplan.planner.simulation_rows import Row, rows
 from capplan.planner.wish import read_wish
 from capplan.simulator.engine import check_engine
@@ -79,7 +79,8 @@ def simulate_(
         int | None, typer.Option(min=1, help="Independent runs: 1; at most, with --precision: 200.")
     ] = None,
     precision: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Run until an interval is so narrow: 'p99<2%', 'acct.mean<1%'.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Run until each class ('p99<2%') or one ('acct.mean<1%') is so precise."),
     ] = None,
     engine: Annotated[str, typer.Option(metavar="NAME", help="compiled, or simpy to check it.")] = "compiled",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
@@ -127,7 +128,7 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
     classes = [each.name for each in network.classes]
-    wish = None if precision is None else read_wish(precision, classes, (EVERY_CLASS,))
+    wish = None if precision is None else read_wish(precision, classes, classes)
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
     return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
 

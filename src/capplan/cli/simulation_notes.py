@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from capplan.planner.simulation import EVERY_CLASS, Simulation
 from capplan.planner.simulation_parts import PrecisionReached
 
+LITTLE_LOSS = 0.001  # share of the requests; it is what a capacity allows
+
 
 def notes(simulation: Simulation) -> Iterator[str]:
     """Yield the sentences that stand below the tables."""
@@ -16,10 +18,17 @@ def notes(simulation: Simulation) -> Iterator[str]:
     else:
         yield "One set of parameters, the calibrated median: `capplan predict` says how sure they are."
     yield _intervals(simulation)
-    if not simulation.settled:
+    overloaded = simulation.backlog is not None and simulation.backlog.verdict == "overloaded"
+    if not simulation.settled and not overloaded:
         yield "The warm-up may reach beyond what was left out: MSER found no end of it. Simulate longer (--duration)."
     if simulation.backlog is not None and simulation.backlog.verdict != "steady":
         yield _overload(simulation.backlog.verdict)
+    lost = simulation.classes[EVERY_CLASS].loss.value
+    if lost > LITTLE_LOSS:
+        yield (
+            f"{lost:.1%}".replace("%", " %") + " of the requests were turned away or given up: more comes than is"
+            " carried, and latencies are of the rest. A lost request ends its session, whose others never come."
+        )
     if simulation.controls:
         yield _controls(simulation)
     if simulation.precision is not None:
@@ -36,10 +45,13 @@ def _intervals(simulation: Simulation) -> str:
             "± is the half-width of the 95 % interval."
         )
     if count >= 5:
-        return f"± is the half-width of the 95 % interval between the {count} replications."
+        return (
+            f"± is the half-width of the 95 % interval between the {count} replications. The longest latency is what "
+            "was seen, and has none."
+        )
     return (
         "± is the half-width of the 95 % interval, from batches of the time simulated; where it is missing there was "
-        "too little to tell."
+        "too little to tell. The longest latency is what was seen, and has none."
     )
 
 
@@ -55,6 +67,8 @@ def _overload(verdict: str) -> str:
 def _controls(simulation: Simulation) -> str:
     latency = simulation.classes[EVERY_CLASS].latency_ms.intended
     ratios = {"mean": latency.mean.variance_ratio, "p99": latency.p99.variance_ratio}
+    if latency.mean.variance_ratio is None:
+        return "No latency was there to be corrected by control variates."
     shown = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in ratios.items() if ratio is not None)
     return (
         f"Latencies are corrected for what is known exactly ({' and '.join(simulation.controls)}): their variance is "
@@ -69,4 +83,6 @@ def _precision(simulation: Simulation, wish: PrecisionReached) -> str:
         known = "has no interval"
     if wish.reached:
         return f"Asked for {wish.asked}: {name} {known} after {runs} replications."
+    if simulation.backlog is not None and simulation.backlog.verdict == "overloaded":
+        return f"Asked for {wish.asked}, given up after {runs} replications: more of them would not help an overload."
     return f"Asked for {wish.asked}, not reached: {name} {known} after {runs} replications. Allow more, or longer ones."

@@ -73,7 +73,8 @@ def sweep_(
     slo: Annotated[list[str] | None, _option("TEXT", "Objective that a capacity has to meet.")] = None,
     engine: Annotated[str, _option("NAME", "analytic, or compiled: latencies simulated to a precision.")] = ENGINES[0],
     precision: Annotated[
-        str | None, _option("TEXT", "Of simulated latencies: 'p99<2%' when not given, 'acct.mean<1%'.")
+        str | None,
+        _option("TEXT", "Of simulated latencies: 'p99<2%' of each class, or 'acct.mean<1%'."),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Parameter draws that stand for all; all is slow.")] = DEFAULT_DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
@@ -106,6 +107,13 @@ def sweep_(
 
         write_plot(rows, target, plot)
     _show(rows, (tuple(given), out), as_json, as_csv)
+    missed = [row for row in rows if (row["simulation"] or 0.0) > sweep.wish.relative]
+    if missed:
+        sys.stderr.write(
+            f"capplan: {len(missed):,} of {len(rows):,} points are less precise than {sweep.wish.text}, the worst "
+            f"{max(row['simulation'] for row in missed):.1%}: near capacity it takes more than is simulated\n"
+        )
+        raise typer.Exit(1)
 
 
 def _engine(name: str) -> SweepEngine:
@@ -185,7 +193,9 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
         rows = sweep.rows(found)
         if out is not None and rows:
             write_table(rows, out)
-        kept = f"they are in {out}, and the same command goes on from there" if out else "without --out none is kept"
+        kept = "without --out none is kept"
+        if out is not None:
+            kept = (f"they are in {out}, and " if rows else "") + "the same command goes on from there"
         sys.stderr.write(f"capplan: interrupted after {len(rows):,} of {sweep.points:,} points; {kept}\n")
         raise typer.Exit(INTERRUPTED) from None
     rows = sweep.rows(found)

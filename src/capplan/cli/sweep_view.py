@@ -39,13 +39,21 @@ def render(rows: Sequence[Row], options: Sequence[str], screen: Console) -> None
     screen.width = max(screen.width, _width(lines, screen))  # a table that is wrapped or cut cannot be read
     screen.print(lines)
     for why in dict.fromkeys(row["refused"] for row in rows if row["refused"] is not None):
-        screen.print(f"refused: {why}", soft_wrap=True)
-    screen.print(
-        "\nRates are totals over all data centres; in parentheses the 5th to the 95th percentile.", soft_wrap=True
-    )
+        screen.print(f"refused: {why}")
+    screen.print("\nRates are totals over all DCs; in parentheses the 5th to the 95th percentile.")
+    screen.print("Evidence: how far a layout lies from those that were measured.")
     screen.print("Carried: even the low end of the capacity is at least the rate.")
+    screen.print(_engine(answered))
     if any(row[f"{name}_p99_ms"] is None for row in answered for name in REPORTED):
-        screen.print("Beyond capacity there is no latency: queues grow without end.")
+        screen.print("Beyond capacity no latency is given: queues grow, and requests are turned away.")
+
+
+def _engine(rows: Sequence[Row]) -> str:
+    parts = [row["simulation"] for row in rows if row["simulation"] is not None]
+    if not parts:
+        return "Latencies are those of the analytic solver."
+    most = f"{max(parts):.1%}".replace("%", " %")
+    return f"Latencies are simulated; at most {most} of a figure is the simulation's part of its band."
 
 
 def _width(lines: Table, screen: Console) -> int:
@@ -54,29 +62,33 @@ def _width(lines: Table, screen: Console) -> int:
 
 
 def _lines(rows: Sequence[Row], swept: Sequence[tuple[str, str]], banded: bool) -> Table:
-    """Return a line for each point; with bands of the latencies where there is room for them."""
+    """Return a line for each point, with the bands in it or on a line of their own below."""
     lines = table(
         *((heading, "right") for _, heading in swept),
         ("TPS", "right"),
+        ("evidence", "left"),
         ("carried", "left"),
         ("capacity", "right"),
         *((f"{name} p99 ms", "right") for name in REPORTED),
     )
     for row in rows:
-        times = [_band(row, f"{name}_p99_ms", significant, banded) for name in REPORTED]
-        verdict = "yes" if row["carries"] else "no"
-        capacity = _band(row, "capacity_tps", rate, True)
-        lines.add_row(
-            *(_cell(row[column]) for column, _ in swept), given(row["offered_tps"]), verdict, capacity, *times
-        )
+        cells = [_band(row, "capacity_tps", rate), *(_band(row, f"{name}_p99_ms", significant) for name in REPORTED)]
+        named = [*(_cell(row[column]) for column, _ in swept), given(row["offered_tps"])]
+        verdicts = [row["extrapolation"], "yes" if row["carries"] else "no"]
+        if banded:
+            lines.add_row(*named, *verdicts, *(" ".join(cell) for cell in cells))
+        else:
+            lines.add_row(*named, *verdicts, *(value for value, _ in cells))
+            lines.add_row(*("" for _ in (*named, *verdicts)), *(band for _, band in cells), style="dim")
     return lines
 
 
-def _band(row: Row, name: str, form: Format, banded: bool) -> str:
+def _band(row: Row, name: str, form: Format) -> tuple[str, str]:
+    """Return a figure and its band, in parentheses."""
     value, low, high = (row[column] for column in band_columns(name))
     if value is None:
-        return ""
-    return f"{form(value)} ({form(low)}-{form(high)})" if banded else form(value)
+        return "", ""
+    return form(value), f"({form(low)}-{form(high)})"
 
 
 def _cell(value: object) -> str:

@@ -7,18 +7,21 @@ much, the replications tell; so latencies at the known means are known better th
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from capplan.models.analytic import Analysis
 from capplan.models.errors import RefusedError
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray
-from capplan.models.traffic import Open
+from capplan.models.traffic import Open, Trace
 from capplan.planner.simulation_figures import Controls, by_kind
 from capplan.simulator.precision import FIRST
 from capplan.simulator.run import Run
 from capplan.simulator.sample import Sample
 
+IMPOSSIBLE = 4.0  # standard errors: with ten replications that happens once in 300 samples
 SMALLEST_LOAD = 0.05  # of a station that may tell anything about latencies
 Control = tuple[str, FloatArray, float]
 
@@ -30,18 +33,33 @@ def controls_of(sample: Sample, network: Network) -> Controls | None:
     and the work, or where the analytic solver does not know that exactly, the offered rate. A second one would cost a
     degree of freedom and tell next to nothing more.
 
-    Nothing is known exactly where requests were lost or tried again, since a session ends with a lost request, nor over
-    a finite horizon, which begins empty.
+    Nothing is known exactly where requests were lost or tried again, since a session ends with a lost request, where
+    work was dropped that nobody waits for, where a timeline or a trace says what comes when, nor over a finite horizon,
+    which begins empty. As a last resort a control is not used either when its own mean is impossibly far from what it
+    should be, such as with sessions as long as the runs.
     """
     traffic = network.traffic
-    if sample.horizon != "steady" or len(sample.runs) < FIRST or not isinstance(traffic, Open):
+    if sample.horizon != "steady" or len(sample.runs) < FIRST or not _is_stationary(network):
         return None
-    seen = sample.together.report()
-    if seen.completed < seen.started or seen.retries:
+    if _lost_anything(sample.together):
         return None
-    rate = float(np.max(traffic.rate_per_s))
+    rate = float(np.max(cast("Open", traffic).rate_per_s))
     name, each, expected = _utilisation(sample, network, rate) or _offered(sample, rate)
+    error = float(each.std(ddof=1)) / len(each) ** 0.5
+    if not abs(each.mean() - expected) <= IMPOSSIBLE * error:
+        return None
     return Controls((name,), each[:, np.newaxis], np.array([expected]))
+
+
+def _is_stationary(network: Network) -> bool:
+    traffic = network.traffic
+    return isinstance(traffic, Open) and not isinstance(traffic.arrivals, Trace) and not network.timeline.events
+
+
+def _lost_anything(seen: Run) -> bool:
+    requests = seen.report()
+    drops = sum(each.drops for each in seen.stations.values()) + sum(each.drops for each in seen.pools.values())
+    return requests.completed < requests.started or requests.retries > 0 or drops > 0
 
 
 def _offered(sample: Sample, rate: float) -> Control:

@@ -195,9 +195,9 @@ def _figures(plan: Plan, sample: Sample) -> Figures:
 
 
 def _wished(figures: Figures, wish: Wish) -> Interval:
-    (name,) = wish.classes  # one of them, or all taken together
-    found = figures.latency(name, wish.statistic)
-    return Interval(found.value, found.half_width)
+    """Return the widest of the intervals that a wish is about."""
+    found = [figures.latency(name, wish.statistic) for name in wish.classes]
+    return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
 def _backlog(plan: Plan, sample: Sample) -> Backlog | None:

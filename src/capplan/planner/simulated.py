@@ -15,6 +15,7 @@ from typing import cast
 
 import numpy as np
 
+from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
@@ -35,6 +36,7 @@ from capplan.simulator.run import Run
 Seen = dict[str, Histogram]  # latencies by reported class
 DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
 
+SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
 WARMUP_S = 0.5  # at 95 % of capacity the mean response has settled by then
 _WORTH_TELLING = 1.2
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
@@ -211,11 +213,21 @@ class Course:
         How many are measured at each.
     plan
         How to simulate; its budget is not looked at.
+
+    Raises
+    ------
+    InputError
+        When the rate is too low.
     """
 
     def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
         self.requests, self.plan, self.in_bursts = requests, plan, drawn.in_bursts
         peak = peak_rate[drawn.chosen]
+        if peak.min() < SLOWEST:
+            raise InputError(
+                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or take "
+                "--engine analytic"
+            )
         self.rates = np.concatenate([peak * drawn.calm, peak])
         self.network = drawn.at(self.rates)
 

@@ -31,7 +31,8 @@ from capplan.simulator.sample import Figure, Sample
 
 T = TypeVar("T")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-FEWEST = 5  # latencies beyond a percentile: with fewer it scatters by more than any interval tells
+FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer nobody can tell how they scatter
+RULE_OF_THREE = 3.0  # nothing in n independent trials: with 95 % confidence the share is at most 3 / n
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,11 @@ class Figures:
         report = _report(self.sample.together, name)
 
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
-            return self.estimate(lambda run: figure(_report(run, name)))
+            return self.estimate(lambda run: figure(_report(run, name)), report.started)
 
+        loss = estimate(lambda each: each.loss_fraction)
+        if report.started and not loss.value:
+            loss = Estimate(0.0, RULE_OF_THREE / report.started)
         return ClassFigures(
             started=report.started,
             completed=report.completed,
@@ -84,7 +88,7 @@ class Figures:
             retries=report.retries,
             offered_per_s=estimate(lambda each: each.started / each.window_s),
             throughput_per_s=estimate(lambda each: each.throughput_per_s),
-            loss=estimate(lambda each: each.loss_fraction),
+            loss=loss,
             latency_ms=self._by_clock(name),
             little=Little(
                 number=estimate(lambda each: each.little().number),
@@ -114,22 +118,42 @@ class Figures:
     def latency(self, name: str, statistic: str, clock: Clock = "intended") -> Estimate:
         """Return the mean or a percentile of the latencies of a class (`*`: of all), in milliseconds."""
         if statistic == "mean":
-            return self._controlled(lambda run: _report(run, name).latency(clock).mean_s * 1e3)
-        found = self._controlled(_quantile_ms(name, QUANTILES[statistic], clock))
-        value = _report(self.sample.together, name).latency(clock).quantile_s(QUANTILES[statistic]) * 1e3
-        if math.isnan(found.value):  # too few beyond it for an interval, not for a look
+            completed = _report(self.sample.together, name).completed
+            return self._controlled(lambda run: _report(run, name).latency(clock).mean_s * 1e3, completed)
+        figure = _quantile_ms(name, QUANTILES[statistic], clock)
+        if not self._tells(name, QUANTILES[statistic]):
+            value = self.sample.interval(figure).value  # too few beyond it for an interval, not for a look
             return Estimate(value, None)
+        found = self._controlled(figure, _report(self.sample.together, name).completed)
         if found.half_width is None:
             return found
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
 
-    def estimate(self, figure: Figure) -> Estimate:
-        """Return any figure of a run."""
-        return _estimate(self.sample.interval(figure))
+    def _tells(self, name: str, probability: float) -> bool:
+        """Tell whether so many latencies lie beyond a percentile, in the mean of what is compared, that it says much.
 
-    def _controlled(self, figure: Figure) -> Estimate:
+        It is asked of all runs together: leaving out those that saw few would keep the busy ones.
+        """
+        completed = _report(self.sample.together, name).completed
+        return completed / self.sample.parts * (1 - probability) >= FEWEST
+
+    def estimate(self, figure: Figure, seen: int | None = None) -> Estimate:
+        """Return any figure of a run, without an interval where it rests on next to nothing.
+
+        Parameters
+        ----------
+        figure
+            Takes it from a run.
+        seen
+            How many requests it rests on, in all runs; left out, all that started.
+        """
+        found = _estimate(self.sample.interval(figure))
+        count = self.sample.together.report().started if seen is None else seen
+        return found if count >= FEWEST * self.sample.parts else replace(found, half_width=None)
+
+    def _controlled(self, figure: Figure, seen: int) -> Estimate:
         if self.controls is None:
-            return self.estimate(figure)
+            return self.estimate(figure, seen)
         value = figure(self.sample.together)
         found = controlled(self.sample.each(figure), self.controls.seen, self.controls.expected, value=value)
         return replace(_estimate(found.interval), variance_ratio=found.variance_ratio)
@@ -223,15 +247,8 @@ def _report(run: Run, name: str) -> ClassReport:
 
 
 def _quantile_ms(name: str, probability: float, clock: Clock) -> Figure:
-    """Return a percentile as a figure of a run; nan where too few latencies lie beyond it."""
-
-    def figure(run: Run) -> float:
-        report = _report(run, name)
-        if report.completed * (1 - probability) < FEWEST:
-            return math.nan
-        return report.latency(clock).quantile_s(probability) * 1e3
-
-    return figure
+    """Return a percentile as a figure of a run."""
+    return lambda run: _report(run, name).latency(clock).quantile_s(probability) * 1e3
 
 
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:

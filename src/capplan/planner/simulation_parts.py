@@ -126,7 +126,8 @@ class ClassFigures:
     throughput_per_s
         Requests that completed after the warm-up and before the end of the traffic, per second.
     loss
-        Share that was dropped or timed out.
+        Share that was dropped or timed out. Where there was none, the half-width is what independent losses could be
+        at most (3 over the number of requests); losses that come in clusters are rarer and larger.
     latency_ms
         Latencies of those that completed.
     little

@@ -9,8 +9,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 from capplan.calibration.fitted_file import Fitted
@@ -21,7 +22,7 @@ from capplan.models.scenario import Scenario, changed
 from capplan.planner.prediction import plain
 from capplan.planner.ranges import MOST_POINTS
 from capplan.planner.sweep_analytic import analytic_rows
-from capplan.planner.sweep_compiled import PROCEDURE, simulated_rows
+from capplan.planner.sweep_compiled import simulated_rows
 from capplan.planner.sweep_table import Row, empty_row, table_schema
 from capplan.planner.wish import Wish, read_wish
 from capplan.simulator.experiment import Case, Experiment
@@ -78,14 +79,24 @@ class Task:
     seed: int
     wish: Wish = DEFAULT_WISH
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A digest of all that its rows depend on."""
         said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")} | {"version": version("capplan")}
+        said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")}
         said["fitted"] = _digest(self.fitted or load_fitted(self.scenario.system))
-        said["procedure"] = PROCEDURE if self.engine == "compiled" else ()
+        said["code"] = code_digest()
         return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Return a digest of what computes rows: capplan's own files, evidence and all, and the libraries beneath."""
+    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(each for each in package.rglob("*") if each.suffix in (".py", ".csv", ".toml", ".json")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
+    digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")).encode())
+    return digest.hexdigest()
 
 
 @lru_cache(maxsize=4)

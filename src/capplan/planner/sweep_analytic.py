@@ -96,7 +96,11 @@ class _Solved:
         loss = np.quantile(np.where(lost < _NO_LOSS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
         times = iter(self._times([rate for rate in offered if rate <= self.endless], figures))
         for place, rate in enumerate(offered):
-            row = {**self.shared, "offered_tps": rate, "load": rounded(rate / max(self.capacity[0], 1e-9))}
+            row = {
+                **self.shared,
+                "offered_tps": rate,
+                "load": rounded(rate / self.capacity[0]) if self.capacity[0] > 0 else None,
+            }
             row["carries"] = self.capacity[1] >= rate
             row |= _bands("bottleneck_utilisation", np.minimum(busy[:, place], 1.0))
             row |= _bands("loss", loss[:, place])
@@ -121,6 +125,9 @@ class _Solved:
 
     def _at(self, rates: list[float]) -> Figures:
         return self.layout.at(np.array(rates)[:, None])
+
+    def _load(self, rate: float) -> float | None:
+        return float(rounded(rate / self.capacity[0])) if self.capacity[0] > 0 else None
 
     def _every(self, values: FloatArray) -> FloatArray:
         """Give each draw what its representative has; the last axis is draws."""

@@ -34,7 +34,6 @@ FEWEST_MORE = 2  # draws of a further round
 GROWTH = 3.0  # times as many draws from round to round, at most: the width itself is a guess
 USUAL_LOAD = 0.8  # of the capacity, at which draws are put in order
 MOST_DRAWS = 128  # beside saturation no number that anybody would wait for is enough
-PROCEDURE = (REQUESTS, FIRST_DRAWS, FEWEST_MORE, GROWTH, USUAL_LOAD, MOST_DRAWS)  # what else a point depends on
 
 
 def simulated_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,6 +97,8 @@ def backlog_drift(
 
 
 def _verdict(growth: Interval, late: float, tolerance: float) -> Verdict:
+    if math.isnan(growth.value):
+        return "unclear"
     if growth.low > 0 and min(growth.value, late) > tolerance:
         return "overloaded"
     return "steady" if growth.high < tolerance else "unclear"

@@ -19,6 +19,7 @@ from capplan.models.errors import InputError
 from capplan.models.quantity import FloatArray
 from capplan.simulator.drift import Drift, backlog_drift
 from capplan.simulator.output import (
+    BATCHES,
     Interval,
     Paired,
     Truncation,
@@ -100,7 +101,7 @@ def observe(run: Run, left_out: Truncation = NOTHING, *, parts: bool) -> Observa
     left_out
         How many intervals to leave out, beyond what is left out already.
     parts
-        Keep the intervals, so that parts of the run can be looked at; without them it takes a hundredth of the memory.
+        Keep the intervals, so that parts of the run can be looked at; without them it takes a fraction of the memory.
     """
     if left_out.count:
         run = windowed(run, run.window[0] + left_out.count, run.window[1])
@@ -162,6 +163,12 @@ class Sample:
     def together(self) -> Run:
         """All replications as one run."""
         return concatenated(self.runs)
+
+    @property
+    def parts(self) -> int:
+        """How many parts of the time simulated are compared for an interval: replications, or batches of them."""
+        alone = self.horizon == "finite" or len(self.runs) >= ENOUGH
+        return len(self.runs) * (1 if alone else BATCHES)
 
     def interval(self, figure: Figure) -> Interval:
         """Return a figure of all runs with its 95 % interval.
