@@ -34,6 +34,10 @@ docs:
     uv run python docs/generate/simulation_schema.py
     uv run python docs/generate/accuracy.py
 
+# Measure how often intervals hold the truth (an hour, resumed where it was interrupted), for the accuracy page
+coverage:
+    uv run python docs/generate/coverage_of_intervals.py
+
 # Check what a wheel would hold, then build the sdist and the wheel into dist/
 build:
     uv run pytest tests/project/test_wheel.py

@@ -1,10 +1,12 @@
 """Measure the analytic solver against the SimPy engine and write docs/reference/accuracy.md (some five minutes).
 
 Run from anywhere: `uv run python docs/generate/accuracy.py`. Seeds and sizes are fixed, so the page comes out the same.
+What it says of intervals takes an hour to measure and is read from coverage.json (`coverage_of_intervals.py`).
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from coverage_table import tables as coverage_tables
 
 from capplan.models.analytic import Analysis
 from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
@@ -29,6 +32,7 @@ from capplan.simulator.run import Run
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE, PAGE = DOCS / "generate" / "accuracy.md", DOCS / "reference" / "accuracy.md"
+COVERAGE = DOCS / "reference" / "coverage.json"
 SEED, REPLICATIONS = 2026, 5
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 VALUES = {
@@ -206,6 +210,7 @@ def main() -> int:
         "pools": table(list(pools()), lossy=True),
         "layouts": table(list(layouts()), REPORTED, lossy=True),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
+        **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, part in parts.items():

@@ -1,0 +1,128 @@
+"""One experiment: simulate a system of known truth as a user would, and keep the intervals that come out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import pyarrow as pa
+from coverage_truth import FORK_JOIN, Truth, farm, single
+
+from capplan.models.distribution import Exponential
+from capplan.models.network import Network
+from capplan.models.station import Station
+from capplan.models.step import ForkJoin, Step, Visit
+from capplan.models.traffic import Open, RequestClass
+from capplan.planner.controls import controls_of
+from capplan.planner.simulate import Design, observed
+from capplan.planner.simulation import EVERY_CLASS
+from capplan.planner.simulation_figures import Figures
+from capplan.planner.wish import read_wish
+from capplan.simulator.experiment import Case, Experiment, Rows
+from capplan.simulator.replicate import Plan
+from capplan.simulator.sample import Sample
+
+CHUNK = 20  # experiments that are run, and saved, at a time
+STATISTICS = ("mean", "p99")
+WAYS = ("controlled", "plain")
+COLUMNS = ("value", "half_width", "variance_ratio")
+SCHEMA = pa.schema(
+    {
+        "replications": pa.int64(),
+        **{f"{way} {statistic} {each}": pa.float64() for way in WAYS for statistic in STATISTICS for each in COLUMNS},
+    }
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """A network whose response times are known; a mean service takes a second."""
+
+    label: str
+    network: Network
+    rate_per_s: float
+    truth: Truth
+
+
+def _system(label: str, flow: Step, stations: Sequence[Station], rate_per_s: float, truth: Truth) -> System:
+    traffic = Open(rate_per_s, {"job": 1.0})
+    return System(label, Network(label, tuple(stations), (RequestClass("job", flow),), traffic), rate_per_s, truth)
+
+
+def _systems() -> Iterator[System]:
+    service, one, four = Exponential(1.0), Station("server", 1), Station("server", 4)
+    yield _system("M/M/1, load 0.8", Visit("server", service), [one], 0.8, single(0.8))
+    yield _system("M/M/4, load 0.9", Visit("server", service), [four], 3.6, farm(4, 0.9))
+    nodes = [Station(f"node {number}", 1) for number in range(3)]
+    answers = ForkJoin(tuple(Visit(node.name, service, name=node.name) for node in nodes), 2)
+    yield _system("2 of 3 answers, load 0.7", answers, nodes, 0.7, FORK_JOIN)
+
+
+SYSTEMS = {system.label: system for system in _systems()}  # one object each: its lowered program is kept
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A way to come to intervals, tried on a system in many experiments.
+
+    Attributes
+    ----------
+    system
+        Label of the system.
+    requests
+        That a replication has in the mean.
+    replications
+        How many; where a precision is asked for, at most.
+    precision
+        That ends an experiment, such as `p99<2%`; empty where the number of replications is given.
+    """
+
+    system: str
+    requests: int
+    replications: int
+    precision: str = ""
+
+    def experiment(self, number: int) -> dict[str, float | None]:
+        """Run an experiment, and return a row of `SCHEMA`; times in seconds."""
+        system = SYSTEMS[self.system]
+        seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
+        plan = Plan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
+        wish = read_wish(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
+        return figures(plan, Design(wish=wish))
+
+
+def figures(plan: Plan, design: Design) -> dict[str, float | None]:
+    """Return what `capplan simulate` says about latency, with its control variates and without."""
+    sample = Sample(tuple(observed(plan, design)), design.horizon)
+    row: dict[str, float | None] = {"replications": len(sample.runs)}
+    for way, controls in zip(WAYS, (controls_of(sample, plan.network), None), strict=True):
+        for statistic in STATISTICS:
+            found = Figures(sample, controls).latency(EVERY_CLASS, statistic)
+            width = None if found.half_width is None else found.half_width / 1e3
+            cells = found.value / 1e3, width, found.variance_ratio
+            row |= {f"{way} {statistic} {name}": cell for name, cell in zip(COLUMNS, cells, strict=True)}
+    return row
+
+
+@dataclass(frozen=True)
+class Trials:
+    """A trial and the number of its experiments, a multiple of `CHUNK`."""
+
+    trial: Trial
+    experiments: int
+
+    def chunk(self, number: int) -> Rows:
+        """Run the experiments of this chunk."""
+        return [self.trial.experiment(each) for each in range(number * CHUNK, (number + 1) * CHUNK)]
+
+    def case(self) -> Case[Trials]:
+        """Return the trials as a case of an experiment whose replications are chunks."""
+        return Case(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
+
+
+def _wanted(trials: Trials, _: Sequence[Rows]) -> int:
+    return trials.experiments // CHUNK
+
+
+EXPERIMENT: Experiment[Trials] = Experiment(Trials.chunk, _wanted, SCHEMA)

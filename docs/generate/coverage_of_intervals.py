@@ -1,0 +1,125 @@
+"""Measure how often the intervals of `capplan simulate` hold the truth, and write docs/reference/coverage.json.
+
+`uv run python docs/generate/coverage_of_intervals.py` takes an hour of one processor. Interrupted, it goes on where
+it was, and it does again only what has another setting; after a change of the code, remove `build/coverage`. The page
+docs/reference/accuracy.md shows the result (`accuracy.py`). Settings and seeds are fixed, so it comes out the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from coverage_experiment import EXPERIMENT, SCHEMA, STATISTICS, SYSTEMS, WAYS, Trial, Trials
+from scipy.stats import binomtest
+
+from capplan.simulator.executors import processes
+from capplan.simulator.experiment import Rows, Standing, perform
+from capplan.simulator.store import open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS, RESULT = ROOT / "build" / "coverage", ROOT / "docs" / "reference" / "coverage.json"
+MANY, FEWER = 2_000, 300  # experiments: where 95 % is true, a standard error of 0.5 and of 1.3 points
+LENGTHS = dict(zip(SYSTEMS, (150_000, 300_000, 25_000), strict=True))  # requests a replication
+WISHES = dict(zip(SYSTEMS, ((50_000, "p99<4%"), (100_000, "p99<5%"), (20_000, "p99<2.5%")), strict=True))
+SHORT = 20  # times shorter: what happens then
+
+
+def trials() -> Iterator[tuple[str, Trials]]:
+    """Yield every trial with the name of its procedure."""
+    for system, requests in LENGTHS.items():
+        yield "replications", Trials(Trial(system, requests, 10), MANY)
+    for system, requests in LENGTHS.items():
+        yield "short replications", Trials(Trial(system, requests // SHORT, 10), FEWER)
+    for system, requests in LENGTHS.items():
+        yield "one run", Trials(Trial(system, 5 * requests, 1), FEWER)
+    for system, (requests, precision) in WISHES.items():
+        yield "precision", Trials(Trial(system, requests, 200, precision), FEWER)
+
+
+def summary(procedure: str, trials: Trials, rows: Rows) -> dict[str, Any]:
+    """Return what the experiments of a trial have found, and the first of them, to be run again."""
+    trial, truth = trials.trial, SYSTEMS[trials.trial.system].truth
+    ways = WAYS if any(row["controlled mean variance_ratio"] for row in rows) else WAYS[1:]
+    return {
+        "procedure": procedure,
+        "trial": vars(trial),
+        "experiments": len(rows),
+        "mean_replications": round(float(np.mean([row["replications"] for row in rows])), 1),
+        "first": rows[0],
+        "intervals": [
+            {"statistic": statistic, "controls": way == WAYS[0], **_held(rows, way, statistic, vars(truth)[statistic])}
+            for statistic in STATISTICS
+            for way in ways
+        ],
+    }
+
+
+def _held(rows: Rows, way: str, statistic: str, truth: float) -> dict[str, Any]:
+    """Return how many intervals hold the truth, and what they are like."""
+    columns = [f"{way} {statistic} {name}" for name in ("value", "half_width", "variance_ratio")]
+    value, width, ratio = (np.array([row[column] for row in rows], dtype=np.float64) for column in columns)
+    above, below = int((value - width > truth).sum()), int((value + width < truth).sum())
+    held = int((np.abs(value - truth) <= width).sum())
+    return {
+        "held": held,
+        "above": above,
+        "below": below,
+        "coverage": [held / len(rows), *(round(each, 5) for each in clopper_pearson(held, len(rows)))],
+        "half_width": _rounded(np.nanmean(width / value)),
+        "bias": _rounded(value.mean() / truth - 1),
+        "scatter": _rounded(value.std(ddof=1) / truth),
+        "variance_ratio": None if np.isnan(ratio).all() else _rounded(np.nanmean(ratio)),
+    }
+
+
+def clopper_pearson(held: int, experiments: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share (Clopper & Pearson 1934)."""
+    low, high = binomtest(held, experiments).proportion_ci(0.95, method="exact")
+    return float(low), float(high)
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.4g}")
+
+
+def main() -> int:
+    """Run what is missing; every trial is written as soon as it is finished."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=2, help="how many experiments run at a time (default: 2)")
+    chosen, found = list(trials()), dict[Trials, dict[str, Any]]()
+    names = {each: procedure for procedure, each in chosen}
+    with open_store(RUNS, SCHEMA) as store, processes(parser.parse_args().processes) as executor:
+        cases = [each.case() for each in sorted(names, key=_work)]
+        for case, chunks in perform(EXPERIMENT, cases, executor, store=store, progress=_tell):
+            rows = [row for chunk in chunks for row in chunk]
+            found[case.subject] = summary(names[case.subject], case.subject, rows)
+            _write([found[each] for each in names if each in found])
+        store.compact()
+    return 0
+
+
+def _work(trials: Trials) -> int:
+    """Return about how many requests trials have, so that the quick ones come first."""
+    return trials.experiments * trials.trial.requests * min(trials.trial.replications, 25)
+
+
+def _write(summaries: list[dict[str, Any]]) -> None:
+    unfinished = RESULT.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps({"trials": summaries}, indent=1) + "\n", encoding="utf-8", newline="\n")
+    unfinished.replace(RESULT)
+
+
+def _tell(standing: Standing) -> None:
+    if sys.stderr.isatty():
+        done = standing.found + standing.run
+        print(f"\r{standing.cases_finished} of {standing.cases} trials, {done} chunks", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""The tables of docs/reference/accuracy.md about intervals, from docs/reference/coverage.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+HEADS = {
+    "replications": ("system", "requests", "figure", "controls", "hold the truth", "half-width", "variance ratio"),
+    "short replications": ("system", "requests", "figure", "controls", "hold the truth", "half-width"),
+    "one run": ("system", "requests", "figure", "hold the truth", "half-width"),
+    "precision": ("system", "requests", "precision", "replications", "figure", "hold the truth", "half-width"),
+}
+NUMBERS = ("requests", "replications", "half-width", "variance ratio")
+
+
+def tables(result: dict[str, Any]) -> dict[str, str]:
+    """Return each table by the name of its procedure, with words for its key in the template."""
+    return {procedure.replace(" ", "_"): _table(result, procedure) for procedure in HEADS}
+
+
+def _table(result: dict[str, Any], procedure: str) -> str:
+    heads = HEADS[procedure]
+    rows = [
+        [row[head] for head in heads]
+        for trial in result["trials"]
+        if trial["procedure"] == procedure
+        for row in _rows(trial)
+    ]
+    ruler = ["---:" if head in NUMBERS else "---" for head in heads]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (list(heads), ruler, *rows))
+
+
+def _rows(trial: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield the cells of a trial; with a precision, only those of what it was about, which controls are part of."""
+    for each in trial["intervals"]:
+        if trial["trial"]["precision"] and not each["controls"]:
+            continue
+        held, low, high = (f"{100 * share:.1f}" for share in each["coverage"])
+        ratio = each["variance_ratio"]
+        yield {
+            "system": trial["trial"]["system"],
+            "requests": f"{trial['trial']['requests']:,}",
+            "precision": trial["trial"]["precision"],
+            "replications": f"{trial['mean_replications']:.1f}",
+            "figure": each["statistic"],
+            "controls": "yes" if each["controls"] else "no",
+            "hold the truth": f"**{held} %** ({low} to {high})",
+            "half-width": f"{each['half_width']:.1%}".replace("%", " %"),
+            "variance ratio": "" if ratio is None else f"{ratio:.2f}",
+        }
