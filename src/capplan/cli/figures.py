@@ -12,12 +12,7 @@ Format = Callable[[float], str]
 
 def significant(number: float) -> str:
     """Return three significant digits without an exponent: `4.02`, `13.1`, `17,400`."""
-    if not math.isfinite(number):
-        return "unbounded"
-    if number == 0:
-        return "0"
-    rounded = float(f"{number:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:#.3g}"
+    return _to_digits(number, 3)
 
 
 def rate(number: float) -> str:
@@ -53,9 +48,13 @@ def share_band(figure: Band) -> str:
 
 def width(number: float) -> str:
     """Return a half-width to two significant digits, which is more than anybody knows of it: `0.31`, `57`, `1,200`."""
+    return _to_digits(number, 2)
+
+
+def _to_digits(number: float, digits: int) -> str:
     if not math.isfinite(number):
         return "unbounded"
     if number == 0:
         return "0"
-    rounded = float(f"{number:.2g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 10 else f"{rounded:#.2g}"
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:#.{digits}g}"
