@@ -10,14 +10,16 @@ Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The c
 `front_nodes`             front (policing) nodes per DC
 `cass_nodes`, `rf`        Cassandra nodes and replicas per DC
 `proxy`, `ldap`           `yes`, `no` or empty (does not matter)
+`layout`                  what the columns before do not hold and the system of the row needs: `key=value` pairs
+                          separated by spaces, such as `nodes=3 write_share=0.05`; shares and SI units
 `quantity`                what was measured or set, such as `incoming_rate`, `latency`, `busy_workers`
-`request_class`           `auth`, `acct` or empty (all requests)
+`request_class`           the class as its system reports it, such as `auth`, `read`, `request`; empty: all requests
 `statistic`               one of `STATISTICS`; `unspecified` where the document does not say
 `value`, `unit`           the figure as written and its unit, one of `UNITS`
 `text`                    the fact, where it is a word or a version instead of a number
 `low`, `high`             the interval that the rounding allows, in the same unit; `inf` for "at least"
 `rounding`                the rule behind the interval
-`load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (not a load test)
+`load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not said)
 `conditions`              in words: during what, per what
 `status`                  `configured` (set, not measured), `measured`, `claimed` (said without data), `derived`
                           (computed from other rows), `contradictory` (other rows refute it, see the audit)
@@ -29,11 +31,15 @@ Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The c
 `locator`                 where in the source
 ========================= =============================================================================================
 
-**Rounding.** The half-width is half the step that figures of the same size show in the document: rates of 7000 and
-7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step of 400; mean times a step of
-0.5 ms; workers are whole. Words ("a few", "almost twice") are read as an interval that `rounding` states.
+**Rounding.** The half-width is half the step that figures of the same size show in the document. In `openprovider`
+rates of 7000 and 7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step of 400; mean
+times a step of 0.5 ms; workers are whole. In `rhino-shcm` times have three digits and no step below 0.1 ms, CPU a step
+of 10 %, heap of 0.1 G. In `fedora4` times are whole milliseconds (those of regions the mean of two such), capacities
+have a step of 25/s, or of 10/s where a figure is no multiple of 25. Words ("a few", "almost twice") are read as an
+interval that `rounding` states; such a reading is a guess.
 
-Inside capplan the numbers are SI: `Evidence.value`, `low` and `high` are in seconds, per second, metres, bytes.
+Inside capplan the numbers are SI: `Evidence.value`, `low` and `high` are in seconds, per second, metres, bytes; CPU is
+in cores, so that 280 % of one core are 2.8.
 """
 
 from __future__ import annotations
@@ -45,8 +51,8 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from importlib.resources import files
@@ -58,6 +64,8 @@ from capplan.models.errors import InputError, nearest
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is 0.0025 s to the last bit.
 UNITS = {
     "1": ("1", "1"),
+    "%": ("1", "0.01"),
+    "req": ("1", "1"),
     "1/s": ("1/s", "1"),
     "ms": ("s", "0.001"),
     "s": ("s", "1"),
@@ -65,11 +73,16 @@ UNITS = {
     "h": ("s", "3600"),
     "km": ("m", "1000"),
     "GB": ("B", "1000000000"),
+    "GiB": ("B", "1073741824"),
     "name": ("name", "1"),
     "version": ("version", "1"),
+    "date": ("date", "1"),
 }
-TEXT_UNITS = frozenset({"name", "version"})
-STATISTICS = frozenset({"constant", "peak", "mean", "minimum", "ratio", "difference", "unspecified"})
+TEXT_UNITS = frozenset({"name", "version", "date"})
+PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+STATISTICS = frozenset(
+    {"constant", "peak", "mean", "minimum", "maximum", "ratio", "difference", "unspecified", *PERCENTILES}
+)
 STATUSES = frozenset({"configured", "measured", "claimed", "derived", "contradictory"})
 USES = frozenset({"fit", "check", "context", "excluded"})
 LOAD_KINDS = frozenset({"", "open", "closed", "throttled", "bursty"})
@@ -98,6 +111,7 @@ class Evidence:
     rf: int | None
     proxy: bool | None
     ldap: bool | None
+    layout: Mapping[str, str] = field(hash=False)
     quantity: str
     request_class: str
     statistic: str
@@ -123,7 +137,7 @@ class Evidence:
         return Interval(self.value, self.low, self.high)
 
 
-COLUMNS = tuple(field.name for field in fields(Evidence) if field.name != "written")
+COLUMNS = tuple(column.name for column in fields(Evidence) if column.name != "written")
 
 
 @dataclass(frozen=True)
@@ -210,7 +224,8 @@ def _row(cells: dict[str, Any], where: str) -> Evidence:
         name: _count(cells[name], f"{where}: column {name!r}") for name in ("dcs", "front_nodes", "cass_nodes", "rf")
     }
     flags = {name: _flag(cells[name], f"{where}: column {name!r}") for name in ("proxy", "ldap")}
-    return Evidence(**{**cells, **counts, **flags, **_figure(cells, where)})
+    layout = {"layout": _layout(cells["layout"], f"{where}: column 'layout'")}
+    return Evidence(**{**cells, **counts, **flags, **layout, **_figure(cells, where)})
 
 
 def _count(text: str, what: str) -> int | None:
@@ -223,6 +238,24 @@ def _flag(text: str, what: str) -> bool | None:
     if text not in _FLAGS:
         raise InputError(f"{what} has {text!r}: it must be 'yes', 'no' or empty")
     return _FLAGS[text]
+
+
+def _layout(text: str, what: str) -> dict[str, str]:
+    """Return the pairs of a layout in their order."""
+    layout: dict[str, str] = {}
+    for pair in text.split():
+        key, _, value = pair.partition("=")
+        if not key.isidentifier() or not value or "=" in value:
+            raise InputError(f"{what} has {pair!r}: it must be pairs key=value, separated by spaces, or empty")
+        if key in layout:
+            raise InputError(f"{what} has {key!r} more than once: every key must be unique")
+        layout[key] = value
+    return layout
+
+
+def layout_text(layout: Mapping[str, str]) -> str:
+    """Write a layout as its column has it."""
+    return " ".join(f"{key}={value}" for key, value in layout.items())
 
 
 def _figure(cells: dict[str, str], where: str) -> dict[str, Any]:
@@ -275,10 +308,16 @@ def by_id(rows: Iterable[Evidence]) -> dict[str, Evidence]:
 
 
 def rows_hash(rows: Iterable[Evidence]) -> str:
-    """Return the SHA-256 of `rows` in hexadecimal, whatever their order; prose columns do not count."""
-    visible = [{key: cell for key, cell in asdict(row).items() if key not in _PROSE} for row in rows]
+    """Return the SHA-256 of `rows` in hexadecimal, whatever their order; prose and empty layouts do not count."""
+    visible = [_visible(row) for row in rows]
     ordered = sorted(visible, key=lambda cells: str(cells["id"]))
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def _visible(row: Evidence) -> dict[str, Any]:
+    """Return the cells of `row` that a fit can see; a row without a layout has none to be seen."""
+    unseen = _PROSE if row.layout else _PROSE | {"layout"}
+    return {key: cell for key, cell in asdict(row).items() if key not in unseen}
 
 
 def data_hash(system: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.audit import AuditReport, audit
-from capplan.calibration.evidence_table import Evidence, by_id, load, sources
+from capplan.calibration.evidence_table import Evidence, by_id, layout_text, load, sources
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
@@ -70,7 +70,7 @@ def audit_(system: System = "openprovider", as_json: Json = False, as_csv: Csv =
 
 
 def _cells(row: Evidence) -> list[Any]:
-    return [getattr(row, name) for name in COLUMNS]
+    return [layout_text(row.layout) if name == "layout" else getattr(row, name) for name in COLUMNS]
 
 
 def _findings(report: AuditReport) -> list[list[Any]]:

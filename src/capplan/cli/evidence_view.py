@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capplan.calibration.audit import AuditReport
-from capplan.calibration.evidence_table import UNITS, Evidence, Source
+from capplan.calibration.evidence_table import UNITS, Evidence, Source, layout_text
 from capplan.calibration.finding import Finding, shown
 from capplan.cli.layout import bullets, facts, heading, section, table
 
@@ -42,7 +42,7 @@ def _rounding(row: Evidence) -> str:
     scale = float(UNITS[unit][1]) if unit else 1.0
     if math.isinf(row.high):
         return "or more"
-    return f"[{row.low / scale:g}, {row.high / scale:g}]"
+    return f"[{row.low / scale:.7g}, {row.high / scale:.7g}]"
 
 
 def row(found: Evidence, source: Source, console: Console) -> None:
@@ -62,6 +62,8 @@ def row(found: Evidence, source: Source, console: Console) -> None:
 
 
 def _field(value: object) -> str:
+    if isinstance(value, Mapping):
+        return layout_text(value)
     return {True: "yes", False: "no", None: ""}[value] if value is None or isinstance(value, bool) else str(value)
 
 
@@ -71,8 +73,9 @@ def report(found: AuditReport, console: Console) -> None:
     console.print(Text(_summary(found)))
     console.print(section("Laws against the figures"))
     _tally(found.laws, console)
-    console.print(section("Busy workers of a front node"))
-    _worker_gaps(found, console)
+    if found.worker_gaps:
+        console.print(section("Busy workers of a front node"))
+        _worker_gaps(found, console)
     console.print(section("Register of contradictions: the document against its own figures"))
     _findings((each for each in found.register if each.verdict == "contradicted"), console)
     console.print(section("Claims that the figures bear out, or that only rounding saves"))
