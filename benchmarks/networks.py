@@ -20,7 +20,7 @@ from capplan.models.cassandra import LOCAL_READ_REPAIR_CHANCE, NATIVE_TRANSPORT_
 from capplan.models.distribution import Exponential
 from capplan.models.network import Network
 from capplan.models.openprovider import CASSANDRA_CORES, FRONT_CORES, UPDATES, build_cluster, network
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.station import Station
 from capplan.models.step import ForkJoin, Visit
 from capplan.models.traffic import Open, RequestClass
@@ -56,7 +56,7 @@ def flow(discipline: str) -> Network:
     Bursts of a second would decide the percentiles of runs that are seconds long, and the storage path, for which
     nobody waits, is overloaded in them. `discipline` is that of all cores: `ps` as calibrated, or `fcfs`.
     """
-    built = network(Scenario(), load("openprovider").median_values(), FLOW_PEAK_PER_S)
+    built = network(OpenproviderScenario(), load("openprovider").median_values(), FLOW_PEAK_PER_S)
     stations = tuple(replace(station, discipline=discipline) for station in built.stations if station.servers > 1)
     storage = tuple(station for station in built.stations if station.servers == 1)
     return replace(built, stations=(*stations, *storage), traffic=Open(flow_rate_per_s(), {"session": 1.0}))
@@ -98,7 +98,7 @@ class FlowNumbers:
 @lru_cache
 def flow_numbers() -> FlowNumbers:
     """Return the numbers that `flow` is built from."""
-    scenario, values = Scenario(), load("openprovider").median_values()
+    scenario, values = OpenproviderScenario(), load("openprovider").median_values()
     cluster = build_cluster(scenario, values)
     return FlowNumbers(
         dcs=scenario.dcs,

@@ -21,9 +21,9 @@ from capplan.models.distribution import Deterministic, Distribution, Erlang, Exp
 from capplan.models.network import Network
 from capplan.models.openprovider import PARAMETERS, REPORTED
 from capplan.models.openprovider import network as openprovider
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.operating_point import capacity_per_s, solve
 from capplan.models.parameter import defaults
-from capplan.models.scenario import Scenario
 from capplan.models.station import Pool, Station
 from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
 from capplan.models.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
@@ -194,7 +194,7 @@ def layouts() -> Iterator[Case]:
     """Yield the documented layouts at shares of the solver's capacity."""
     sizes = (("TS1, one data centre", 1, (16_000, 30_000)), ("TS4, three data centres", 3, (9_000, 9_000)))
     for label, dcs, (few, many) in sizes:
-        scenario = Scenario(dcs=dcs)
+        scenario = OpenproviderScenario(dcs=dcs)
         capacity = float(capacity_per_s(Analysis(openprovider(scenario, VALUES, 1.0)), 1e-3)[0])
         for share in (0.6, 0.85, 0.95, 1.0):
             requests, warmup_s = (many, 2.0 if dcs == 1 else 0.4) if share > 0.9 else (few, 0.4)

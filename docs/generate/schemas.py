@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.document import network_schema, schema
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
@@ -30,7 +30,7 @@ def generated() -> dict[Path, str]:
     network = network_schema()
     return {
         DOCS / "reference" / "network.schema.json": _text(network),
-        DOCS / "reference" / "scenario.schema.json": _text(schema(Scenario)),
+        DOCS / "reference" / "scenario.schema.json": _text(schema(OpenproviderScenario)),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

@@ -1,8 +1,8 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask a `Scenario` with `predict`; describe a system of your own as a `Network` and `simulate` it or solve
-it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they are
-used, so that `import capplan` is fast.
+The front door: ask about a `scenario` with `predict`; describe a system of your own as a `Network` and `simulate` it or
+solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
+are used, so that `import capplan` is fast.
 """
 
 from importlib import import_module
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capplan.models.errors import InputError
     from capplan.models.network import Network
     from capplan.models.scenario import Scenario
+    from capplan.models.systems import scenario
     from capplan.planner.predict import predict
     from capplan.planner.prediction import Prediction
     from capplan.simulator.engine import simulate
@@ -31,6 +32,7 @@ _HOMES = {
     "calibrate": "calibration.calibrate",
     "predict": "planner.predict",
     "read_network": "models.document",
+    "scenario": "models.systems",
     "simulate": "simulator.engine",
     "validate": "calibration.validate",
     "write_network": "models.document",
@@ -46,6 +48,7 @@ __all__ = [
     "calibrate",
     "predict",
     "read_network",
+    "scenario",
     "simulate",
     "validate",
     "write_network",

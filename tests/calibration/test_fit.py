@@ -9,15 +9,17 @@ from scipy import stats
 from capplan.calibration import fit
 from capplan.calibration.evidence_table import Evidence, by_id, load
 from capplan.calibration.fit import (
-    REPEATABILITY,
     Maximum,
     Problem,
     deviance_residual,
     ensemble,
+    laplace,
     log_likelihood,
     maximum,
+    one_step,
     rows_to_fit,
 )
+from capplan.calibration.openprovider_figures import REPEATABILITY
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray
 
@@ -31,6 +33,10 @@ PRIOR, PRIOR_SD = 10_000.0, 0.02
 EXACT = replace(RATE, low=RATE.value * (1 - 1e-6), high=RATE.value * (1 + 1e-6))
 
 
+def sd_of(row: Evidence) -> float:
+    return REPEATABILITY[row.quantity]
+
+
 def proportional(values: Values) -> dict[str, FloatArray]:
     return {EXACT.id: np.asarray(values["speed_per_s"])}
 
@@ -39,7 +45,7 @@ def parameter(name: str, log_sd: float, value: float = PRIOR) -> Parameter:
     return Parameter(name, value, "1/s", "fitted", log_sd, "made up for this test")
 
 
-TOY = Problem((parameter("speed_per_s", PRIOR_SD), parameter("held_per_s", 0.0)), (EXACT,), proportional)
+TOY = Problem((parameter("speed_per_s", PRIOR_SD), parameter("held_per_s", 0.0)), (EXACT,), proportional, sd_of)
 
 
 def toy_posterior() -> tuple[float, float]:
@@ -61,13 +67,13 @@ def best() -> Maximum:
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 0.97, 0.999, 1.0, 1.001, 1.03, 1.1, 2.0])
 def test_the_likelihood_is_the_normal_probability_of_the_interval(row: Evidence, ratio: float) -> None:
     value = row.value * ratio
-    law = stats.norm(loc=value, scale=REPEATABILITY[row.quantity] * row.value)
+    law = stats.norm(loc=value, scale=sd_of(row) * row.value)
     # On the side of the tail, where the difference of two probabilities keeps its digits.
     below = law.cdf(row.high) - law.cdf(row.low)
     above = law.sf(row.low) - law.sf(row.high)
     expected = max(below, above)
 
-    said = float(log_likelihood(row, np.asarray(value)))
+    said = float(log_likelihood(row, np.asarray(value), sd_of(row)))
     if expected > 0:
         assert said == pytest.approx(float(np.log(expected)), rel=1e-9)
     else:
@@ -78,25 +84,25 @@ def test_the_likelihood_is_the_normal_probability_of_the_interval(row: Evidence,
 
 def test_the_likelihood_is_symmetric_about_a_figure_in_the_middle_of_its_interval() -> None:
     for away in (10.0, 200.0, 3000.0):
-        up = log_likelihood(RATE, np.asarray(RATE.value + away))
-        down = log_likelihood(RATE, np.asarray(RATE.value - away))
+        up = log_likelihood(RATE, np.asarray(RATE.value + away), sd_of(RATE))
+        down = log_likelihood(RATE, np.asarray(RATE.value - away), sd_of(RATE))
         assert float(up) == pytest.approx(float(down), rel=1e-12)
 
 
 def test_the_deviance_residual_is_zero_at_the_figure_and_has_the_sign_of_the_error() -> None:
     values = TIME.value * np.array([0.8, 0.95, 1.0, 1.05, 1.2])
-    said = deviance_residual(TIME, values)
+    said = deviance_residual(TIME, values, sd_of(TIME))
 
     assert said[2] == 0
     assert np.all(np.diff(said) > 0)
-    lost = log_likelihood(TIME, np.asarray(TIME.value)) - log_likelihood(TIME, values)
+    lost = log_likelihood(TIME, np.asarray(TIME.value), sd_of(TIME)) - log_likelihood(TIME, values, sd_of(TIME))
     np.testing.assert_allclose(said**2, 2 * lost, rtol=1e-12)
 
 
 def test_the_deviance_residual_of_a_figure_without_rounding_is_the_standardised_error() -> None:
     for sigmas in (-6.0, -1.0, 0.5, 3.0):
         value = EXACT.value * (1 + sigmas * REPEATABILITY["incoming_rate"])
-        assert float(deviance_residual(EXACT, np.asarray(value))) == pytest.approx(sigmas, rel=1e-4)
+        assert float(deviance_residual(EXACT, np.asarray(value), sd_of(EXACT))) == pytest.approx(sigmas, rel=1e-4)
 
 
 def test_only_free_parameters_are_moved() -> None:
@@ -141,7 +147,7 @@ def test_effective_parameters_count_what_the_figures_decide(best: Maximum) -> No
 
 
 def test_a_parameter_that_no_figure_speaks_of_does_not_count(best: Maximum) -> None:
-    problem = Problem((TOY.parameters[0], parameter("idle_per_s", 0.3)), TOY.rows, proportional)
+    problem = Problem((TOY.parameters[0], parameter("idle_per_s", 0.3)), TOY.rows, proportional, sd_of)
     found = maximum(problem)
 
     assert found.effective_parameters == pytest.approx(best.effective_parameters, abs=1e-3)
@@ -165,7 +171,7 @@ def test_the_ensemble_is_the_posterior(best: Maximum) -> None:
 def test_the_ensemble_keeps_correlations() -> None:
     """Only the product of two parameters is known: their logarithms go against each other."""
     both = (parameter("first", 0.1, 100.0), parameter("second", 0.1, 105.0))
-    problem = Problem(both, (EXACT,), lambda values: {EXACT.id: np.asarray(values["first"]) * values["second"]})
+    problem = Problem(both, (EXACT,), lambda values: {EXACT.id: np.asarray(values["first"]) * values["second"]}, sd_of)
     drawn = ensemble(problem, maximum(problem), 2000, proposals=4000, seed=1)
 
     # Var(sum) = 0.0025^2 nearly, Var(difference) = 2 * 0.1^2, exactly as the prior says: six standard errors.
@@ -191,7 +197,7 @@ def test_few_proposals_for_many_parameters_do_not_collapse() -> None:
     def product(values: Values) -> dict[str, FloatArray]:
         return {EXACT.id: 10.25 * np.prod([np.asarray(values[each.name]) for each in many], axis=0)}
 
-    problem = Problem(many, (EXACT,), product)
+    problem = Problem(many, (EXACT,), product, sd_of)
     for seed in range(5):
         drawn = ensemble(problem, maximum(problem), 20, proposals=40, seed=seed)
         assert np.isfinite(drawn.log_points).all()
@@ -201,3 +207,41 @@ def test_rows_that_are_only_checked_are_not_fitted() -> None:
     chosen = rows_to_fit([RATE, ROWS["ts4.busy_workers"], TIME])
 
     assert chosen == (RATE, TIME)
+
+
+def two_figures() -> Problem:
+    """Two figures in proportion to one parameter, the second of another scenario and 1 % higher."""
+    other = replace(EXACT, id="other", value=1.01 * EXACT.value, low=1.01 * EXACT.low, high=1.01 * EXACT.high)
+
+    def both(values: Values) -> dict[str, FloatArray]:
+        return {name: np.asarray(values["speed_per_s"]) for name in (EXACT.id, "other")}
+
+    return Problem((parameter("speed_per_s", PRIOR_SD),), (EXACT, other), both, sd_of)
+
+
+def test_one_step_leaves_a_figure_out_of_the_fit(best: Maximum) -> None:
+    """Residuals are nearly linear in the logarithm, so one step from the fit of both ends at the fit of one."""
+    problem = two_figures()
+    together = maximum(problem)
+    alone = one_step(problem, together, [True, False])
+
+    assert abs(float(together.log_point[0] - best.log_point[0])) > 3e-3
+    assert float(alone.log_point[0]) == pytest.approx(float(best.log_point[0]), abs=1e-4)
+    assert alone.jacobian.shape == (2, 1)
+
+
+def test_one_step_with_all_figures_stays_where_it_is() -> None:
+    problem = two_figures()
+    together = maximum(problem)
+
+    assert one_step(problem, together, [True, True]).log_point == pytest.approx(together.log_point, abs=1e-5)
+
+
+def test_the_law_with_the_curvature_of_the_maximum_is_the_posterior_where_that_is_normal(best: Maximum) -> None:
+    mean, sd = toy_posterior()
+    drawn = laplace(TOY, best, 4000, seed=1)
+
+    # Four standard errors each, as above; all draws are independent.
+    assert abs(float(drawn.log_points.mean()) - mean) < 4 * sd / np.sqrt(4000) + 1e-3 * PRIOR_SD
+    assert abs(float(drawn.log_points.std()) / sd - 1) < 4 / np.sqrt(2 * 4000) + 0.01
+    assert np.array_equal(drawn.log_points, laplace(TOY, best, 4000, seed=1).log_points)

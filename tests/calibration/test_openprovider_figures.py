@@ -9,7 +9,6 @@ from capplan.calibration.evidence_table import by_id, load, select
 from capplan.calibration.openprovider_figures import experiments, predicted, predicted_all, target_of
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.parameter import defaults
-from capplan.models.scenario import Scenario, changed
 
 ROWS = load("openprovider")
 TESTS = experiments()
@@ -27,9 +26,9 @@ def test_the_layouts_are_the_documented_ones() -> None:
 
 
 def test_the_hypotheses_are_carried_into_every_experiment() -> None:
-    base = changed(Scenario(), consistency_read="LOCAL_ONE", consistency_write="EACH_QUORUM")
+    choice = {"consistency_read": "LOCAL_ONE", "consistency_write": "EACH_QUORUM"}
 
-    for test in experiments(base):
+    for test in experiments(choice):
         assert (test.scenario.consistency_read, test.scenario.consistency_write) == ("LOCAL_ONE", "EACH_QUORUM")
 
 

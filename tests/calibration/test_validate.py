@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import capplan.calibration.validate as validation
+from capplan.calibration import openprovider_figures
 from capplan.calibration.evidence_table import by_id, load
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
@@ -64,7 +64,9 @@ def test_a_perfect_fit_passes() -> None:
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_one_figure_beyond_its_goal_fails_the_whole(name: str, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validation, "share_of_time_at_most", lambda *_: 0.5)  # no goal hangs on it, and it is slow
+    monkeypatch.setattr(
+        openprovider_figures, "share_of_time_at_most", lambda *_: 0.5
+    )  # no goal hangs on it, and it is slow
     row = ROWS[name]
     goal = target_of(row)
     assert goal is not None

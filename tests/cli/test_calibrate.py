@@ -1,20 +1,22 @@
 """`capplan calibrate`: writes the fitted file, and the same file for the same seed."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 import capplan.calibration.calibrate as calibration
 import capplan.cli.calibrate as face
 from capplan.calibration import fit
-from capplan.calibration.calibrate import STAGES, calibrate
+from capplan.calibration.calibrate import calibrate, stages_of
 from capplan.calibration.fitted_file import Fitted, load, packaged_path, read, to_json
-from capplan.calibration.openprovider_figures import Experiment, experiments
+from capplan.calibration.openprovider_figures import STUDY, experiments
+from capplan.calibration.stages import Stages
+from capplan.calibration.study import Experiment, Study
 from capplan.cli.main import main
-from capplan.models.scenario import Scenario
 
 FITTED = load("openprovider")
 
@@ -24,9 +26,11 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Seeds that the command passes on; nothing is computed."""
     found: list[int] = []
 
-    def fake(seed: int, version: str, progress: Callable[[str], None]) -> Fitted:
+    def fake(its: Study, seed: int, version: str, progress: Callable[[str], None], kept: Path) -> Fitted:
+        assert its.system.name == "openprovider"
+        assert not kept.exists()
         found.append(seed)
-        for stage in range(STAGES):
+        for stage in range(stages_of(its)):
             progress(f"stage {stage}")
         return replace(FITTED, seed=seed, version=version)
 
@@ -105,23 +109,29 @@ def test_a_folder_cannot_be_overwritten(seeds: list[int], tmp_path: Path, capsys
     assert seeds == []
 
 
+def two(choice: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
+    return experiments(choice)[:2]
+
+
+SMALL = replace(STUDY, experiments=two, choices=STUDY.choices[:1])
+
+
+def few_draws(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(calibration, "DRAWS", 12)
+    patched.setattr(calibration, "_PROPOSALS", 60)
+    patched.setattr(calibration, "_PROPOSALS_LEFT_OUT", 60)
+    patched.setattr(fit, "_ROUNDS", 2)
+
+
 @pytest.fixture(scope="module")
 def small() -> dict[str, Fitted]:
     """Calibrations with few draws to the two scenarios of one data centre; twice with one seed, once with another."""
 
-    def two(base: Scenario | None = None) -> tuple[Experiment, ...]:
-        return experiments(base)[:2]
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calibration, "experiments", two)
-        patched.setattr(calibration, "CHOICES", (("LOCAL_QUORUM", "QUORUM"),))
-        patched.setattr(calibration, "DRAWS", 12)
-        patched.setattr(calibration, "_PROPOSALS", 60)
-        patched.setattr(calibration, "_PROPOSALS_LEFT_OUT", 60)
-        patched.setattr(fit, "_ROUNDS", 2)
-        same = {name: calibrate(3, "0") for name in ("first", "again")}
-        patched.setattr(calibration, "_left_out", lambda *_: ())  # costs most, and two of them are enough
-        return {**same, "other": calibrate(4, "0")}
+        few_draws(patched)
+        same = {name: calibrate(SMALL, 3, "0") for name in ("first", "again")}
+        patched.setattr(calibration, "_folds", lambda _: [])  # cost most, and two of them are enough
+        return {**same, "other": calibrate(SMALL, 4, "0")}
 
 
 def test_the_same_seed_gives_the_same_file_bit_for_bit(small: dict[str, Fitted]) -> None:
@@ -140,3 +150,37 @@ def test_what_is_left_out_is_predicted_by_a_fit_without_it(small: dict[str, Fitt
     assert [figure.id for figure in made.left_out] == [figure.id for figure in made.figures]
     assert [figure.predicted for figure in made.left_out] != [figure.predicted for figure in made.figures]
     assert {figure.fold for figure in made.left_out} == {"TS1", "TS2"}
+
+
+def test_what_was_interrupted_goes_on_and_gives_the_same_file(
+    small: dict[str, Fitted], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_draws(monkeypatch)
+    kept, told = tmp_path / "mine.json.stages", list[str]()
+
+    def interrupts(stage: str) -> None:
+        told.append(stage)
+        if stage == "refitting without TS2":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(SMALL, 3, "0", interrupts, kept)
+    assert len(json.loads(kept.read_text(encoding="utf-8"))["stages"]) == len(told) - 1 == 4
+    monkeypatch.setattr(calibration, "maximum", lambda *_: pytest.fail("finished stages are not computed again"))
+    with pytest.raises(pytest.fail.Exception):
+        calibrate(SMALL, 3, "0", lambda _: None, kept)  # the stage that was interrupted fits
+    monkeypatch.undo()
+    few_draws(monkeypatch)
+    assert calibrate(SMALL, 3, "0", lambda _: None, kept) == small["first"]
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"key": "other", "stages": {}}', '{"stages": 3}'])
+def test_stages_of_another_calculation_are_not_used(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "stages"
+    path.write_text(content, encoding="utf-8")
+    stages = Stages("mine", path=path)
+
+    assert stages.of("one", lambda: 1) == 1
+    assert Stages("mine", path=path).of("one", lambda: 2) == 1
+    assert Stages("other", path=path).of("one", lambda: 2) == 2

@@ -15,18 +15,18 @@ import capplan.cli.predict as face
 from capplan.calibration.fitted_file import load, write
 from capplan.cli.main import main
 from capplan.cli.predict import predict_
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner import simulated, simulation_effort
 from capplan.planner.predict import predict
 from capplan.planner.prediction import Prediction
 
 ROOT = Path(__file__).parents[2]
-Asked = list[tuple[Scenario, dict[str, Any]]]
+Asked = list[tuple[OpenproviderScenario, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def plain_prediction() -> Prediction:
-    return predict(Scenario(), engine="analytic")
+    return predict(OpenproviderScenario(), engine="analytic")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, plain_prediction: Prediction) -> Aske
     """What the command asks of the planner, which then answers without computing."""
     calls: Asked = []
 
-    def fake(scenario: Scenario, **options: Any) -> Prediction:
+    def fake(scenario: OpenproviderScenario, **options: Any) -> Prediction:
         options.pop("progress")(1, 1)
         calls.append((scenario, options))
         return plain_prediction
@@ -180,7 +180,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
     )
     ((scenario, options),) = asked
 
-    assert scenario == Scenario(
+    assert scenario == OpenproviderScenario(
         dcs=2,
         cass_nodes=6,
         rf=2,
@@ -201,14 +201,14 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
 def test_without_options_it_is_the_default_layout(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--json")
 
-    assert asked == [(Scenario(), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": None})]
+    assert asked == [(OpenproviderScenario(), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": None})]
 
 
 def test_every_field_of_a_scenario_has_an_option() -> None:
     options = set(predict_.__annotations__)
     without = {"system", "distance"}  # the argument, and --distance-km
 
-    assert set(Scenario.__dataclass_fields__) - without <= options
+    assert set(OpenproviderScenario.__dataclass_fields__) - without <= options
 
 
 def test_options_go_before_the_scenario_file(asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -217,15 +217,15 @@ def test_options_go_before_the_scenario_file(asked: Asked, capsys: pytest.Captur
     ran(capsys, str(path), "--cass-nodes", "4", "--no-proxy", "--json")
     ran(capsys, str(path), "--distance-km", "80", "--json")
 
-    assert asked[0][0] == Scenario(dcs=2, cass_nodes=4, rtt="9ms", proxy=False)
-    assert asked[1][0] == Scenario(dcs=2, cass_nodes=5, distance="80km", proxy=True)
+    assert asked[0][0] == OpenproviderScenario(dcs=2, cass_nodes=4, rtt="9ms", proxy=False)
+    assert asked[1][0] == OpenproviderScenario(dcs=2, cass_nodes=5, distance="80km", proxy=True)
 
 
 def test_a_distance_may_have_a_unit(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--distance-km", "80", "--json")
     ran(capsys, "--distance-km", "80000m", "--json")
 
-    assert asked[0][0] == asked[1][0] == Scenario(distance="80km")
+    assert asked[0][0] == asked[1][0] == OpenproviderScenario(distance="80km")
 
 
 def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -234,7 +234,10 @@ def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str],
     ran(capsys, str(path), "--dcs", "2", "--json")
 
     assert asked == [
-        (Scenario(dcs=2), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": load("openprovider")})
+        (
+            OpenproviderScenario(dcs=2),
+            {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": load("openprovider")},
+        )
     ]
 
 

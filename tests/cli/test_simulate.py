@@ -20,10 +20,10 @@ from capplan.calibration.fitted_file import load, write
 from capplan.cli import progress
 from capplan.cli.main import main
 from capplan.cli.progress import COMPILING
-from capplan.cli.scenario_options import LAYOUT
+from capplan.cli.scenario_options import OPTIONS
 from capplan.cli.simulate import simulate_
 from capplan.models.document import read_network
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner.predict import predict
 from capplan.planner.simulate import Design, observed
 from capplan.simulator.kernel import compiling
@@ -171,12 +171,12 @@ def test_without_a_rate_it_is_that_of_a_prediction(plans: list[Plan], capsys: py
 
     assert len(plans) == 1
     assert document["offered_source"] == "default"
-    assert document["offered_tps"] == predict(Scenario(dcs=2, cass_nodes=4)).offered_tps
+    assert document["offered_tps"] == predict(OpenproviderScenario(dcs=2, cass_nodes=4)).offered_tps
 
 
 def test_every_side_of_a_layout_has_an_option() -> None:
-    assert set(LAYOUT) <= set(simulate_.__annotations__)
-    assert set(Scenario.__dataclass_fields__) - {"system", "distance", "slo", "tps"} <= set(LAYOUT)
+    assert set(OPTIONS) <= set(simulate_.__annotations__)
+    assert set(OpenproviderScenario.__dataclass_fields__) - {"system", "distance", "slo", "tps"} <= set(OPTIONS)
 
 
 def test_a_scenario_or_fitted_file(plans: list[Plan], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

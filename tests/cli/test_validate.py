@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import capplan.calibration.validate as validation
 from capplan.calibration.fitted_file import load
+from capplan.calibration.openprovider_figures import STUDY
 from capplan.calibration.validate import validate
 from capplan.cli.main import main
 
@@ -28,7 +30,7 @@ def missed(monkeypatch: pytest.MonkeyPatch) -> str:
     """The system, as if its model said one rate 4 % too high and everything else as documented."""
     said = {figure.id: np.array([figure.documented]) for figure in FITTED.figures}
     said["ts2.incoming"] = 1.04 * said["ts2.incoming"]
-    monkeypatch.setattr(validation, "predicted_all", lambda *_: said)
+    monkeypatch.setattr(validation, "study", lambda _: replace(STUDY, predicted=lambda *_: said))
     return "openprovider"
 
 

@@ -7,7 +7,7 @@ from capplan.calibration.fitted_file import load
 from capplan.models.distribution import Deterministic, Exponential, Mixture
 from capplan.models.draws import as_key, at_draw
 from capplan.models.openprovider import network
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.step import Delay, Sequence, Visit
 
 
@@ -38,7 +38,9 @@ def test_a_draw_of_a_network_is_the_network_of_the_draw() -> None:
     values = load("openprovider").values()
     singly = {name: float(value[7]) if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
-    assert at_draw(network(Scenario(), values, 5000.0), 7) == network(Scenario(), singly, 5000.0)
+    assert at_draw(network(OpenproviderScenario(), values, 5000.0), 7) == network(
+        OpenproviderScenario(), singly, 5000.0
+    )
 
 
 def test_keys_are_equal_when_contents_are() -> None:

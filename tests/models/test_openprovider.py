@@ -6,9 +6,9 @@ import pytest
 from capplan.models.analytic import Analysis
 from capplan.models.network import Network, walk
 from capplan.models.openprovider import CASSANDRA_CORES, PARAMETERS, REPORTED, network
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.models.parameter import Values, defaults
-from capplan.models.scenario import Scenario
 from capplan.models.step import Hold
 from capplan.simulator.reference import simulate
 
@@ -16,11 +16,11 @@ VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}  # as good as Po
 READS, WRITES = 7 / 8, 7 / 8  # per message: all but the start read, all but the authorization write
 
 
-def system(scenario: Scenario, rate_per_s: float = 1000.0, **changes: float) -> Network:
+def system(scenario: OpenproviderScenario, rate_per_s: float = 1000.0, **changes: float) -> Network:
     return network(scenario, {**VALUES, **changes}, rate_per_s)
 
 
-def node_seconds(scenario: Scenario, contacted: float, **changes: float) -> float:
+def node_seconds(scenario: OpenproviderScenario, contacted: float, **changes: float) -> float:
     """Core seconds of one node for one message of all: reads stay local, writes go to every replica everywhere."""
     v = {**VALUES, **changes}
     nodes, dcs, factor = scenario.cass_nodes, scenario.dcs, scenario.data_factor
@@ -34,16 +34,19 @@ def node_seconds(scenario: Scenario, contacted: float, **changes: float) -> floa
 @pytest.mark.parametrize(
     ("scenario", "contacted"),
     [
-        (Scenario(dcs=1), 2.1),  # LOCAL_QUORUM, and the third with the read-repair chance
-        (Scenario(dcs=3), 2.1),
-        (Scenario(dcs=3, cass_nodes=6), 2.1),
-        (Scenario(dcs=2, consistency_read="LOCAL_ONE"), 1.2),
-        (Scenario(dcs=2, rf=1), 1.0),
-        (Scenario(dcs=2, data_factor=2.5), 2.1),
-        (Scenario(dcs=2, consistency_read="QUORUM", consistency_write="EACH_QUORUM"), 4.0),  # of 6, shared by symmetry
+        (OpenproviderScenario(dcs=1), 2.1),  # LOCAL_QUORUM, and the third with the read-repair chance
+        (OpenproviderScenario(dcs=3), 2.1),
+        (OpenproviderScenario(dcs=3, cass_nodes=6), 2.1),
+        (OpenproviderScenario(dcs=2, consistency_read="LOCAL_ONE"), 1.2),
+        (OpenproviderScenario(dcs=2, rf=1), 1.0),
+        (OpenproviderScenario(dcs=2, data_factor=2.5), 2.1),
+        (
+            OpenproviderScenario(dcs=2, consistency_read="QUORUM", consistency_write="EACH_QUORUM"),
+            4.0,
+        ),  # of 6, shared by symmetry
     ],
 )
-def test_load_of_each_node_by_hand(scenario: Scenario, contacted: float) -> None:
+def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float) -> None:
     analysis = Analysis(system(scenario))
     expected = node_seconds(scenario, contacted) / CASSANDRA_CORES
     loads = [float(analysis.load(name)[0]) for name in analysis.work if name.startswith("cassandra/")]
@@ -55,7 +58,7 @@ def test_load_of_each_node_by_hand(scenario: Scenario, contacted: float) -> None
 
 
 def test_front_nodes_share_the_messages_and_a_proxy_doubles_those_of_accounting() -> None:
-    plain, proxied = (Analysis(system(Scenario(dcs=2, proxy=proxy))) for proxy in (False, True))
+    plain, proxied = (Analysis(system(OpenproviderScenario(dcs=2, proxy=proxy))) for proxy in (False, True))
     loads = [float(plain.load(name)[0]) for name in plain.work if name.startswith("front/")]
     assert loads == pytest.approx([float(VALUES["front_s"]) / 32 / 4] * 4)
     # The forwarding of 1:7 is 15/8 of the messages, though the document says twice.
@@ -64,7 +67,7 @@ def test_front_nodes_share_the_messages_and_a_proxy_doubles_those_of_accounting(
 
 def test_ldap_delays_authorization_alone_but_for_the_profile_in_the_row() -> None:
     plain, asked, cached = (
-        solve(Analysis(system(Scenario(ldap=ldap), profile_excess=excess)), 100.0)
+        solve(Analysis(system(OpenproviderScenario(ldap=ldap), profile_excess=excess)), 100.0)
         for ldap, excess in ((False, 0.5), (True, 0.0), (True, 0.5))
     )
     delay_s = float(VALUES["ldap_s"])
@@ -78,7 +81,7 @@ def test_ldap_delays_authorization_alone_but_for_the_profile_in_the_row() -> Non
 
 
 def test_each_message_holds_one_worker_of_one_policing_node() -> None:
-    model = system(Scenario(dcs=2, front_nodes=3, front_workers=10))
+    model = system(OpenproviderScenario(dcs=2, front_nodes=3, front_workers=10))
     assert sum(pool.name.startswith("workers/") and pool.size == 10 for pool in model.pools) == 6
     for request in model.classes:
         assert {s.pool for s in walk(request.flow) if isinstance(s, Hold) and s.pool.startswith("workers/")} == {
@@ -88,49 +91,51 @@ def test_each_message_holds_one_worker_of_one_policing_node() -> None:
 
 
 def test_the_offered_rate_is_the_peak_and_bursts_have_it() -> None:
-    model = system(Scenario(), 1100.0, burst_excess=0.1)
+    model = system(OpenproviderScenario(), 1100.0, burst_excess=0.1)
     assert model.traffic.rate_per_s == pytest.approx(1000.0)  # type: ignore[union-attr]  # open traffic
     assert float(peak_ratio(Analysis(model))[0]) == pytest.approx(1.1)
 
 
 def test_a_lost_data_centre_has_no_policing_nodes_and_gets_no_writes() -> None:
     lost = frozenset(f"cassandra/dc3/{node}" for node in (1, 2, 3))
-    model = network(Scenario(), VALUES, 1000.0, lost)
+    model = network(OpenproviderScenario(), VALUES, 1000.0, lost)
     assert not [s.name for s in model.stations if "/dc3/" in s.name]
     survivors = Analysis(model)
     assert float(survivors.load("cassandra/dc1/1")[0]) == pytest.approx(
-        node_seconds(Scenario(dcs=2), 2.1) / CASSANDRA_CORES, rel=1e-9
+        node_seconds(OpenproviderScenario(dcs=2), 2.1) / CASSANDRA_CORES, rel=1e-9
     )
 
 
-def capacity(scenario: Scenario, **changes: float) -> float:
+def capacity(scenario: OpenproviderScenario, **changes: float) -> float:
     return float(capacity_per_s(Analysis(system(scenario, **changes)), 1e-3)[0])
 
 
 def test_capacity_grows_with_data_centres_nodes_and_workers() -> None:
     """The storage path, which serves one mutation after another and all everywhere, is taken out of the way."""
     fast = {"storage_s": 1e-6}
-    base = capacity(Scenario(dcs=2), **fast)
+    base = capacity(OpenproviderScenario(dcs=2), **fast)
     assert base > 0
     for better in ({"dcs": 3}, {"cass_nodes": 4}, {"front_workers": 128}, {"rf": 2}, {"consistency_read": "LOCAL_ONE"}):
-        assert capacity(Scenario(**{"dcs": 2, **better}), **fast) > base  # type: ignore[arg-type]  # fields of many types
+        assert capacity(OpenproviderScenario(**{"dcs": 2, **better}), **fast) > base  # type: ignore[arg-type]  # fields of many types
     for worse in ({"dcs": 1}, {"data_factor": 2.0}, {"front_workers": 8}, {"consistency_read": "QUORUM"}):
-        assert capacity(Scenario(**{"dcs": 2, **worse}), **fast) < base  # type: ignore[arg-type]  # fields of many types
+        assert capacity(OpenproviderScenario(**{"dcs": 2, **worse}), **fast) < base  # type: ignore[arg-type]  # fields of many types
 
 
 def test_the_storage_path_bounds_the_capacity_whatever_the_number_of_data_centres() -> None:
     """Every mutation passes every node's storage path when nodes = RF."""
     bound = 1 / (WRITES * 0.0005)
-    assert [capacity(Scenario(dcs=dcs), storage_s=0.0005) for dcs in (2, 3)] == pytest.approx([bound] * 2, rel=1e-4)
+    assert [capacity(OpenproviderScenario(dcs=dcs), storage_s=0.0005) for dcs in (2, 3)] == pytest.approx(
+        [bound] * 2, rel=1e-4
+    )
 
 
 def test_draws_give_what_each_gives_alone() -> None:
     reads, routes = np.array([0.001, 0.0013]), np.array([1.0, 1.4])
     values = {**VALUES, "replica_read_s": reads, "route_excess": routes}
-    point = solve(Analysis(network(Scenario(dcs=2), values, 1000.0)), 4000.0)
+    point = solve(Analysis(network(OpenproviderScenario(dcs=2), values, 1000.0)), 4000.0)
     for draw in range(2):
         one = {**VALUES, "replica_read_s": float(reads[draw]), "route_excess": float(routes[draw])}
-        alone = solve(Analysis(network(Scenario(dcs=2), one, 1000.0)), 4000.0)
+        alone = solve(Analysis(network(OpenproviderScenario(dcs=2), one, 1000.0)), 4000.0)
         for name, classes in REPORTED.items():
             found, expected = point.response_s(*classes)[draw], float(alone.response_s(*classes)[0])
             assert found == pytest.approx(expected, rel=1e-6), name
@@ -145,7 +150,7 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
     12,000 requests are 1,500 sessions, whose number alone scatters by 2.6 %, so both are compared at the rate that
     came. Then the standard error of a mean is about 1 %, of a p95 about 2 %.
     """
-    scenario = Scenario(dcs=dcs)
+    scenario = OpenproviderScenario(dcs=dcs)
     rate = 0.85 * capacity(scenario)
     model = system(scenario, rate)
     analysis = Analysis(model)

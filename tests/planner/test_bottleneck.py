@@ -1,14 +1,14 @@
 """The bottleneck names what bounds the capacity, which need not be a station."""
 
 from capplan.calibration.fitted_file import load
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner.system_figures import Layout
 
 VALUES = load("openprovider").median_values()
 
 
 def bottleneck(**fields: object) -> str:
-    return Layout(Scenario(**fields), VALUES).bottleneck  # type: ignore[arg-type]  # fields of many types
+    return Layout(OpenproviderScenario(**fields), VALUES).bottleneck  # type: ignore[arg-type]  # fields of many types
 
 
 def test_stations_bound_the_documented_layouts() -> None:
@@ -23,7 +23,7 @@ def test_few_workers_or_a_long_round_trip_make_the_workers_the_bottleneck() -> N
 
 
 def test_many_workers_behind_a_very_long_round_trip_fill_the_native_transport_threads() -> None:
-    layout = Layout(Scenario(dcs=3, rtt="1s", front_workers=1024), VALUES)
+    layout = Layout(OpenproviderScenario(dcs=3, rtt="1s", front_workers=1024), VALUES)
     assert layout.bottleneck == "native-transport"
     # 9 nodes of 128 threads, held for one round trip by the 7 of 8 messages that write
     assert layout.capacity[0] < 9 * 128 / (7 / 8 * 1.0) * (1 + VALUES["burst_excess"])

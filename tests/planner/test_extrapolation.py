@@ -5,20 +5,22 @@ from typing import Any
 import pytest
 
 from capplan.calibration.openprovider_figures import experiments
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
+from capplan.planner.about_openprovider import ABOUT
 from capplan.planner.extrapolation import Reach, reach
 
 TESTS = experiments()
 
 
 def reached(**fields: Any) -> Reach:
-    return reach(changed(Scenario(), **fields), TESTS)
+    return reach(changed(OpenproviderScenario(), **fields), TESTS, ABOUT)
 
 
 def test_every_measured_layout_is_inside() -> None:
     for test in TESTS:
-        assert reach(test.scenario, TESTS).verdict == "inside"
-        assert reach(test.scenario, TESTS).distance == 0
+        assert reach(test.scenario, TESTS, ABOUT).verdict == "inside"
+        assert reach(test.scenario, TESTS, ABOUT).distance == 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from capplan.calibration.fitted_file import load
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
 from capplan.planner.outage import outages
 from capplan.planner.prediction import Outage
 from capplan.planner.system_figures import Layout
@@ -17,7 +18,7 @@ VALUES = load("openprovider").values()
 
 
 def after(offered: float = 1000.0, **fields: Any) -> list[Outage]:
-    return list(outages(changed(Scenario(), **fields), VALUES, offered, SURE))
+    return list(outages(changed(OpenproviderScenario(), **fields), VALUES, offered, SURE))
 
 
 def summary(rows: list[Outage]) -> list[tuple[dict[str, int], bool, str]]:
@@ -102,7 +103,7 @@ def test_the_only_node_cannot_be_lost() -> None:
 
 
 def test_the_more_is_lost_the_less_is_left() -> None:
-    scenario = Scenario()
+    scenario = OpenproviderScenario()
     whole = float(np.median(Layout(scenario, VALUES).capacity))
     rows = [row for row in after() if row.available]
 
@@ -112,7 +113,7 @@ def test_the_more_is_lost_the_less_is_left() -> None:
 
 def test_a_lone_survivor_is_a_layout_of_one_data_centre() -> None:
     """Everything goes to the one that is left, at the lowered level: nothing crosses the WAN any more."""
-    alone = float(np.median(Layout(changed(Scenario(), dcs=1), VALUES).capacity))
+    alone = float(np.median(Layout(changed(OpenproviderScenario(), dcs=1), VALUES).capacity))
 
     # The same queueing network but for hints and failed replicas, which are not modelled.
     assert capacity(after()[-1]) == pytest.approx(alone, rel=0.01)
@@ -120,11 +121,11 @@ def test_a_lone_survivor_is_a_layout_of_one_data_centre() -> None:
 
 def test_the_low_end_of_the_band_decides_whether_survivors_carry_the_load() -> None:
     unsure = Uncertainty(0.1, 0.1, 1)
-    row = next(iter(outages(Scenario(), VALUES, 1.0, unsure)))
+    row = next(iter(outages(OpenproviderScenario(), VALUES, 1.0, unsure)))
     assert row.capacity_tps is not None
     low, value = row.capacity_tps.low, row.capacity_tps.value
-    between = next(iter(outages(Scenario(), VALUES, (low + value) / 2, unsure)))
-    below = next(iter(outages(Scenario(), VALUES, 0.999 * low, unsure)))
+    between = next(iter(outages(OpenproviderScenario(), VALUES, (low + value) / 2, unsure)))
+    below = next(iter(outages(OpenproviderScenario(), VALUES, 0.999 * low, unsure)))
 
     assert low < value
     assert below.carries_offered is True

@@ -13,7 +13,8 @@ import pytest
 from capplan.calibration.evidence_table import by_id, load
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
 from capplan.planner.predict import predict
 from capplan.planner.prediction import STATISTICS, Band, Latency, Prediction
 from capplan.planner.system_figures import Layout
@@ -25,7 +26,7 @@ CLASSES = ("auth", "acct")
 @cache
 def said(**fields: Any) -> Prediction:
     """Predict a layout once for all tests."""
-    return predict(changed(Scenario(), **fields), engine="analytic")
+    return predict(changed(OpenproviderScenario(), **fields), engine="analytic")
 
 
 def capacity(**fields: Any) -> Band:
@@ -57,8 +58,8 @@ def test_json_is_valid_by_the_published_schema(fields: dict[str, Any]) -> None:
 
 
 def test_the_same_seed_gives_the_same_prediction() -> None:
-    again = predict(Scenario(), seed=1, engine="analytic")
-    other = predict(Scenario(), seed=2, engine="analytic")
+    again = predict(OpenproviderScenario(), seed=1, engine="analytic")
+    other = predict(OpenproviderScenario(), seed=2, engine="analytic")
 
     assert again.to_json() == said().to_json()
     assert other.seed == 2
@@ -195,7 +196,7 @@ def test_what_is_lost_keeps_nobody_busy() -> None:
 def test_busy_workers_are_rate_times_time() -> None:
     """Little's law at a low rate, where only the mix of one authorization to seven accounting requests counts."""
     made = said(tps=1000.0)
-    layout = Layout(Scenario(), load_fitted("openprovider").values())
+    layout = Layout(OpenproviderScenario(), load_fitted("openprovider").values())
     mean_rate = float(np.median(layout.at(1000.0).point.rate_per_s))
     auth, acct = (bands(made.latency_ms[name])[0].value / 1e3 for name in CLASSES)
 
@@ -224,7 +225,7 @@ def test_an_objective_that_holds_everywhere_costs_nothing() -> None:
 
 def test_an_objective_lowers_the_capacity_to_where_it_just_holds() -> None:
     """The limit is half way between the times at 70 % of the capacity and at the capacity."""
-    layout = Layout(Scenario(), load_fitted("openprovider").values())
+    layout = Layout(OpenproviderScenario(), load_fitted("openprovider").values())
     at = [float(np.median(layout.at(share * capacity().value).latency_s("acct", "p99"))) for share in (0.7, 1.0)]
     limit = sum(at) / 2
     found = capacity(slo=(f"acct.p99<{limit * 1e3:.6f}ms",)).value
@@ -243,7 +244,7 @@ def test_an_objective_on_capacity_is_judged_and_not_searched() -> None:
 @pytest.mark.parametrize("text", ["acct.p99<banana", "acc.p99<20ms", "cassandr.utilisation<80%", ""])
 def test_an_objective_that_cannot_be_read(text: str) -> None:
     with pytest.raises(InputError, match="objective"):
-        predict(changed(Scenario(), slo=(text,)))
+        predict(changed(OpenproviderScenario(), slo=(text,)))
 
 
 def test_outages_stand_in_the_prediction() -> None:
@@ -268,13 +269,13 @@ def test_the_evidence_prefers_levels_and_says_how_weakly() -> None:
     (note,) = [note for note in said().evidence.notes if "consistency levels" in note]
     best = load_fitted("openprovider").hypotheses[0]
 
-    assert f"writes at {best.consistency_write} and reads at {best.consistency_read} best" in note
+    assert f"writes at {best.choice['consistency_write']} and reads at {best.choice['consistency_read']} best" in note
     assert "weak evidence" in note
 
 
 @pytest.fixture(scope="module")
 def one_dc_simulated() -> Prediction:
-    return predict(changed(Scenario(), dcs=1, tps=2000.0))
+    return predict(changed(OpenproviderScenario(), dcs=1, tps=2000.0))
 
 
 def test_the_simulation_agrees_with_the_analytic_means(one_dc_simulated: Prediction) -> None:

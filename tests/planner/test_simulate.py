@@ -16,7 +16,7 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, seq, tim
 from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
 from capplan.models.network import Network
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.station import Pool, Station
 from capplan.models.step import Delay, ForkJoin, Visit
 from capplan.models.traffic import Closed, Open, RequestClass, Throttled
@@ -102,7 +102,7 @@ def test_equal_replications_leave_nothing_open() -> None:
 
 
 def test_a_system_is_that_of_its_prediction() -> None:
-    scenario = Scenario(dcs=1, slo=("acct.p99<20ms",))
+    scenario = OpenproviderScenario(dcs=1, slo=("acct.p99<20ms",))
     subject = of_scenario(scenario)
 
     assert subject.offered_tps == predict(scenario).offered_tps

@@ -14,8 +14,9 @@ import pytest
 from capplan.calibration.fitted_file import load
 from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
-from capplan.models.scenario import Scenario, changed
+from capplan.models.scenario import changed
 from capplan.models.traffic import Open
 from capplan.planner import simulated
 from capplan.planner.predict import predict
@@ -26,7 +27,7 @@ from capplan.planner.uncertainty import Uncertainty
 from capplan.simulator.draws import DrawRun
 from capplan.simulator.histogram import Histogram
 
-ONE_DC = changed(Scenario(), dcs=1)
+ONE_DC = changed(OpenproviderScenario(), dcs=1)
 VALUES = load("openprovider").values()
 QUANTILES = {"p50": np.log(2), "p90": np.log(10), "p95": np.log(20), "p99": np.log(100), "p999": np.log(1000)}
 Told = list[tuple[Network, Sequence[DrawRun]]]

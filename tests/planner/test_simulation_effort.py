@@ -8,8 +8,8 @@ from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
 from capplan.models.network import Network, walk
 from capplan.models.openprovider import PARAMETERS, network
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import defaults
-from capplan.models.scenario import Scenario
 from capplan.models.station import Station
 from capplan.models.step import Visit
 from capplan.models.traffic import Open, RequestClass
@@ -47,7 +47,7 @@ def test_more_budget_measures_more(budget_s: float, visits: float, warmup: float
 
 
 def test_the_lowering_of_a_long_flow_is_paid_from_the_budget() -> None:
-    layout = network(Scenario(), defaults(PARAMETERS), 5000.0)
+    layout = network(OpenproviderScenario(), defaults(PARAMETERS), 5000.0)
 
     assert steps(layout) == sum(1 for each in layout.classes for _ in walk(each.flow))
     assert effort(2.0, layout, 10.0, 0.0, "compiled").requests < effort(2.0, ONE_STEP, 10.0, 0.0, "compiled").requests

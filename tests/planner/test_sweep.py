@@ -10,7 +10,7 @@ import pytest
 
 from capplan.calibration.fitted_file import load
 from capplan.models.errors import InputError
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner.predict import predict
 from capplan.planner.prediction import STATISTICS, Band, Prediction, rounded
 from capplan.planner.representatives import representatives
@@ -20,10 +20,10 @@ from capplan.simulator.executors import Executor, dask, in_process, processes
 from capplan.simulator.experiment import perform
 
 POINTS = [
-    (Scenario(), 6000.0),
-    (Scenario(dcs=1, front_workers=16), 2500.0),
-    (Scenario(dcs=2, cass_nodes=6, ldap=True, rtt="4ms"), 12000.0),
-    (Scenario(cass_nodes=4, slo=("acct.p99<7ms",)), 9000.0),
+    (OpenproviderScenario(), 6000.0),
+    (OpenproviderScenario(dcs=1, front_workers=16), 2500.0),
+    (OpenproviderScenario(dcs=2, cass_nodes=6, ldap=True, rtt="4ms"), 12000.0),
+    (OpenproviderScenario(cass_nodes=4, slo=("acct.p99<7ms",)), 9000.0),
 ]
 
 
@@ -32,7 +32,7 @@ def rows_of(sweep: Sweep, executor: Executor | None = None) -> list[Row]:
         return sweep.rows({case.key: rows for case, (rows,) in perform(experiment(), sweep.cases(), used)})
 
 
-def one(scenario: Scenario, rate: float, draws: int = DEFAULT_DRAWS, seed: int = 1) -> Row:
+def one(scenario: OpenproviderScenario, rate: float, draws: int = DEFAULT_DRAWS, seed: int = 1) -> Row:
     found = rows_of(Sweep(layouts(scenario, [{}]), Rates("given", (rate,)), draws=draws, seed=seed))
     assert len(found) == 1
     return found[0]
@@ -55,7 +55,7 @@ def predicted(prediction: Prediction) -> dict[str, tuple[float, float, float]]:
 
 
 @pytest.mark.parametrize(("scenario", "rate"), POINTS)
-def test_with_all_draws_the_figures_are_those_of_predict(scenario: Scenario, rate: float) -> None:
+def test_with_all_draws_the_figures_are_those_of_predict(scenario: OpenproviderScenario, rate: float) -> None:
     prediction = predict(replace(scenario, tps=rate), engine="analytic", seed=3)
 
     row = one(scenario, rate, draws=1000, seed=3)
@@ -68,7 +68,9 @@ def test_with_all_draws_the_figures_are_those_of_predict(scenario: Scenario, rat
 
 
 @pytest.mark.parametrize(("scenario", "rate"), POINTS)
-def test_with_few_draws_the_figures_are_those_of_predict_with_stand_ins(scenario: Scenario, rate: float) -> None:
+def test_with_few_draws_the_figures_are_those_of_predict_with_stand_ins(
+    scenario: OpenproviderScenario, rate: float
+) -> None:
     fitted = load("openprovider")
     thinned = representatives(fitted, DEFAULT_DRAWS).stand_ins(fitted)
     prediction = predict(replace(scenario, tps=rate), engine="analytic", fitted=thinned)
@@ -79,7 +81,7 @@ def test_with_few_draws_the_figures_are_those_of_predict_with_stand_ins(scenario
 
 
 @pytest.mark.parametrize(("scenario", "rate"), POINTS)
-def test_few_draws_are_near_all_draws(scenario: Scenario, rate: float) -> None:
+def test_few_draws_are_near_all_draws(scenario: OpenproviderScenario, rate: float) -> None:
     few, every = bands(one(scenario, rate)), bands(one(scenario, rate, draws=1000))
 
     for name, (value, low, high) in every.items():
@@ -101,8 +103,10 @@ def test_representatives_stand_for_their_neighbours() -> None:
 
 
 def test_shares_of_the_capacity_are_rates_of_it() -> None:
-    rows = rows_of(Sweep(layouts(Scenario(), [{}]), Rates("load", (0.2, 0.8, 1.0))))
-    given = rows_of(Sweep(layouts(Scenario(), [{}]), Rates("given", tuple(row["offered_tps"] for row in rows))))
+    rows = rows_of(Sweep(layouts(OpenproviderScenario(), [{}]), Rates("load", (0.2, 0.8, 1.0))))
+    given = rows_of(
+        Sweep(layouts(OpenproviderScenario(), [{}]), Rates("given", tuple(row["offered_tps"] for row in rows)))
+    )
 
     assert [row["load"] for row in rows] == pytest.approx([0.2, 0.8, 1.0], abs=1e-3)
     assert rows[2]["acct_p99_ms"] is not None
@@ -110,7 +114,7 @@ def test_shares_of_the_capacity_are_rates_of_it() -> None:
 
 
 def test_beyond_capacity_there_is_no_latency() -> None:
-    inside, beyond = rows_of(Sweep(layouts(Scenario(), [{}]), Rates("load", (0.9, 1.1))))
+    inside, beyond = rows_of(Sweep(layouts(OpenproviderScenario(), [{}]), Rates("load", (0.9, 1.1))))
 
     assert inside["auth_mean_ms"] < inside["auth_p999_ms"]
     assert (beyond["carries"], beyond["auth_mean_ms"], beyond["acct_p99_ms_high"]) == (False, None, None)
@@ -118,8 +122,8 @@ def test_beyond_capacity_there_is_no_latency() -> None:
 
 
 def test_an_objective_lowers_the_capacity_and_keeps_the_latencies_above_it() -> None:
-    free = one(Scenario(dcs=1), 6500.0)
-    bound = one(Scenario(dcs=1, slo=("acct.p99<7ms",)), 6500.0)
+    free = one(OpenproviderScenario(dcs=1), 6500.0)
+    bound = one(OpenproviderScenario(dcs=1, slo=("acct.p99<7ms",)), 6500.0)
 
     assert bound["capacity_tps"] < free["capacity_tps"]
     assert bound["acct_p99_ms"] == free["acct_p99_ms"]
@@ -127,7 +131,7 @@ def test_an_objective_lowers_the_capacity_and_keeps_the_latencies_above_it() -> 
 
 
 def test_a_combination_that_breaks_a_rule_is_a_row_with_the_reason() -> None:
-    found = layouts(Scenario(), [{"cass_nodes": 2}, {"cass_nodes": 3}, {"consistency_read": "SOME"}])
+    found = layouts(OpenproviderScenario(), [{"cass_nodes": 2}, {"cass_nodes": 3}, {"consistency_read": "SOME"}])
     rows = rows_of(Sweep(found, Rates("given", (1000.0, 2000.0))))
 
     assert [(row["cass_nodes"], row["offered_tps"]) for row in rows] == [
@@ -139,7 +143,7 @@ def test_a_combination_that_breaks_a_rule_is_a_row_with_the_reason() -> None:
 
 
 def test_what_the_solver_refuses_is_a_row_with_the_reason() -> None:
-    found = layouts(Scenario(consistency_write="ALL", slo=("nobody.p99<1ms",)), [{}])
+    found = layouts(OpenproviderScenario(consistency_write="ALL", slo=("nobody.p99<1ms",)), [{}])
 
     rows = rows_of(Sweep(found, Rates("given", (1000.0,))))
 
@@ -147,7 +151,7 @@ def test_what_the_solver_refuses_is_a_row_with_the_reason() -> None:
 
 
 def test_a_layout_with_many_rates_is_several_tasks_with_the_same_rows() -> None:
-    few = Sweep(layouts(Scenario(), [{}]), Rates("given", (100.0, 300.0)))
+    few = Sweep(layouts(OpenproviderScenario(), [{}]), Rates("given", (100.0, 300.0)))
     many = Sweep(few.layouts, Rates("given", tuple(float(rate) for rate in range(100, 351))))
     every = rows_of(many)
 
@@ -157,22 +161,22 @@ def test_a_layout_with_many_rates_is_several_tasks_with_the_same_rows() -> None:
 
 
 def test_what_is_not_there_yet_is_left_out_and_the_order_is_that_of_the_sweep() -> None:
-    sweep = Sweep(layouts(Scenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("default", (0.8,)))
+    sweep = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("default", (0.8,)))
     last = sweep.cases()[2]
 
     assert [row["dcs"] for row in sweep.rows({last.key: rows_of_task(last.subject, 0)})] == [3]
 
 
 def test_a_key_tells_apart_what_has_other_rows() -> None:
-    plain, own = Sweep(layouts(Scenario(), [{}]), Rates("given", (1000.0,))), load("openprovider")
+    plain, own = Sweep(layouts(OpenproviderScenario(), [{}]), Rates("given", (1000.0,))), load("openprovider")
     others = [
         replace(plain, rates=Rates("given", (1001.0,))),
         replace(plain, rates=Rates("load", (1000.0,))),
         replace(plain, seed=2),
         replace(plain, draws=5),
         replace(plain, fitted=replace(own, seed=own.seed + 1)),
-        replace(plain, layouts=layouts(Scenario(rtt="1ms"), [{}])),
-        replace(plain, layouts=layouts(Scenario(slo=("auth.p50<1s",)), [{}])),
+        replace(plain, layouts=layouts(OpenproviderScenario(rtt="1ms"), [{}])),
+        replace(plain, layouts=layouts(OpenproviderScenario(slo=("auth.p50<1s",)), [{}])),
     ]
 
     keys = [sweep.cases()[0].key for sweep in (plain, *others)]
@@ -183,7 +187,7 @@ def test_a_key_tells_apart_what_has_other_rows() -> None:
 
 @pytest.mark.parametrize("executor", ["processes", "dask"])
 def test_rows_are_the_same_wherever_they_are_computed(executor: str) -> None:
-    sweep = Sweep(layouts(Scenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("load", (0.5, 0.99)))
+    sweep = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("load", (0.5, 0.99)))
 
     elsewhere = rows_of(sweep, processes(2) if executor == "processes" else dask("local", 2))
 
@@ -191,14 +195,14 @@ def test_rows_are_the_same_wherever_they_are_computed(executor: str) -> None:
 
 
 def test_too_many_points_are_refused() -> None:
-    found = (Layout({}, Scenario()),) * 1001
+    found = (Layout({}, OpenproviderScenario()),) * 1001
 
     with pytest.raises(InputError, match="1,001 layouts at 100 rates are 100,100 points"):
         Sweep(found, Rates("given", tuple(map(float, range(1, 101)))))
 
 
 def test_both_files_hold_the_same_table(tmp_path: Path) -> None:
-    found = layouts(Scenario(rtt="2ms"), [{"cass_nodes": 2}, {"cass_nodes": 3}, {"rtt": "x"}])
+    found = layouts(OpenproviderScenario(rtt="2ms"), [{"cass_nodes": 2}, {"cass_nodes": 3}, {"rtt": "x"}])
     rows = rows_of(Sweep(found, Rates("load", (0.5, 1.2))))
     for name in ("table.csv", "table.parquet"):
         write_table(rows, tmp_path / name)
@@ -220,6 +224,6 @@ def test_both_files_hold_the_same_table(tmp_path: Path) -> None:
 def test_a_matrix_of_round_trips_is_told_by_its_longest() -> None:
     matrix = (("0", "2ms", "8ms"), ("2ms", "0", "3ms"), ("8ms", "3ms", "0"))
 
-    row = one(Scenario(rtt=matrix), 1000.0)
+    row = one(OpenproviderScenario(rtt=matrix), 1000.0)
 
     assert (row["rtt_ms"], row["distance_km"]) == (8.0, None)

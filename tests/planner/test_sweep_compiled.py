@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.planner.sweep_tasks import rows_after_a_kill
 
 from capplan.models.openprovider import REPORTED
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner.predict import predict
 from capplan.planner.prediction import STATISTICS
 from capplan.planner.sweep import Rates, Sweep, experiment, layouts
@@ -22,7 +22,7 @@ from capplan.simulator.experiment import Case, Experiment, perform
 from capplan.simulator.store import open_store
 
 TIMES = [column for name in REPORTED for each in STATISTICS for column in band_columns(f"{name}_{each}_ms")]
-ONE_DC = Scenario(dcs=1)
+ONE_DC = OpenproviderScenario(dcs=1)
 
 
 def wished(text: str) -> Wish:
@@ -97,7 +97,7 @@ def test_a_dask_worker_killed_in_the_middle_of_a_sweep_loses_nothing(
 ) -> None:
     """A real cluster of two worker processes; what had been finished is not computed again."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # so that workers find the task
-    swept = Sweep(layouts(Scenario(), [{"dcs": dcs} for dcs in (1, 2, 3, 4)]), Rates("load", (0.5, 0.9)))
+    swept = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3, 4)]), Rates("load", (0.5, 0.9)))
     cases = [Case(case.key, (case.subject, str(tmp_path))) for case in swept.cases()]
     plan = Experiment(rows_after_a_kill, lambda *_: 1, experiment().schema)
     with open_store(tmp_path / "runs", plan.schema) as store, dask("local", 2) as cluster:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from capplan.models.document import read, read_network
-from capplan.models.scenario import Scenario
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.planner.predict import predict
 from capplan.simulator.engine import simulate
 
@@ -18,7 +18,7 @@ PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     [("three-dcs-without-one.toml", False, 9_700), ("three-dcs-without-two.toml", True, 7_270)],
 )
 def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met: bool, about: int) -> None:
-    prediction = predict(read(Scenario, EXAMPLES / name))
+    prediction = predict(read(OpenproviderScenario, EXAMPLES / name))
     (objective,) = prediction.objectives
     assert objective.met is met
     assert prediction.capacity_tps is not None

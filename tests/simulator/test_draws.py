@@ -14,7 +14,8 @@ from capplan.models.draws import at_draw
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.network import Network
 from capplan.models.openprovider import network
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
 from capplan.models.station import Background, Pauses, Station
 from capplan.models.step import Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
@@ -103,7 +104,7 @@ def test_the_exchanged_program_runs_as_one_lowered_afresh(case: str) -> None:
 def test_draws_of_a_cluster_run_as_lowered_afresh() -> None:
     values = load("openprovider").values()
     mine = {name: value[[0, 60, 200]] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-    many = network(changed(Scenario(), dcs=2, ldap=True), mine, several(4000.0, 6000.0, 5000.0))
+    many = network(changed(OpenproviderScenario(), dcs=2, ldap=True), mine, several(4000.0, 6000.0, 5000.0))
 
     for draw in range(3):
         assert_same(afresh(many, draw, 0.3), exchanged(many, draw, 0.3))

@@ -1,105 +1,184 @@
-"""Calibrating `openprovider`: fit each hypothesis, draw an ensemble under the best, refit without each scenario."""
+"""Calibrating a system: fit each choice left open, draw an ensemble under the default, refit without each scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fit import Ensemble, Maximum, Problem, ensemble, maximum, rows_to_fit
+from capplan.calibration.fit import Ensemble, Maximum, Problem, ensemble, laplace, maximum, one_step, rows_to_fit
 from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, rounded
-from capplan.calibration.openprovider_figures import Experiment, experiments, predicted_all
-from capplan.models.openprovider import PARAMETERS
+from capplan.calibration.stages import Stages, digest
+from capplan.calibration.studies import study
+from capplan.calibration.study import Experiment, Study
 from capplan.models.parameter import from_log
 from capplan.models.quantity import FloatArray
-from capplan.models.scenario import Scenario, changed
 
 DRAWS = 240
 _PROPOSALS = 2500
 _PROPOSALS_LEFT_OUT = 1000
-CHOICES = tuple((read, write) for read in ("LOCAL_QUORUM", "LOCAL_ONE") for write in ("QUORUM", "EACH_QUORUM"))
-"""Consistency levels (read, write) that the document leaves open: it names none, but wants data consistent over DCs."""
-
-FOLDS = 4
-STAGES = len(CHOICES) + 1 + FOLDS
-"""How often `calibrate` tells its progress."""
+_SIMULATED = 24  # draws at which a costly model says its figures: enough for the 5th and 95th percentiles to be a guide
+_STEP = 0.05  # of the derivatives of a simulated figure: below that, noise; above, curvature
+_EVALUATIONS = 7  # of a costly model and its derivatives
+_USUAL: Mapping[str, str] = MappingProxyType({})
 
 Progress = Callable[[str], None]
 
 
-def problem(tests: Sequence[Experiment]) -> Problem:
+def problem(its: Study, tests: Sequence[Experiment]) -> Problem:
     """Return the fitting problem of some experiments."""
     rows = rows_to_fit([row for test in tests for row in test.rows])
-    return Problem(PARAMETERS, rows, lambda values: predicted_all(tests, values))
+    parts = (its.system.parameters, rows, lambda values: its.predicted(tests, values), its.repeatability)
+    return Problem(*parts, step=_STEP, evaluations=_EVALUATIONS) if its.costly else Problem(*parts)
 
 
-def calibrate(seed: int, version: str, progress: Progress = lambda _: None) -> Fitted:
-    """Fit the system to its evidence.
+def stages_of(its: Study) -> int:
+    """Return how often `calibrate` tells its progress."""
+    return max(len(its.choices), 1) + 2 + len(_folds(its.experiments()))
+
+
+def calibrate(
+    system: str | Study, seed: int, version: str, progress: Progress = lambda _: None, kept: Path | None = None
+) -> Fitted:
+    """Fit a system to its evidence.
 
     Parameters
     ----------
+    system : str or Study
+        The system, or how it is calibrated.
     seed : int
-        Seed of the resampling; the same seed gives the same file.
+        Seed of the draws; the same seed gives the same file.
     version : str
         Version of capplan, for the file.
     progress : function
         Told in words what is being done.
+    kept : Path, optional
+        File that keeps what is finished, so that an interrupted calibration goes on; it is gone at the end.
 
     Returns
     -------
     Fitted
         Ready to be written.
     """
-    bases = [changed(Scenario(), consistency_read=read, consistency_write=write) for read, write in CHOICES]
-    fits: list[Maximum] = []
-    for base in bases:
-        progress(f"fitting with reads at {base.consistency_read} and writes at {base.consistency_write}")
-        fits.append(maximum(problem(experiments(base))))
-    ranked = sorted(range(len(bases)), key=lambda i: fits[i].misfit)
-    default = CHOICES.index((Scenario().consistency_read, Scenario().consistency_write))
-    best, tests = fits[default], experiments(bases[default])
-    progress("drawing from the posterior")
-    drawn = ensemble(problem(tests), best, DRAWS, _PROPOSALS, seed)
-    free = [parameter for parameter in PARAMETERS if parameter.free]
-    return Fitted(
-        system="openprovider",
-        version=version,
-        seed=seed,
-        data_hash=data_hash("openprovider"),
-        names=tuple(parameter.name for parameter in free),
-        most_probable=tuple(rounded(float(value)) for value in np.exp(best.log_point)),
-        draws=tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points)),
-        fitted_parameters=sum(parameter.kind == "fitted" for parameter in free),
-        effective_parameters=rounded(best.effective_parameters),
-        effective_sample_size=rounded(drawn.effective_size),
-        hypotheses=tuple(Hypothesis(*CHOICES[i], rounded(fits[i].misfit)) for i in ranked),
-        figures=_figures(tests, drawn.log_points),
-        left_out=_left_out(tests, best, seed, progress),
-    )
+    its = study(system) if isinstance(system, str) else system
+    name = its.system.name
+    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS), progress, kept)
+    fitted = _Calibration(its, seed, stages).fitted(version)
+    stages.end()
+    return fitted
 
 
-def _left_out(tests: Sequence[Experiment], best: Maximum, seed: int, progress: Progress) -> tuple[FittedFigure, ...]:
-    found: list[FittedFigure] = []
-    for number, fold in enumerate(dict.fromkeys(test.fold for test in tests)):
-        progress(f"refitting without {fold}")
-        kept = [test for test in tests if test.fold != fold]
-        without = problem(kept)
-        fit = maximum(without, best.log_point)
-        drawn: Ensemble = ensemble(without, fit, DRAWS, _PROPOSALS_LEFT_OUT, seed + 1 + number)
-        found.extend(_figures([test for test in tests if test.fold == fold], drawn.log_points))
-    return tuple(found)
+class _Calibration:
+    """A calibration under way."""
 
+    def __init__(self, its: Study, seed: int, stages: Stages) -> None:
+        self.study, self.seed, self.stages = its, seed, stages
+        self.tests = its.experiments()
+        self.problem = problem(its, self.tests)
 
-def _figures(tests: Sequence[Experiment], log_points: FloatArray) -> tuple[FittedFigure, ...]:
-    said = predicted_all(tests, from_log(PARAMETERS, log_points))
-    return tuple(
-        FittedFigure(
-            row.id,
-            row.fold,
-            row.value,
-            *(rounded(float(value)) for value in np.quantile(said[row.id], [0.5, 0.05, 0.95])),
+    def fitted(self, version: str) -> Fitted:
+        """Go through the stages and put the fitted file together."""
+        hypotheses, best = self.choices()
+        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.draw(best))))
+        free = [parameter for parameter in self.study.system.parameters if parameter.free]
+        return Fitted(
+            system=self.study.system.name,
+            version=version,
+            seed=self.seed,
+            data_hash=data_hash(self.study.system.name),
+            names=tuple(parameter.name for parameter in free),
+            most_probable=tuple(rounded(float(value)) for value in np.exp(best.log_point)),
+            draws=tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points)),
+            fitted_parameters=sum(parameter.kind == "fitted" for parameter in free),
+            effective_parameters=rounded(best.effective_parameters),
+            effective_sample_size=rounded(drawn.effective_size),
+            hypotheses=hypotheses,
+            figures=_read(self.stages.of("predicting", lambda: self.figures(self.tests, drawn))),
+            left_out=tuple(each for fold in self.left_out(best) for each in fold),
         )
-        for test in tests
-        for row in test.rows
-    )
+
+    def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
+        """Fit each choice that is left open; return them, the best first, and the fit of the scenario's defaults."""
+        if not self.study.choices:
+            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem))))
+        usual = vars(self.tests[0].scenario)
+        fits, best = [], None
+        for choice in self.study.choices:
+            words = " and ".join(f"{name.replace('_', ' ')} {value}" for name, value in choice.items())
+            found = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
+            fits.append(Hypothesis(choice, rounded(found.misfit)))
+            if all(usual[name] == value for name, value in choice.items()):
+                best = found
+        if best is None:
+            raise ValueError("the scenario's own choice must be among the choices")
+        return tuple(sorted(fits, key=lambda each: each.misfit)), best
+
+    def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
+        """Fit a choice."""
+        return _plain(maximum(problem(self.study, self.study.experiments(choice))))
+
+    def draw(self, best: Maximum) -> Ensemble:
+        """Draw the ensemble."""
+        if self.study.costly:
+            return laplace(self.problem, best, DRAWS, self.seed)
+        return ensemble(self.problem, best, DRAWS, _PROPOSALS, self.seed)
+
+    def left_out(self, best: Maximum) -> list[tuple[FittedFigure, ...]]:
+        """Predict each independent scenario by a fit without it."""
+        return [
+            _read(self.stages.of(f"refitting without {fold}", partial(self.without, fold, number, best)))
+            for number, fold in enumerate(_folds(self.tests))
+        ]
+
+    def without(self, fold: str, number: int, best: Maximum) -> list[list[Any]]:
+        """Predict a scenario by a fit without it."""
+        left = [test for test in self.tests if test.fold == fold]
+        seed = self.seed + 1 + number
+        if self.study.costly:
+            kept = [row.fold != fold for row in self.problem.rows]
+            return self.figures(left, laplace(self.problem, one_step(self.problem, best, kept), DRAWS, seed))
+        others = problem(self.study, [test for test in self.tests if test.fold != fold])
+        fit = maximum(others, best.log_point)
+        return self.figures(left, ensemble(others, fit, DRAWS, _PROPOSALS_LEFT_OUT, seed))
+
+    def figures(self, tests: Sequence[Experiment], drawn: Ensemble) -> list[list[Any]]:
+        """Return what the model says of the figures of some experiments: the fields of `FittedFigure`."""
+        points = drawn.log_points[:_SIMULATED] if self.study.costly else drawn.log_points
+        said = self.study.predicted(tests, from_log(self.study.system.parameters, points))
+        return [
+            [row.id, row.fold, row.value, *(rounded(float(v)) for v in np.quantile(said[row.id], [0.5, 0.05, 0.95]))]
+            for test in tests
+            for row in test.rows
+        ]
+
+
+def _folds(tests: Sequence[Experiment]) -> list[str]:
+    return list(dict.fromkeys(test.fold for test in tests))
+
+
+def _read(figures: Sequence[Sequence[Any]]) -> tuple[FittedFigure, ...]:
+    return tuple(FittedFigure(*each) for each in figures)
+
+
+def _plain(found: Maximum | Ensemble) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(found).items()}
+
+
+def _maximum(found: Mapping[str, Any]) -> Maximum:
+    return Maximum(**_arrays(found))
+
+
+def _ensemble(found: Mapping[str, Any]) -> Ensemble:
+    return Ensemble(**_arrays(found))
+
+
+def _arrays(found: Mapping[str, Any]) -> dict[str, Any]:
+    arrays: dict[str, FloatArray | float] = {
+        name: np.array(value) if isinstance(value, list) else value for name, value in found.items()
+    }
+    return arrays

@@ -21,10 +21,6 @@ from capplan.calibration.evidence_table import Evidence
 from capplan.models.parameter import Parameter, Values, from_log, log_values
 from capplan.models.quantity import FloatArray
 
-REPEATABILITY = {"incoming_rate": 0.0025, "latency": 0.03}
-"""Relative standard deviation of a repeat of the load test beside the rounding: guesses. The rounding of a rate is the
-step of the search for the highest one, and times are means over fifteen minutes: little is left beside it."""
-_STEP = 2e-3  # of the central differences, in the logarithm of a parameter
 _CHUNK = 250  # draws evaluated at once: bounds the memory
 _T_DEGREES = 5.0
 _ROUNDS = 5
@@ -33,18 +29,21 @@ _FIRST = 2.0  # widens the first proposal, so that a curvature that is too sharp
 Model = Callable[[Values], dict[str, FloatArray]]
 
 
-def log_likelihood(row: Evidence, value: FloatArray) -> FloatArray:
-    """Return the log-probability of the documented interval when the model says `value` (SI)."""
-    scale = REPEATABILITY[row.quantity] * row.value
+def log_likelihood(row: Evidence, value: FloatArray, relative_sd: float) -> FloatArray:
+    """Return the log-probability of the documented interval when the model says `value` (SI).
+
+    A repeat of the load test scatters around that by `relative_sd` of the documented figure.
+    """
+    scale = relative_sd * row.value
     low, high = (row.low - value) / scale, (row.high - value) / scale
     low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)  # the side where the tail is accurate
     upper, lower = special.log_ndtr(high), special.log_ndtr(low)
     return np.asarray(upper + np.log1p(-np.exp(lower - upper)))
 
 
-def deviance_residual(row: Evidence, value: FloatArray) -> FloatArray:
+def deviance_residual(row: Evidence, value: FloatArray, relative_sd: float) -> FloatArray:
     """Return the signed root of twice the log-likelihood that is lost against a perfect prediction."""
-    lost = log_likelihood(row, np.asarray(row.value)) - log_likelihood(row, value)
+    lost = log_likelihood(row, np.asarray(row.value), relative_sd) - log_likelihood(row, value, relative_sd)
     return np.asarray(np.sign(value - row.value) * np.sqrt(2 * np.maximum(lost, 0.0)))
 
 
@@ -60,11 +59,20 @@ class Problem:
         The figures to fit.
     model : function
         Parameter values (arrays over draws) to figures by row id (arrays over draws).
+    repeatability : function
+        Relative standard deviation of a repeat of a figure's load test, beside the rounding.
+    step : float
+        Of the central differences, in the logarithm of a parameter. A simulated figure needs a larger one.
+    evaluations : int
+        How often the search for the maximum may look at the model and its derivatives.
     """
 
     parameters: tuple[Parameter, ...]
     rows: tuple[Evidence, ...]
     model: Model
+    repeatability: Callable[[Evidence], float]
+    step: float = 2e-3
+    evaluations: int = 60
 
     @cached_property
     def centre(self) -> FloatArray:
@@ -90,7 +98,9 @@ class Problem:
         Minus the log posterior is half their sum of squares.
         """
         said = self.figures(log_points)
-        data = [deviance_residual(row, said[:, column]) for column, row in enumerate(self.rows)]
+        data = [
+            deviance_residual(row, said[:, column], self.repeatability(row)) for column, row in enumerate(self.rows)
+        ]
         return np.concatenate([np.stack(data, axis=-1), (log_points - self.centre) / self.spread], axis=-1)
 
 
@@ -106,6 +116,8 @@ class Maximum:
         Twice the negative log posterior, less its constant: deviance of the figures and of the priors.
     data_misfit : float
         The figures' part of it.
+    residuals : array (rows + free,)
+        Deviance residuals of the figures, then the standardised priors.
     jacobian : array (rows + free, free)
         Of the residuals.
     """
@@ -113,6 +125,7 @@ class Maximum:
     log_point: FloatArray
     misfit: float
     data_misfit: float
+    residuals: FloatArray
     jacobian: FloatArray
 
     @property
@@ -139,11 +152,12 @@ class _Evaluator:
     def at(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         key = point.tobytes()
         if key not in self.known:
-            steps = _STEP * np.eye(len(point))
+            step = self.problem.step
+            steps = step * np.eye(len(point))
             all_points = np.concatenate([point[None], point + steps, point - steps])
             said = self.problem.residuals(all_points)
             ahead, behind = said[1 : len(point) + 1], said[len(point) + 1 :]
-            self.known[key] = (said[0], (ahead - behind).T / (2 * _STEP))
+            self.known[key] = (said[0], (ahead - behind).T / (2 * step))
         return self.known[key]
 
 
@@ -168,13 +182,13 @@ def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
         jac=evaluator.jacobian,
         bounds=bounds,
         x_scale=problem.spread,
-        max_nfev=60,
+        max_nfev=problem.evaluations,
         ftol=1e-5,
         xtol=1e-5,
     )
     residuals, jacobian = evaluator.at(found.x)
     data = residuals[: len(problem.rows)]
-    return Maximum(found.x, float(residuals @ residuals), float(data @ data), jacobian)
+    return Maximum(found.x, float(residuals @ residuals), float(data @ data), residuals, jacobian)
 
 
 @dataclass(frozen=True)
@@ -191,6 +205,43 @@ class Ensemble:
 
     log_points: FloatArray
     effective_size: float
+
+
+def one_step(problem: Problem, best: Maximum, kept: Sequence[bool]) -> Maximum:
+    """Return the maximum of the figures that are kept alone, by one Gauss-Newton step (Pregibon 1981).
+
+    For models that are too costly to be fitted anew without each scenario.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was fitted.
+    best : Maximum
+        Its maximum, with residuals and Jacobian there.
+    kept : sequence of bool
+        For each row, whether it is kept.
+    """
+    rows = np.array([*kept, *(True for _ in problem.centre)])
+    residuals, jacobian = best.residuals[rows], best.jacobian[rows]
+    step = np.linalg.lstsq(jacobian, -residuals, rcond=None)[0]
+    after = residuals + jacobian @ step
+    data = after[: sum(kept)]
+    return Maximum(best.log_point + step, float(after @ after), float(data @ data), after, jacobian)
+
+
+def laplace(problem: Problem, best: Maximum, draws: int, seed: int) -> Ensemble:
+    """Draw an ensemble from the normal law that has the posterior's curvature at its maximum (Laplace's method).
+
+    Points beyond four standard deviations of a prior are drawn again: the search for the maximum stays within, too.
+    """
+    random = np.random.default_rng(seed)
+    root = np.linalg.cholesky(np.linalg.inv(best.jacobian.T @ best.jacobian))
+    points: list[FloatArray] = []
+    while len(points) < draws:
+        point = best.log_point + root @ random.standard_normal(len(root))
+        if np.all(np.abs(point - problem.centre) <= 4 * problem.spread):
+            points.append(point)
+    return Ensemble(np.array(points), float(draws))
 
 
 def ensemble(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:

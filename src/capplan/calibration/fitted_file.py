@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.openprovider_figures import experiments
+from capplan.calibration.studies import study
 from capplan.models.errors import InputError
-from capplan.models.openprovider import PARAMETERS
-from capplan.models.parameter import defaults
+from capplan.models.parameter import Parameter, defaults
 from capplan.models.quantity import Number
+from capplan.models.replaced_file import replace_file
 
 SCHEMA = "capplan.fitted/1"
 
@@ -38,10 +37,17 @@ class FittedFigure:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A choice that the document leaves open, and how badly the figures fit under it (deviance: less is better)."""
+    """A choice that the document leaves open, and how badly the figures fit under it (deviance: less is better).
 
-    consistency_read: str
-    consistency_write: str
+    Attributes
+    ----------
+    choice : mapping of str
+        Fields of the scenario.
+    misfit : float
+        Deviance of figures and priors.
+    """
+
+    choice: Mapping[str, str] = field(hash=False)
     misfit: float
 
 
@@ -66,7 +72,7 @@ class Fitted:
     effective_sample_size : float
         Of the proposals that the draws were resampled from.
     hypotheses : tuple of Hypothesis
-        The open choices, the best first.
+        The open choices, the best first; empty where the documents leave none open.
     figures, left_out : tuple of FittedFigure
         The figures as fitted, and each scenario's as predicted by a fit without it.
     """
@@ -88,7 +94,7 @@ class Fitted:
     def values(self) -> dict[str, Number]:
         """Return all parameter values, the free ones as arrays (draws,)."""
         columns = np.array(self.draws).T
-        return {**defaults(PARAMETERS), **{name: columns[i] for i, name in enumerate(self.names)}}
+        return {**defaults(_parameters(self.system)), **{name: columns[i] for i, name in enumerate(self.names)}}
 
     def median_values(self) -> dict[str, float]:
         """Return one value of each parameter: the draw nearest to the ensemble's centre, correlations kept."""
@@ -96,7 +102,14 @@ class Fitted:
         spread = np.maximum(logs.std(axis=0), 1e-12)
         nearest = int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
         single = dict(zip(self.names, self.draws[nearest], strict=True))
-        return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(PARAMETERS).items()}
+        return {
+            name: float(single.get(name, np.asarray(value)))
+            for name, value in defaults(_parameters(self.system)).items()
+        }
+
+
+def _parameters(system: str) -> tuple[Parameter, ...]:
+    return study(system).system.parameters
 
 
 def rounded(value: float) -> float:
@@ -117,15 +130,7 @@ def write(fitted: Fitted, path: Path) -> None:
     InputError
         When it cannot be written.
     """
-    text = json.dumps(to_json(fitted), indent=1, allow_nan=False) + "\n"
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, json.dumps(to_json(fitted), indent=1, allow_nan=False) + "\n")
     load.cache_clear()
 
 
@@ -164,12 +169,14 @@ def read(path: Path) -> Fitted:
         fitted = _built(found)
     except OSError as error:
         raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
+    except InputError:
+        raise  # an unknown system
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{path.name!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one") from None
     other = None
     if fitted.data_hash != data_hash(fitted.system):
         other = "to other evidence"
-    elif fitted.names != tuple(parameter.name for parameter in PARAMETERS if parameter.free):
+    elif fitted.names != tuple(parameter.name for parameter in _parameters(fitted.system) if parameter.free):
         other = "with other parameters"
     if other:
         raise InputError(
@@ -198,9 +205,11 @@ def _built(found: Mapping[str, Any]) -> Fitted:
 def _sound(fitted: Fitted) -> bool:
     """Whether tables are full and numbers are numbers: a file may have been changed by hand."""
     points = (fitted.most_probable, *fitted.draws)
-    compared = {row.id for test in experiments() for row in test.rows}
+    its = study(fitted.system)
+    compared = {row.id for test in its.experiments() for row in test.rows}
     return (
-        bool(fitted.draws and fitted.hypotheses)
+        bool(fitted.draws)
+        and len(fitted.hypotheses) == len(its.choices)
         and all({figure.id for figure in table} == compared for table in (fitted.figures, fitted.left_out))
         and all(len(point) == len(fitted.names) for point in points)
         and all(math.isfinite(value) and value > 0 for point in points for value in point)

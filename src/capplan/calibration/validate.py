@@ -7,17 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.calibration.baselines import BASELINES
 from capplan.calibration.evidence_table import Evidence
 from capplan.calibration.fitted_file import Fitted
-from capplan.calibration.openprovider_figures import (
-    Experiment,
-    experiments,
-    predicted_all,
-    share_of_time_at_most,
-    target_of,
-)
-from capplan.models.parameter import Values
+from capplan.calibration.studies import study
+from capplan.calibration.study import Goal, Scored, Study
 
 
 @dataclass(frozen=True)
@@ -58,21 +51,24 @@ class Compared:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A scenario's capacity, predicted by a fit without it and by the baselines; requests per second.
+    """A figure of a scenario, predicted by a fit without that scenario and by the baselines; SI.
 
     Attributes
     ----------
-    scenario : str
-        The scenario.
+    id, scenario, family, unit : str
+        What it is; the baselines learn from the other scenarios of its family.
     documented : float
-        Its documented capacity.
+        The documented figure.
     predicted, low, high : float
         The model's median and 90 % band of the parameters.
     baselines : dict of float
-        What each baseline says.
+        What each baseline says; empty where no other scenario is of the family.
     """
 
+    id: str
     scenario: str
+    family: str
+    unit: str
     documented: float
     predicted: float
     low: float
@@ -95,6 +91,10 @@ class Validation:
         The system.
     figures : tuple of Compared
         Every documented figure that can be compared.
+    goals : tuple of Goal
+        Goals that several figures share.
+    goals_in_words : str
+        What the goals are.
     left_out : tuple of LeftOut
         Leave-one-scenario-out.
     fitted_parameters : int
@@ -104,11 +104,13 @@ class Validation:
     effective_parameters : float
         Parameters that the figures decide.
     verdict : str
-        Whether the model beats the baselines, in one plain sentence.
+        Whether the model beats the baselines, in plain sentences.
     """
 
     system: str
     figures: tuple[Compared, ...]
+    goals: tuple[Goal, ...]
+    goals_in_words: str
     left_out: tuple[LeftOut, ...]
     fitted_parameters: int
     free_parameters: int
@@ -118,23 +120,35 @@ class Validation:
     @property
     def passed(self) -> bool:
         """Whether no goal is missed."""
-        return all(figure.met is not False for figure in self.figures)
+        return all(figure.met is not False for figure in self.figures) and all(goal.met for goal in self.goals)
 
 
 def validate(fitted: Fitted) -> Validation:
-    """Compare a calibrated system with every documented figure, predicted anew from its draws."""
-    said = predicted_all(experiments(), fitted.values())
+    """Compare a calibrated system with every documented figure, predicted anew from its draws.
+
+    A costly model is not asked again: the fitted file keeps what it said.
+    """
+    its = study(fitted.system)
+    if its.costly:
+        return compare(fitted, {figure.id: figure.predicted for figure in fitted.figures})
+    said = its.predicted(its.experiments(), fitted.values())
     return compare(fitted, {name: float(np.median(draws)) for name, draws in said.items()})
 
 
 def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
     """Compare what a calibrated system says (SI, by row id) with every documented figure."""
-    single = fitted.median_values()
-    compared = [_compared(row, said[row.id], _busy(test, row, single)) for test in experiments() for row in test.rows]
-    left_out = _left_out(fitted)
+    its, single = study(fitted.system), fitted.median_values()
+    compared = [
+        _compared(its, row, said[row.id], its.share_of_time(test, row, single))
+        for test in its.experiments()
+        for row in test.rows
+    ]
+    left_out = _left_out(its, fitted)
     return Validation(
         fitted.system,
         tuple(compared),
+        its.goals(said),
+        its.goals_in_words,
         left_out,
         fitted.fitted_parameters,
         len(fitted.names),
@@ -143,15 +157,13 @@ def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
     )
 
 
-def _busy(test: Experiment, row: Evidence, values: Values) -> float | None:
-    return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None
-
-
-def _compared(row: Evidence, predicted: float, share_of_time: float | None) -> Compared:
-    target = target_of(row)
+def _compared(its: Study, row: Evidence, predicted: float, share_of_time: float | None) -> Compared:
+    target = its.target_of(row)
     error = predicted / row.value - 1
     met = None if target is None else abs(predicted - row.value) <= target
     kind = f"{row.request_class} {row.quantity}".strip().replace("_", " ")
+    if row.statistic.startswith("p") and row.statistic[1:].isdecimal():
+        kind = f"{kind} {row.statistic}"
     return Compared(
         row.id,
         row.scenario,
@@ -168,47 +180,71 @@ def _compared(row: Evidence, predicted: float, share_of_time: float | None) -> C
     )
 
 
-def _left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
-    """Take one capacity for each independent scenario: LDAP is a second look at TS4."""
-    tests = {test.fold: test for test in reversed(experiments())}
-    nodes = {fold: float(test.scenario.dcs * test.scenario.cass_nodes) for fold, test in tests.items()}
-    capacity = {fold: next(r.value for r in t.rows if r.quantity == "incoming_rate") for fold, t in tests.items()}
+def _left_out(its: Study, fitted: Fitted) -> tuple[LeftOut, ...]:
+    """Set the figures that are scored beside what the baselines make of the other scenarios of their family."""
+    places: dict[str, tuple[Evidence, Scored]] = {}
+    for row in (row for test in its.experiments() for row in test.rows):
+        scored = its.scored(row)
+        if scored is not None:
+            places[row.id] = row, scored
     found = []
     for figure in fitted.left_out:
-        fold = figure.fold
-        if figure.id != f"{fold.lower()}.incoming":
-            continue
-        others = sorted(other for other in tests if other != fold)
-        known = (np.array([nodes[o] for o in others]), np.array([capacity[o] for o in others]))
-        said = {name: rule(*known, nodes[fold]) for name, rule in BASELINES.items()}
-        found.append(LeftOut(fold, figure.documented, figure.predicted, figure.low, figure.high, said))
+        if figure.id in places:
+            row, scored = places[figure.id]
+            others = [(o, s) for o, s in places.values() if s.family == scored.family and o.fold != row.fold]
+            band = (figure.documented, figure.predicted, figure.low, figure.high)
+            said = _baselines(its, others, scored.size)
+            found.append(LeftOut(row.id, row.scenario, scored.family, row.unit, *band, said))
     return tuple(found)
 
 
+def _baselines(its: Study, others: Sequence[tuple[Evidence, Scored]], size: float) -> dict[str, float]:
+    if not others:
+        return {}
+    ordered = sorted(others, key=lambda each: each[0].fold)
+    known = np.array([scored.size for _, scored in ordered]), np.array([row.value for row, _ in ordered])
+    return {name: rule(*known, size) for name, rule in its.baselines.items()}
+
+
 def median_errors(left_out: Sequence[LeftOut]) -> dict[str, float]:
-    """Median absolute relative error of the model and of each baseline."""
-    errors = [each.errors() for each in left_out]
-    return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]}
+    """Median absolute relative error of the model and of each baseline, over the figures that all of them predict."""
+    errors = [each.errors() for each in left_out if each.baselines]
+    return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
 def _verdict(left_out: Sequence[LeftOut]) -> str:
     errors = median_errors(left_out)
+    if not errors:
+        return "No scenario could be left out beside a simple rule: each is of its own kind."
     best = min((name for name in errors if name != "capplan"), key=lambda name: errors[name])
     whole = "beats" if errors["capplan"] < errors[best] else "does not beat"
+    families = dict.fromkeys(each.family for each in left_out)
+    what = next(iter(families)) if len(families) == 1 else f"{len(families)} kinds of figures"
     text = (
-        f"Left out one by one, capplan's median error of capacity is {errors['capplan']:.1%}; it {whole} the best "
+        f"Left out one by one, capplan's median error of {what} is {errors['capplan']:.1%}; it {whole} the best "
         f"baseline, {best}, with {errors[best]:.1%}."
     )
-    lost = False
-    for each in left_out:
+    return text + _nearer(left_out)
+
+
+def labels(left_out: Sequence[LeftOut]) -> list[str]:
+    """Name left-out figures: by their scenarios where each has one, else by their ids."""
+    alone = len({each.scenario for each in left_out}) == len(left_out)
+    return [each.scenario if alone else each.id for each in left_out]
+
+
+def _nearer(left_out: Sequence[LeftOut]) -> str:
+    """Say which baselines came nearer, and to what."""
+    lost: dict[str, list[str]] = {}
+    for label, each in zip(labels(left_out), left_out, strict=True):
         made = {name: abs(error) for name, error in each.errors().items()}
-        nearer = [name for name in made if made[name] < made["capplan"]]
+        nearer = " and ".join(name for name in made if made[name] < made["capplan"])
         if nearer:
-            lost = True
-            text += f" For {each.scenario} {' and '.join(nearer)} came nearer."
+            lost.setdefault(nearer, []).append(label)
     if not lost:
-        return text
+        return ""
+    text = "".join(f" For {', '.join(where)} {names} came nearer." for names, where in lost.items())
     return (
-        f"{text} What one more data centre brings cannot be identified from the other scenarios; the bands are widened "
-        "by the errors made here."
+        f"{text} What these scenarios add cannot be identified from the others; the bands are widened by the errors "
+        "made here."
     )

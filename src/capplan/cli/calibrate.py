@@ -10,8 +10,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from capplan.calibration.calibrate import STAGES, calibrate
+from capplan.calibration.calibrate import calibrate, stages_of
 from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, write
+from capplan.calibration.studies import study
+from capplan.calibration.study import Study
 from capplan.cli.layout import facts, heading
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, check_output, write_json
@@ -23,11 +25,14 @@ def calibrate_(
     output: Annotated[Path | None, typer.Option(help="Where to write; the packaged fitted file when left out.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes."""
+    """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes.
+
+    What was interrupted goes on where it was: finished stages are kept beside the output until the end.
+    """
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
     check_output(path)
-    fitted = _with_progress(seed)
+    fitted = _with_progress(study(name), seed, path.with_name(f"{path.name}.stages"))
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
@@ -35,11 +40,11 @@ def calibrate_(
         _show(fitted, path)
 
 
-def _with_progress(seed: int) -> Fitted:
+def _with_progress(its: Study, seed: int, kept: Path) -> Fitted:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("calibrating", total=STAGES)
+        task = progress.add_task("calibrating", total=stages_of(its))
         started = 0
 
         def tell(stage: str) -> None:
@@ -47,7 +52,7 @@ def _with_progress(seed: int) -> Fitted:
             progress.update(task, description=stage, completed=started)
             started += 1
 
-        return calibrate(seed, version("capplan"), tell)
+        return calibrate(its, seed, version("capplan"), tell, kept)
 
 
 def _show(fitted: Fitted, path: Path) -> None:

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from capplan.cli.prediction_view import render
 from capplan.cli.progress import announce_compilation, counting
-from capplan.cli.scenario_options import (
-    CassNodes,
-    ConsistencyRead,
-    ConsistencyWrite,
-    DataFactor,
-    Dcs,
-    DistanceKm,
-    FrontNodes,
-    FrontWorkers,
-    Ldap,
-    Proxy,
-    Rf,
-    Rtt,
-    Slo,
-    Tps,
-    given_options,
-    with_options,
-)
+from capplan.cli.scenario_options import Slo, Tps, lays_out, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
@@ -39,20 +22,10 @@ from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 
 
+@lays_out
 def predict_(
     target: TargetText = DEFAULT_TARGET,
-    dcs: Dcs = None,
-    cass_nodes: CassNodes = None,
-    rf: Rf = None,
-    front_nodes: FrontNodes = None,
-    front_workers: FrontWorkers = None,
-    consistency_read: ConsistencyRead = None,
-    consistency_write: ConsistencyWrite = None,
-    rtt: Rtt = None,
-    distance_km: DistanceKm = None,
-    proxy: Proxy = None,
-    ldap: Ldap = None,
-    data_factor: DataFactor = None,
+    layout: Any = None,
     tps: Tps = None,
     slo: Slo = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
@@ -77,10 +50,10 @@ def predict_(
 
     Node counts are per data centre, rates and capacities are totals over all data centres.
     """
-    given = given_options(locals())
     refuse_both(as_json, as_csv)
     chosen, wanted = read_target(target), _engine(engine)
     budget_s = _budget_s(budget, wanted)
+    given = {**layout, **{name: value for name, value in {"tps": tps, "slo": slo}.items() if value is not None}}
     scenario = with_options(chosen.scenario, given)
     if wanted == "compiled" and sys.stderr.isatty():
         announce_compilation()

@@ -2,39 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import check_number, parse_length_m, parse_rate_per_s
-from capplan.models.scenario import Scenario, changed
+from capplan.models.quantity import check_number, parse_length_m, parse_rate_per_s, parse_share
+from capplan.models.scenario import Scenario, changed, fields_of
+from capplan.models.systems import SYSTEMS
 
-Dcs = Annotated[int | None, typer.Option(help="Data centres.")]
-CassNodes = Annotated[int | None, typer.Option(help="Cassandra nodes per data centre.")]
-Rf = Annotated[int | None, typer.Option(help="Replicas per data centre.")]
-FrontNodes = Annotated[int | None, typer.Option(help="Policing nodes per data centre.")]
-FrontWorkers = Annotated[int | None, typer.Option(help="Worker threads of a policing node.")]
-ConsistencyRead = Annotated[str | None, typer.Option(metavar="LEVEL", help="Consistency level of reads.")]
-ConsistencyWrite = Annotated[str | None, typer.Option(metavar="LEVEL", help="Consistency level of writes.")]
-Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round trip between data centres: 3ms.")]
-DistanceKm = Annotated[str | None, typer.Option(metavar="KM", help="Distance instead of --rtt; fibre, 1.2 x longer.")]
-Proxy = Annotated[bool | None, typer.Option("--proxy/--no-proxy", help="Forward accounting requests.")]
-Ldap = Annotated[bool | None, typer.Option("--ldap/--no-ldap", help="Ask LDAP on each authorization.")]
-DataFactor = Annotated[str | None, typer.Option(metavar="X", help="Cassandra's times over the test's: 2.5.")]
-Tps = Annotated[str | None, typer.Option(metavar="RATE", help="Offered peak rate over all data centres.")]
+
+def _text(metavar: str, about: str) -> Any:
+    return Annotated[str | None, typer.Option(metavar=metavar, help=about)]
+
+
+def _count(about: str) -> Any:
+    return Annotated[int | None, typer.Option(help=about)]
+
+
+def _switch(name: str, about: str) -> Any:
+    return Annotated[bool | None, typer.Option(f"--{name}/--no-{name}", help=about)]
+
+
+OPTIONS: Mapping[str, Any] = {
+    "dcs": _count("Data centres."),
+    "cass_nodes": _count("Cassandra nodes per data centre."),
+    "nodes": _count("Nodes of a repository cluster."),
+    "rf": _count("Replicas per data centre."),
+    "front_nodes": _count("Policing nodes per data centre."),
+    "front_workers": _count("Worker threads of a policing node."),
+    "consistency_read": _text("LEVEL", "Consistency level of reads."),
+    "consistency_write": _text("LEVEL", "Consistency level of writes."),
+    "rtt": _text("TIME", "Round trip between data centres: 3ms."),
+    "distance_km": _text("KM", "Distance instead of --rtt; fibre, 1.2 x longer."),
+    "region": _text("NAME", "Where the clients are: us-east, us-west, eu, asia."),
+    "proxy": _switch("proxy", "Forward accounting requests."),
+    "ldap": _switch("ldap", "Ask LDAP on each authorization."),
+    "colocated": _switch("colocated", "Cassandra on the application's host."),
+    "cache": _switch("cache", "Caches in the application."),
+    "write_share": _text("SHARE", "Writes as a share of the requests: 5%."),
+    "data_factor": _text("X", "Cassandra's times over the test's: 2.5."),
+    "sps": _text("RATE", "Offered sessions per second, instead of --tps."),
+}
+"""The options that lay out one system or another, by argument; what each lays out is what its scenario has."""
+
+_FIELDS = {"distance_km": "distance"}  # options that are named unlike the field that they fill
+Tps = _text("RATE", "Offered peak rate over all data centres.")
 Slo = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Objective, such as 'acct.p99<20ms'.")]
 
-LAYOUT = (
-    *("dcs", "cass_nodes", "rf", "front_nodes", "front_workers", "consistency_read", "consistency_write", "rtt"),
-    *("distance_km", "proxy", "ldap", "data_factor"),
-)
+
+def lays_out(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of every layout: its argument `layout` is a mapping of those that were given."""
+    own = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in own.parameters.values():
+        if parameter.name != "layout":
+            parameters.append(parameter)
+            continue
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters += [inspect.Parameter(n, kind, default=None, annotation=a) for n, a in OPTIONS.items()]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in OPTIONS}
+        command(layout={name: value for name, value in given.items() if value is not None}, **arguments)
+
+    del run.__wrapped__  # typer would read the signature of the command itself
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]  # inspect reads it
+    return run
 
 
-def given_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick the options of a scenario that were given from the arguments of a command."""
-    return {name: arguments[name] for name in (*LAYOUT, "tps", "slo") if arguments.get(name) is not None}
+def options_of(scenario: type[Scenario]) -> dict[str, str]:
+    """Return the options that lay out a system, as they are typed, with what they mean."""
+    return {typed(name): help_of(name) for name in OPTIONS if _FIELDS.get(name, name) in fields_of(scenario)}
+
+
+def typed(name: str) -> str:
+    """Return an option as it is typed: `--cass-nodes`, `--proxy/--no-proxy`."""
+    declared = OPTIONS[name].__metadata__[0].param_decls
+    return str(declared[0]) if declared else f"--{name.replace('_', '-')}"
+
+
+def help_of(name: str) -> str:
+    """Return what an option means, without the full stop."""
+    return str(OPTIONS[name].__metadata__[0].help).rstrip(".")
 
 
 def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
@@ -43,22 +98,17 @@ def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
     Raises
     ------
     InputError
-        When one cannot be read or breaks a rule, or --rtt and --distance-km are both there.
+        When one is not of the system, cannot be read or breaks a rule, or --rtt and --distance-km are both there.
     """
     refuse_both_distances(given)
-    fields = dict(given)
+    _refuse_foreign(scenario, given)
+    fields = {name: _READ.get(name, lambda value: value)(value) for name, value in given.items()}
     if "distance_km" in fields:
-        fields |= {"distance": f"{parse_length_m(fields.pop('distance_km')) / 1000:g}km", "rtt": None}
-    if "data_factor" in fields:
-        fields["data_factor"] = _factor(fields["data_factor"])
-    if "tps" in fields:
-        fields["tps"] = parse_rate_per_s(fields["tps"])
-    if "slo" in fields:
-        fields["slo"] = tuple(fields["slo"])
+        fields |= {"distance": fields.pop("distance_km"), "rtt": None}
     try:
         return changed(scenario, **fields)
-    except InputError as error:  # on the command line nobody wrote a Scenario
-        raise InputError(str(error).removeprefix("Scenario: ")) from None
+    except InputError as error:  # on the command line nobody wrote the name of a class
+        raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
 
 
 def refuse_both_distances(given: Mapping[str, Any]) -> None:
@@ -73,8 +123,30 @@ def refuse_both_distances(given: Mapping[str, Any]) -> None:
         raise InputError("--rtt and --distance-km exclude each other: give the one that you know")
 
 
+def _refuse_foreign(scenario: Scenario, given: Mapping[str, Any]) -> None:
+    """Refuse options that lay out other systems only."""
+    for name in given:
+        field = _FIELDS.get(name, name)
+        if field not in vars(scenario):
+            others = " and ".join(each.name for each in SYSTEMS.values() if field in fields_of(each.scenario))
+            raise InputError(
+                f"{typed(name)} lays out {others or 'another system'}, not {scenario.system}, which takes "
+                f"{', '.join(options_of(type(scenario)))}"
+            )
+
+
 def _factor(text: str) -> float:
     try:
         return float(check_number(float(text), "data factor", above=0.0))
     except (ValueError, OverflowError):
         raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "distance_km": lambda text: f"{parse_length_m(text) / 1000:g}km",
+    "data_factor": _factor,
+    "write_share": parse_share,
+    "tps": parse_rate_per_s,
+    "sps": parse_rate_per_s,
+    "slo": tuple,
+}

@@ -12,23 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.cli.progress import simulating
-from capplan.cli.scenario_options import (
-    LAYOUT,
-    CassNodes,
-    ConsistencyRead,
-    ConsistencyWrite,
-    DataFactor,
-    Dcs,
-    DistanceKm,
-    FrontNodes,
-    FrontWorkers,
-    Ldap,
-    Proxy,
-    Rf,
-    Rtt,
-    given_options,
-    with_options,
-)
+from capplan.cli.scenario_options import OPTIONS, lays_out, typed, with_options
 from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
@@ -48,22 +32,12 @@ HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130
 
 
+@lays_out
 def simulate_(
     target: Annotated[
         str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
     ] = DEFAULT_TARGET,
-    dcs: Dcs = None,
-    cass_nodes: CassNodes = None,
-    rf: Rf = None,
-    front_nodes: FrontNodes = None,
-    front_workers: FrontWorkers = None,
-    consistency_read: ConsistencyRead = None,
-    consistency_write: ConsistencyWrite = None,
-    rtt: Rtt = None,
-    distance_km: DistanceKm = None,
-    proxy: Proxy = None,
-    ldap: Ldap = None,
-    data_factor: DataFactor = None,
+    layout: Any = None,
     tps: Annotated[
         str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; of a network, its mean rate.")
     ] = None,
@@ -94,7 +68,7 @@ def simulate_(
 
     Node counts are per data centre, rates are totals over all data centres. Both engines print the same figures.
     """
-    given = given_options(locals())
+    given = layout if tps is None else {**layout, "tps": tps}
     refuse_both(as_json, as_csv)
     for path in filter(None, (trace, plot)):
         check_output(path)
@@ -137,7 +111,7 @@ def _subject(target: str, given: Mapping[str, Any]) -> Subject:
     chosen = read_target_or_network(target)
     if not isinstance(chosen, Network):
         return of_scenario(with_options(chosen.scenario, given), chosen.fitted)
-    refused = [f"--{name.replace('_', '-')}" for name in LAYOUT if name in given]
+    refused = [typed(name) for name in OPTIONS if name in given]
     if refused:
         verb = "is a side of a layout" if len(refused) == 1 else "are sides of a layout"
         raise InputError(f"{', '.join(refused)} {verb} and {target} is a network: change the file instead")

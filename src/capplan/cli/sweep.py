@@ -11,15 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from capplan.cli.progress import counting
-from capplan.cli.scenario_options import given_options, refuse_both_distances
+from capplan.cli.scenario_options import refuse_both_distances
 from capplan.cli.sweep_view import render
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.openprovider import REPORTED
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.scenario import Scenario
 from capplan.planner.ranges import (
     DISTANCE,
@@ -90,7 +92,8 @@ def sweep_(
     Without --tps and --load each layout is looked at 80 % of its capacity. With --out a sweep that was interrupted
     goes on where it was.
     """
-    given = given_options(locals())
+    arguments = locals()
+    given = {name: arguments[name] for name in (*KINDS, "tps", "slo") if arguments[name] is not None}
     refuse_both(as_json, as_csv)
     if out is not None:
         check_ending(out)
@@ -161,13 +164,15 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _with_objectives(scenario: Scenario, slo: list[str] | None) -> Scenario:
-    from capplan.planner.objective import parse
-    from capplan.planner.predict import RESOURCES
+def _with_objectives(scenario: Scenario, slo: list[str] | None) -> OpenproviderScenario:
+    from capplan.planner.predict import objectives_of
 
+    if not isinstance(scenario, OpenproviderScenario):
+        raise InputError(
+            f"{scenario.system} cannot be swept yet: ask `capplan predict {scenario.system}` for each layout"
+        )
     changed = scenario if slo is None else replace(scenario, slo=tuple(slo))
-    for text in changed.slo:
-        parse(text, tuple(REPORTED), RESOURCES)  # now, and not once a layout
+    objectives_of(changed)  # now, and not once a layout
     return changed
 
 
@@ -181,7 +186,7 @@ def _rates(tps: str | None, load: str | None, scenario: Scenario) -> Rates:
         if min(rates) <= 0:
             raise InputError(f"--tps: {min(rates):g} is not a rate of a sweep: it must be above 0")
         return Rates("given", rates)
-    return DEFAULT_RATES if scenario.tps is None else Rates("given", (float(scenario.tps),))
+    return DEFAULT_RATES if scenario.tps is None else Rates("given", (float(np.max(scenario.tps)),))
 
 
 def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | None) -> list[Row]:

@@ -10,10 +10,11 @@ import typer
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import read as read_fitted
-from capplan.models.document import load, read, read_toml
+from capplan.models.document import load, read_toml
 from capplan.models.errors import InputError, nearest
 from capplan.models.network import Network
-from capplan.models.scenario import SYSTEMS, Scenario
+from capplan.models.scenario import Scenario
+from capplan.models.systems import SYSTEMS, read_scenario, scenario
 
 DEFAULT_TARGET = "openprovider"
 TargetText = Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")]
@@ -37,13 +38,13 @@ def read_target(text: str) -> Target:
         When it is neither a known system nor a file that can be read.
     """
     if text.endswith(".toml"):
-        return Target(read(Scenario, text))
+        return Target(read_scenario(text))
     if text.endswith(".json"):
         fitted = read_fitted(Path(text))
-        return Target(Scenario(system=fitted.system), fitted)
+        return Target(scenario(fitted.system), fitted)
     if text not in SYSTEMS:
         raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, SYSTEMS)}")
-    return Target(Scenario(system=text))
+    return Target(scenario(text))
 
 
 def read_target_or_network(text: str) -> Target | Network:

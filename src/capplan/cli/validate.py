@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from capplan.calibration.fitted_file import load
-from capplan.calibration.validate import Compared, LeftOut, Validation, median_errors, validate
+from capplan.calibration.validate import Compared, LeftOut, Validation, labels, median_errors, validate
 from capplan.cli.layout import section, table
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
@@ -41,10 +41,7 @@ def _show(report: Validation, screen: Screen) -> None:
     screen.print(
         Text(f"{len(judged) - len(missed)} of {len(judged)} documented figures of {report.system} are met", "bold")
     )
-    screen.print(
-        "Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are "
-        "compared at the model's own highest rate."
-    )
+    screen.print(report.goals_in_words)
     figures = table(
         ("scenario", "left"),
         ("figure", "left"),
@@ -56,7 +53,10 @@ def _show(report: Validation, screen: Screen) -> None:
     for figure in report.figures:
         figures.add_row(figure.scenario, figure.quantity, *_numbers(figure), f"{figure.error:+.1%}", _goal(figure))
     screen.print(figures)
-    screen.print(_about_busy_workers(report))
+    if any(figure.share_of_time is not None for figure in report.figures):
+        screen.print(_about_busy_workers(report))
+    for goal in report.goals:
+        screen.print(f"{goal.name}: {goal.value:.1%} of at most {goal.limit:.0%}: {'met' if goal.met else 'MISSED'}")
     others = report.free_parameters - report.fitted_parameters
     screen.print(
         f"{report.fitted_parameters} fitted parameters and {others} with narrower priors; of all of them the figures "
@@ -77,18 +77,23 @@ def _about_busy_workers(report: Validation) -> str:
 
 
 def _show_left_out(report: Validation, screen: Screen) -> None:
-    screen.print(section("Left out: each scenario's capacity by a fit without it, beside simple rules"))
-    names = list(report.left_out[0].errors())
-    errors = table(("scenario", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
-    for each in report.left_out:
-        errors.add_row(each.scenario, _band(each), *(f"{error:+.1%}" for error in each.errors().values()))
+    screen.print(section("Left out: each scenario's figures by a fit without it, beside simple rules"))
+    beside = [each for each in report.left_out if each.baselines]
+    names = list(beside[0].errors()) if beside else ["capplan"]
+    errors = table(("left out", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
+    for label, each in zip(labels(report.left_out), report.left_out, strict=True):
+        made = each.errors()
+        errors.add_row(label, _band(each), *(f"{made[name]:+.1%}" if name in made else "" for name in names))
     medians = median_errors(report.left_out)
-    errors.add_row("median", "", *(f"{medians[name]:.1%}" for name in names))
+    if medians:
+        errors.add_row("median", "", *(f"{medians[name]:.1%}" for name in names))
     screen.print(errors)
     screen.print(report.verdict)
 
 
 def _band(each: LeftOut) -> str:
+    if each.unit == "s":
+        return f"{each.predicted * 1e3:.3g} ({each.low * 1e3:.3g}-{each.high * 1e3:.3g}) ms"
     return f"{each.predicted:,.0f} ({each.low:,.0f}-{each.high:,.0f})"
 
 

@@ -180,7 +180,7 @@ class Analysis:
         sizes = {pool.name: pool.size for pool in self.network.pools}
         if self.alike is not None:
             total = _evened_times(total, sizes, self.alike)
-        outer = {pool.name for pool in self._outer}
+        outer = {pool.name for pool in self.outer_pools}
         bounds = [
             self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
         ]
@@ -194,7 +194,7 @@ class Analysis:
     @cached_property
     def pool(self) -> tuple[int, int] | None:
         """Size and queue limit of the outermost pools together; None without pools."""
-        pools = self._outer
+        pools = self.outer_pools
         if not pools:
             return None
         if any(pool.queue_limit is None for pool in pools):
@@ -202,7 +202,7 @@ class Analysis:
         return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
 
     @cached_property
-    def _outer(self) -> list[Pool]:
+    def outer_pools(self) -> list[Pool]:
         """The outermost pools."""
         names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
         same = self.alike or str

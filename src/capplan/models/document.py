@@ -6,7 +6,6 @@ rule and the nearest right thing.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -22,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from capplan.models.construct import adapter, explained
 from capplan.models.errors import InputError
 from capplan.models.network import Network
+from capplan.models.replaced_file import replace_file
 
 T = TypeVar("T")
 
@@ -127,16 +127,7 @@ def write(value: Any, path: str | Path) -> None:
     InputError
         When the value holds arrays of parameter draws, or the file cannot be written.
     """
-    path = Path(path)
-    text = tomli_w.dumps(dump(value))
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(Path(path), tomli_w.dumps(dump(value)))
 
 
 def dump(value: Any) -> dict[str, Any]:

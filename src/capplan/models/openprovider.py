@@ -16,11 +16,12 @@ from dataclasses import replace
 from capplan.models.cassandra import Cluster, Costs, pools, statement, stations, stays_local
 from capplan.models.distribution import Exponential
 from capplan.models.network import Network
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import Parameter, Values, defaults
 from capplan.models.quantity import Number
-from capplan.models.scenario import Scenario
 from capplan.models.station import Pool, Station
 from capplan.models.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.system import System
 from capplan.models.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.wan import round_trip_s
 
@@ -59,12 +60,14 @@ PARAMETERS = (
 )
 
 
-def network(scenario: Scenario, values: Values, peak_rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
+def network(
+    scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, lost: frozenset[str] = frozenset()
+) -> Network:
     """Compose the system.
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : OpenproviderScenario
         The layout.
     values : mapping
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
@@ -84,18 +87,20 @@ def network(scenario: Scenario, values: Values, peak_rate_per_s: Number, lost: f
     return _network(scenario, values, peak_rate_per_s, cluster, _flows(scenario, values, cluster, entries, None))
 
 
-def folded_network(scenario: Scenario, values: Values, peak_rate_per_s: Number) -> Network:
+def folded_network(scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number) -> Network | None:
     """Compose the system as one of its entries sees it: one policing node that uses one coordinator.
 
     Where every entry sees the same system (`folds`), `Analysis` with `alike=kind_of` makes of it what it makes of
-    `network`, from a small part of the steps.
+    `network`, from a small part of the steps. Where they see different ones, there is no such network.
     """
+    if not folds(scenario):
+        return None
     cluster = build_cluster(scenario, values)
     flows = _flows(scenario, values, cluster, {0: range(1)}, 1)
     return _network(scenario, values, peak_rate_per_s, cluster, flows)
 
 
-def folds(scenario: Scenario) -> bool:
+def folds(scenario: OpenproviderScenario) -> bool:
     """Whether every policing node and every coordinator of a whole system sees the same.
 
     Data centres must be equally far apart. Reads that ask other data centres are spread unevenly over the nodes there.
@@ -105,13 +110,12 @@ def folds(scenario: Scenario) -> bool:
     return len(apart) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
 
 
-def kind_of(name: str) -> str:
-    """Return the kind of a station or pool: `cassandra`, `front`, `workers`."""
-    return name.split("/", 1)[0]
-
-
 def _flows(
-    scenario: Scenario, values: Values, cluster: Cluster, entries: Mapping[int, range], coordinators: int | None
+    scenario: OpenproviderScenario,
+    values: Values,
+    cluster: Cluster,
+    entries: Mapping[int, range],
+    coordinators: int | None,
 ) -> dict[str, Step]:
     """Return the flow of each class that comes to the given policing nodes of the given data centres."""
     costs = _costs(scenario, values)
@@ -129,7 +133,7 @@ def _flows(
 
 
 def _network(
-    scenario: Scenario, values: Values, peak_rate_per_s: Number, cluster: Cluster, flows: Mapping[str, Step]
+    scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, cluster: Cluster, flows: Mapping[str, Step]
 ) -> Network:
     alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
     fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
@@ -146,7 +150,7 @@ def _network(
     )
 
 
-def build_cluster(scenario: Scenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
+def build_cluster(scenario: OpenproviderScenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
     """Return where the replicas of a scenario are."""
     return Cluster(
         nodes=(scenario.cass_nodes,) * scenario.dcs,
@@ -158,7 +162,7 @@ def build_cluster(scenario: Scenario, values: Values, lost: frozenset[str] = fro
     )
 
 
-def _one_way_s(scenario: Scenario, values: Values) -> tuple[tuple[Number, ...], ...]:
+def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Number, ...], ...]:
     given = scenario.given_rtt_s()
     if given is not None:
         return tuple(tuple(cell / 2 for cell in row) for row in given)
@@ -166,7 +170,7 @@ def _one_way_s(scenario: Scenario, values: Values) -> tuple[tuple[Number, ...], 
     return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
 
 
-def _costs(scenario: Scenario, values: Values) -> Costs:
+def _costs(scenario: OpenproviderScenario, values: Values) -> Costs:
     factor = scenario.data_factor
     return Costs(
         coordinator=values["coordinator_s"],
@@ -178,7 +182,7 @@ def _costs(scenario: Scenario, values: Values) -> Costs:
 
 
 def _by_dc(
-    scenario: Scenario,
+    scenario: OpenproviderScenario,
     values: Values,
     asked: Mapping[int, Mapping[str, tuple[Step, ...]]],
     entries: Mapping[int, range],
@@ -193,7 +197,7 @@ def _by_dc(
 
 
 def _at_front(
-    scenario: Scenario, values: Values, place: tuple[int, int], name: str, statements: tuple[Step, ...]
+    scenario: OpenproviderScenario, values: Values, place: tuple[int, int], name: str, statements: tuple[Step, ...]
 ) -> Step:
     own = Visit(front_name(*place), Exponential(values["front_s"]), name="front-cpu")
     ldap = (Delay(Exponential(values["ldap_s"]), name="ldap"),) if scenario.ldap and name == "auth" else ()
@@ -204,7 +208,7 @@ def _at_front(
     return Hold(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
 
 
-def _workers(scenario: Scenario, values: Values, dc: int, front: int) -> Pool:
+def _workers(scenario: OpenproviderScenario, values: Values, dc: int, front: int) -> Pool:
     return Pool(_pool_name(dc, front), scenario.front_workers, int(values["queue_limit"]))
 
 
@@ -215,3 +219,16 @@ def front_name(dc: int, front: int) -> str:
 
 def _pool_name(dc: int, front: int) -> str:
     return f"workers/dc{dc + 1}/{front + 1}"
+
+
+SYSTEM = System(
+    "openprovider",
+    "AAA (RADIUS) policy server on Cassandra 3.11: front nodes with a pool of workers, sessions of one authorization "
+    "and seven accounting requests to any data centre, reads and mutations with local coordinators, round trips "
+    "between data centres, accounting proxy, LDAP.",
+    OpenproviderScenario,
+    PARAMETERS,
+    REPORTED,
+    network,
+    folded_network,
+)

@@ -18,6 +18,8 @@ from capplan.models.gamma_mixture import GammaMixture, quantiles_of_groups_s
 from capplan.models.quantity import FloatArray
 from capplan.models.traffic import Bursty
 
+LARGEST_LOSS = 1e-3
+"""What still counts as carried: a guess, since the documents say only that beyond their rates requests are dropped."""
 _HALVINGS = 22  # of the capacity's bracket: 1e-6 of it remains
 _STATES = 9  # states of the system that a percentile is mixed from
 

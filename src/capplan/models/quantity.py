@@ -100,6 +100,23 @@ def parse_size_bytes(text: str) -> float:
     return _parse(text, SIZES_BYTES, "size", "B")
 
 
+def parse_share(text: str) -> float:
+    """Read a share such as `5%` or `0.05`.
+
+    Raises
+    ------
+    InputError
+        When the text is no percentage and no number, or more than 100 %.
+    """
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
+        raise InputError(f"{text!r} is not a share: write a percentage, such as '80%', or a number from 0 to 1")
+    share = float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
+    if share > 1:
+        near = f"; did you mean '{text}%'?" if share <= 100 and not text.endswith("%") else ""
+        raise InputError(f"{text!r} is not a share: it must be at most 100%{near}")
+    return share
+
+
 def parse_length_m(text: str, default: str = "km") -> float:
     """Read a distance such as `150km`; in metres. A bare number is in kilometres.
 

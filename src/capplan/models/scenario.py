@@ -1,134 +1,39 @@
-"""What a user asks about: a system and its layout, as a TOML file, command line options or a Python object."""
+"""What a user asks about: a system, its layout and the traffic on it, as a TOML file, options or a Python object."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass
+from capplan.models.construct import Construct
+from capplan.models.quantity import Number
 
-from capplan.models.consistency import check_level, need
-from capplan.models.construct import LANGUAGE, Construct
-from capplan.models.errors import InputError, nearest
-from capplan.models.quantity import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
-
-SYSTEMS = ("openprovider",)
-LARGEST_POOL = 4096  # worker threads of a policing node
-LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
+S = TypeVar("S", bound="Scenario")
 
 
-@dataclass(frozen=True, config=LANGUAGE)
 class Scenario(Construct):
-    """A layout of the `openprovider` system and the traffic on it.
+    """A layout of a system and the traffic on it; each system has a subclass with the fields of its layout.
 
     Attributes
     ----------
     system
         Name of the system.
-    dcs
-        Active data centres.
-    cass_nodes
-        Cassandra nodes in each data centre.
-    rf
-        Replicas of each row in each data centre; at most as many as nodes.
-    front_nodes
-        Policing nodes in each data centre.
-    front_workers
-        Worker threads of each policing node.
-    consistency_read
-        Consistency level of reads.
-    consistency_write
-        Consistency level of writes.
-    distance
-        Straight-line distance between any two data centres (`150km`).
-    rtt
-        Round trip between data centres instead of `distance`: one duration, or a matrix of them.
-    proxy
-        Whether each accounting request is forwarded to another server.
-    ldap
-        Whether each authorization asks an LDAP server.
-    data_factor
-        Service times of Cassandra relative to the load test's young data: production has 2 to 3 times higher ones.
     tps
-        Offered peak rate over all data centres, requests per second; 80 % of the capacity when left out.
+        Offered rate, requests per second over the whole layout; 80 % of the capacity when left out.
     slo
         Objectives, such as `acct.p99<20ms`.
     """
 
-    system: str = "openprovider"
-    dcs: AtLeastOne = 3
-    cass_nodes: AtLeastOne = 3
-    rf: AtLeastOne = 3
-    front_nodes: AtLeastOne = 2
-    front_workers: AtLeastOne = 64
-    consistency_read: str = "LOCAL_QUORUM"
-    consistency_write: str = "QUORUM"
-    distance: str = "150km"
-    rtt: str | tuple[tuple[str, ...], ...] | None = None
-    proxy: bool = False
-    ldap: bool = False
-    data_factor: Annotated[float, Field(gt=0, le=100)] = 1.0
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.system not in SYSTEMS:
-            raise InputError(f"system {self.system!r} does not exist{nearest(self.system, SYSTEMS)}")
-        for name in ("dcs", "cass_nodes", "front_nodes"):
-            if getattr(self, name) > LARGEST:
-                raise InputError(f"{name} = {getattr(self, name)} is more than the {LARGEST} that capplan sizes")
-        if self.front_workers > LARGEST_POOL:
-            raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
-        if self.rf > self.cass_nodes:
-            raise InputError(
-                f"rf = {self.rf} needs at least {self.rf} Cassandra nodes in each data centre and there are "
-                f"{self.cass_nodes}: add nodes, or lower rf to {self.cass_nodes}"
-            )
-        object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
-        object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
-        for level in (self.consistency_read, self.consistency_write):
-            need(level, [self.rf] * self.dcs, 0)
-        self.distance_m()
-        self.given_rtt_s()
-
-    def distance_m(self) -> float:
-        """Return the distance between data centres, metres."""
-        distance = parse_length_m(self.distance)
-        if not 0 <= distance <= 2.1e7:
-            raise InputError(f"distance {self.distance!r} is not between two places on Earth: give 0 to 20,000 km")
-        return distance
-
-    def given_rtt_s(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return the round trips between data centres that were given, seconds; None when the distance decides."""
-        if self.rtt is None:
-            return None
-        if isinstance(self.rtt, str):
-            one = _round_trip(self.rtt)
-            return tuple(tuple(0.0 if a == b else one for b in range(self.dcs)) for a in range(self.dcs))
-        if len(self.rtt) != self.dcs:
-            raise InputError(
-                f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"
-            )
-        for number, row in enumerate(self.rtt, 1):
-            if len(row) != self.dcs:
-                raise InputError(
-                    f"row {number} of rtt has {len(row)} round trips and there are {self.dcs} data centres: "
-                    "give one for each, 0 for the data centre itself"
-                )
-        matrix = tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
-        if any(abs(matrix[a][b] - matrix[b][a]) > 1e-12 for a in range(self.dcs) for b in range(self.dcs)):
-            raise InputError("rtt must be the same in both directions: a round trip has no direction")
-        return matrix
+    system: str
+    tps: Number | None
+    slo: tuple[str, ...]
 
 
-def _round_trip(text: str) -> float:
-    seconds = parse_duration_s(text, "ms")
-    if not 0 <= seconds <= 10:
-        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
-    return seconds
+def fields_of(scenario: type[Scenario]) -> tuple[str, ...]:
+    """Return the fields of a kind of scenario."""
+    found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
+    return tuple(found)
 
 
-def changed(scenario: Scenario, **fields: Any) -> Scenario:
+def changed(scenario: S, **fields: Any) -> S:
     """Return the scenario with some fields replaced, checked anew."""
-    values = {name: getattr(scenario, name) for name in scenario.__dataclass_fields__}
-    return Scenario(**{**values, **fields})
+    return type(scenario)(**{**vars(scenario), **fields})

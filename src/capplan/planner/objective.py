@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from capplan.models.errors import InputError, nearest
-from capplan.models.quantity import parse_duration_s, parse_rate_per_s
+from capplan.models.quantity import parse_duration_s, parse_rate_per_s, parse_share
 from capplan.planner.prediction import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts, Prediction
 
 Kind = Literal["duration", "share", "number", "rate"]
@@ -359,7 +359,7 @@ def _bounds(text: str, metric: Metric, relation: Relation) -> tuple[float, ...]:
 
 def _value(text: str, metric: Metric) -> float:
     """Read a value of the metric's kind, SI."""
-    readers = {"duration": _duration_s, "share": _share, "number": _number, "rate": parse_rate_per_s}
+    readers = {"duration": _duration_s, "share": parse_share, "number": _number, "rate": parse_rate_per_s}
     found = readers[metric.kind](text)
     if not 0 <= found < math.inf:
         raise InputError(f"{text!r} is not a {metric.kind}: give a finite number of at least 0")
@@ -370,16 +370,6 @@ def _duration_s(text: str) -> float:
     if re.fullmatch(r"[\d.]+", text):
         raise InputError(f"{text!r} is not a duration: it needs a unit, such as '{text}ms'")
     return parse_duration_s(text, "ms")
-
-
-def _share(text: str) -> float:
-    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
-        raise InputError(f"{text!r} is not a share: write a percentage, such as '80%', or a number from 0 to 1")
-    share = float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
-    if share > 1:
-        near = f"; did you mean '{text}%'?" if share <= 100 and not text.endswith("%") else ""
-        raise InputError(f"{text!r} is not a share: it must be at most 100%{near}")
-    return share
 
 
 def _number(text: str) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 from capplan.models.cassandra import node_name
 from capplan.models.consistency import available
 from capplan.models.errors import InputError
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import Values
-from capplan.models.scenario import Scenario, changed
+from capplan.models.scenario import changed
 from capplan.planner.prediction import Band, Outage
 from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import Uncertainty
@@ -19,7 +20,9 @@ _THINNED = 8  # every eighth draw decides a capacity's band well enough, and an 
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
 
 
-def outages(scenario: Scenario, values: Values, offered_tps: float, uncertainty: Uncertainty) -> tuple[Outage, ...]:
+def outages(
+    scenario: OpenproviderScenario, values: Values, offered_tps: float, uncertainty: Uncertainty
+) -> tuple[Outage, ...]:
     """Return a row for each loss that the layout can suffer, and another with the levels lowered where they fail.
 
     Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
@@ -29,7 +32,7 @@ def outages(scenario: Scenario, values: Values, offered_tps: float, uncertainty:
     return tuple(row for lost in _losses(scenario) for row in _rows(scenario, fewer, offered_tps, uncertainty, lost))
 
 
-def _losses(scenario: Scenario) -> list[dict[str, int]]:
+def _losses(scenario: OpenproviderScenario) -> list[dict[str, int]]:
     found = [{"node": 1}] if scenario.cass_nodes > 1 else []
     if scenario.dcs > 1:
         found.append({"dc": 1})
@@ -39,7 +42,7 @@ def _losses(scenario: Scenario) -> list[dict[str, int]]:
 
 
 def _rows(
-    scenario: Scenario, values: Values, offered_tps: float, uncertainty: Uncertainty, lost: dict[str, int]
+    scenario: OpenproviderScenario, values: Values, offered_tps: float, uncertainty: Uncertainty, lost: dict[str, int]
 ) -> Iterator[Outage]:
     alive = _alive_replicas(scenario, lost)
     asked = f"{_levels(scenario)} as asked"
@@ -55,14 +58,18 @@ def _rows(
 
 
 def _row(
-    scenario: Scenario, values: Values, offered_tps: float, uncertainty: Uncertainty, case: tuple[dict[str, int], str]
+    scenario: OpenproviderScenario,
+    values: Values,
+    offered_tps: float,
+    uncertainty: Uncertainty,
+    case: tuple[dict[str, int], str],
 ) -> Outage:
     lost, assumed = case
     capacity = uncertainty.of_rate(Layout(scenario, values, _lost_nodes(scenario, lost)).capacity)
     return Outage(lost, True, assumed, capacity, capacity.low >= offered_tps)
 
 
-def _lowered(scenario: Scenario, alive: list[int], level: str) -> Scenario | None:
+def _lowered(scenario: OpenproviderScenario, alive: list[int], level: str) -> OpenproviderScenario | None:
     """Lower only the operations whose level fails."""
     fields = {}
     for field in ("consistency_read", "consistency_write"):
@@ -74,26 +81,26 @@ def _lowered(scenario: Scenario, alive: list[int], level: str) -> Scenario | Non
         return None
 
 
-def _levels(scenario: Scenario) -> str:
+def _levels(scenario: OpenproviderScenario) -> str:
     return f"reads {scenario.consistency_read}, writes {scenario.consistency_write}"
 
 
-def _meets(scenario: Scenario, alive: list[int]) -> bool:
+def _meets(scenario: OpenproviderScenario, alive: list[int]) -> bool:
     return all(_level_met(scenario, level, alive) for level in (scenario.consistency_read, scenario.consistency_write))
 
 
-def _level_met(scenario: Scenario, level: str, alive: list[int]) -> bool:
+def _level_met(scenario: OpenproviderScenario, level: str, alive: list[int]) -> bool:
     return available(level, [scenario.rf] * scenario.dcs, alive, 0)
 
 
-def _alive_replicas(scenario: Scenario, lost: dict[str, int]) -> list[int]:
+def _alive_replicas(scenario: OpenproviderScenario, lost: dict[str, int]) -> list[int]:
     """Living replicas by data centre in the token range that suffers most; the first data centre survives."""
     if "node" in lost:
         return [scenario.rf - 1] * scenario.dcs
     return [scenario.rf if dc < scenario.dcs - lost["dc"] else 0 for dc in range(scenario.dcs)]
 
 
-def _lost_nodes(scenario: Scenario, lost: dict[str, int]) -> frozenset[str]:
+def _lost_nodes(scenario: OpenproviderScenario, lost: dict[str, int]) -> frozenset[str]:
     if "node" in lost:
         return frozenset(node_name(dc, 0) for dc in range(scenario.dcs))
     gone = range(scenario.dcs - lost["dc"], scenario.dcs)

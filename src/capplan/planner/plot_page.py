@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
 
-from capplan.models.errors import InputError
+from capplan.models.replaced_file import replace_file
 
 # Colours that people with any colour vision tell apart (Okabe and Ito 2008), and dashes for a second time around.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -47,11 +46,4 @@ def write_page(figure: go.Figure, title: str, path: Path) -> None:
     text = figure.to_html(include_plotlyjs=True, full_html=True, config=config)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
     text = text.replace("<head>", head, 1)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, text)

@@ -14,9 +14,9 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
 from capplan.models.network import Network
-from capplan.models.openprovider import network as openprovider
 from capplan.models.quantity import check_number
 from capplan.models.scenario import Scenario
+from capplan.models.systems import system
 from capplan.models.traffic import Closed
 from capplan.planner.controls import controls_of
 from capplan.planner.predict import default_rate, given_fields
@@ -64,7 +64,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     """
     fitted = fitted or load_fitted(scenario.system)
     offered = default_rate(scenario, fitted) if scenario.tps is None else float(np.max(scenario.tps))
-    network = openprovider(scenario, fitted.median_values(), offered)
+    network = system(scenario.system).network(scenario, fitted.median_values(), offered)
     return Subject(network, given_fields(scenario), offered, "default" if scenario.tps is None else "given")
 
 

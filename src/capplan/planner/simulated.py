@@ -17,10 +17,10 @@ import numpy as np
 
 from capplan.models.errors import InputError
 from capplan.models.network import Network
-from capplan.models.openprovider import REPORTED, network
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
+from capplan.models.systems import system
 from capplan.models.traffic import Open
 from capplan.planner.draw_relation import Relation, related
 from capplan.planner.draw_samples import samples
@@ -93,7 +93,7 @@ def simulated_latency(
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
     course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
-    return Simulated(found, _note(size, figures.analysis.draws, gains))
+    return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
@@ -125,7 +125,7 @@ def carried_to_all(
     """
     found: dict[str, Latency] = {}
     gains: list[float] = []
-    for name in REPORTED:
+    for name in figures.asked:
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
         if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
             found[name] = Latency()
@@ -174,6 +174,25 @@ def _effort(figures: Figures, plan: Plan) -> Effort:
     return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
 
 
+@dataclass(frozen=True)
+class Phase:
+    """A part of the time at a constant rate.
+
+    Attributes
+    ----------
+    share : array
+        Share of the requests that come in it, by chosen draw.
+    rate : array
+        Its rate over the peak rate, by chosen draw.
+    measured : float
+        Share of the measured requests that it gets.
+    """
+
+    share: FloatArray
+    rate: FloatArray
+    measured: float
+
+
 class Drawn:
     """A layout with chosen draws of its parameters, as a network without bursts.
 
@@ -186,18 +205,32 @@ class Drawn:
     """
 
     def __init__(self, scenario: Scenario, values: Values, chosen: IntArray) -> None:
-        self.chosen = chosen
+        self.chosen, self.system = chosen, system(scenario.system)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-        ratio, fraction = 1 + mine["burst_excess"], mine["burst_fraction"]
-        self.in_bursts: FloatArray = np.broadcast_to(fraction * ratio, (len(chosen),))
-        self.calm: FloatArray = np.broadcast_to((1 / ratio - fraction) / (1 - fraction), (len(chosen),))
-        both = {name: np.tile(value, 2) if isinstance(value, np.ndarray) else value for name, value in mine.items()}
-        self._network = network(scenario, {**both, "burst_excess": 0.0}, np.ones(2 * len(chosen)))
+        self.phases = _phases(mine, len(chosen))
+        count = len(self.phases)
+        every = {
+            name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
+        }
+        if "burst_excess" in every:
+            every["burst_excess"] = 0.0
+        self._network = self.system.network(scenario, every, np.ones(count * len(chosen)))
 
     def at(self, rates: FloatArray) -> Network:
-        """Return the network at a rate for each draw between bursts, and then for each in bursts."""
-        traffic = cast("Open", self._network.traffic)  # the system is asked by open traffic
+        """Return the network at a rate for each draw in the first phase, and then for each in the next."""
+        traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
         return replace(self._network, traffic=replace(traffic, rate_per_s=rates))
+
+
+def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
+    """Return the time between bursts and the bursts; one phase where the traffic has none."""
+    every = np.ones(draws)
+    if "burst_excess" not in values:
+        return (Phase(every, every, 1.0),)
+    ratio, fraction = 1 + values["burst_excess"], values["burst_fraction"]
+    in_bursts = np.asarray(fraction * ratio * every)
+    calm = np.asarray((1 / ratio - fraction) / (1 - fraction) * every)
+    return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
 
 
 class Course:
@@ -221,48 +254,60 @@ class Course:
     """
 
     def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
-        self.requests, self.plan, self.in_bursts = requests, plan, drawn.in_bursts
+        self.requests, self.plan, self.phases = requests, plan, drawn.phases
+        self.reported = drawn.system.reported
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:
             raise InputError(
                 f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or take "
                 "--engine analytic"
             )
-        self.rates = np.concatenate([peak * drawn.calm, peak])
+        self.draws = len(peak)
+        self.rates = np.concatenate([peak * phase.rate for phase in self.phases])
         self.network = drawn.at(self.rates)
 
     def run(self, places: range) -> list[DrawPhases]:
-        """Simulate the draws that are chosen in these places; return what was seen in the two phases of each."""
-        count, plan = len(self.in_bursts), self.plan
-        bursts = int(self.requests * _IN_BURSTS)
-        calm = [self._run(place, self.requests - bursts) for place in places]  # first: long runs begin before short
-        runs = calm + [self._run(count + place, bursts) for place in places]
+        """Simulate the draws that are chosen in these places; return what was seen in the phases of each."""
+        plan = self.plan
+        runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
         seen = simulate_draws(
-            self.network, runs, _seen, seed=plan.seed, engine=plan.engine, progress=plan.progress, threads=plan.threads
+            self.network,
+            runs,
+            self._seen,
+            seed=plan.seed,
+            engine=plan.engine,
+            progress=plan.progress,
+            threads=plan.threads,
         )
-        shares = self.in_bursts[places.start : places.stop].tolist()
-        pairs = zip(shares, seen[: len(places)], seen[len(places) :], strict=True)
-        return [[(1 - share, between), (share, burst)] for share, between, burst in pairs]
+        return [
+            [(float(phase.share[place]), seen[number * len(places) + at]) for number, phase in enumerate(self.phases)]
+            for at, place in enumerate(places)
+        ]
 
-    def _run(self, place: int, requests: int) -> DrawRun:
-        """Return a run of so many requests; beyond capacity, a warm-up of more than are measured helps nobody."""
-        window_s = requests / float(self.rates[place])
+    def _run(self, number: int, place: int) -> DrawRun:
+        """Return a run of a phase; beyond capacity, a warm-up of more than are measured helps nobody."""
+        place += number * self.draws
+        window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
         warmup_s = min(WARMUP_S, window_s)
         return DrawRun(place, place, warmup_s + window_s, warmup_s)
 
+    def _seen(self, run: Run) -> Seen:
+        known = {request.name for request in self.network.classes}
+        classes = {name: [each for each in parts if each in known] for name, parts in self.reported.items()}
+        return {
+            name: reduce(add, (run.report(each).intended for each in parts)) for name, parts in classes.items() if parts
+        }
 
-def _seen(run: Run) -> Seen:
-    return {name: reduce(add, (run.report(each).intended for each in classes)) for name, classes in REPORTED.items()}
 
-
-def _note(size: Effort, draws: int, gains: list[float]) -> str:
+def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> str:
+    apart = ", bursts and the time between them apart," if bursts else ""
     text = (
-        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each, bursts and "
-        f"the time between them apart, and carried over to all {draws} draws by the analytic solutions."
+        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each{apart} and "
+        f"carried over to all {figures.analysis.draws} draws by the analytic solutions."
     )
     gain = float(np.median(gains)) if gains else 0.0
     if gain >= _WORTH_TELLING:
         text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
-    if len(gains) < len(REPORTED) * len(STATISTICS):
+    if len(gains) < len(figures.asked) * len(STATISTICS):
         text += " Where no measured request was completed, there is no figure."
     return f"{text} Four times the --budget makes the simulation's part half as wide."

@@ -18,7 +18,8 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
 from capplan.models.openprovider import REPORTED
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
 from capplan.planner.prediction import plain
 from capplan.planner.ranges import MOST_POINTS
 from capplan.planner.sweep_analytic import analytic_rows
@@ -71,7 +72,7 @@ class Task:
         How precise simulated latencies shall be; not looked at by the analytic engine.
     """
 
-    scenario: Scenario
+    scenario: OpenproviderScenario
     rates: Rates
     fitted: Fitted | None
     draws: int
@@ -120,7 +121,7 @@ class Layout:
     """
 
     fields: Mapping[str, Any]
-    scenario: Scenario | None
+    scenario: OpenproviderScenario | None
     refused: str | None = None
 
 
@@ -185,7 +186,7 @@ class Sweep:
             yield refused_row(layout.fields, layout.refused or "", self, value)
 
 
-def layouts(base: Scenario, combinations: Sequence[Mapping[str, Any]]) -> tuple[Layout, ...]:
+def layouts(base: OpenproviderScenario, combinations: Sequence[Mapping[str, Any]]) -> tuple[Layout, ...]:
     """Return a layout for each combination of fields that are changed in `base`; those that break a rule say which."""
     own = {name: value for name, value in vars(base).items() if name in base.__dataclass_fields__}
     found = []
@@ -194,7 +195,7 @@ def layouts(base: Scenario, combinations: Sequence[Mapping[str, Any]]) -> tuple[
         try:
             found.append(Layout(every, changed(base, **{**combination, "tps": None})))
         except InputError as error:
-            found.append(Layout(every, None, str(error).removeprefix("Scenario: ")))
+            found.append(Layout(every, None, str(error).removeprefix(f"{type(base).__name__}: ")))
     return tuple(found)
 
 

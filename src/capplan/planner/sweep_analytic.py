@@ -16,13 +16,11 @@ import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
-from capplan.calibration.openprovider_figures import experiments
 from capplan.models.openprovider import REPORTED
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
-from capplan.models.scenario import Scenario
-from capplan.planner.extrapolation import reach
-from capplan.planner.objective import parse
-from capplan.planner.predict import RESOURCES, rate_at
+from capplan.planner.abouts import reach_of
+from capplan.planner.predict import objectives_of, rate_at
 from capplan.planner.prediction import STATISTICS, plain, rounded
 from capplan.planner.representatives import Representatives, representatives
 from capplan.planner.sweep_table import Row, band_columns, empty_row
@@ -34,7 +32,7 @@ _AT_A_TIME = 10  # rates that are solved together: enough that numpy's own work 
 
 
 def analytic_rows(
-    scenario: Scenario, rates: tuple[str, tuple[float, ...]], fitted: Fitted | None, draws: int, seed: int
+    scenario: OpenproviderScenario, rates: tuple[str, tuple[float, ...]], fitted: Fitted | None, draws: int, seed: int
 ) -> Iterator[Row]:
     """Yield a row for each rate.
 
@@ -68,13 +66,14 @@ def analytic_rows(
 class _Solved:
     """A layout with its capacity."""
 
-    def __init__(self, scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> None:
-        objectives = [parse(text, tuple(REPORTED), RESOURCES) for text in scenario.slo]
+    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, draws: int, seed: int) -> None:
         self.few = _few(fitted, draws)
         self.layout = Layout(scenario, self.few.thinned(fitted.values()), folded=True)
-        far = reach(scenario, experiments())
+        far = reach_of(scenario)
         self.uncertainty: Uncertainty = estimated(fitted, far.distance, seed)
-        capacity = self.uncertainty.spread(self._every(self.layout.capacity_with(objectives)), self.uncertainty.rate)
+        capacity = self.uncertainty.spread(
+            self._every(self.layout.capacity_with(objectives_of(scenario))), self.uncertainty.rate
+        )
         self.capacity = tuple(float(each) for each in capacity)
         self.endless = float(np.median(self._every(self.layout.capacity)))  # above it some queue grows without end
         self.bottleneck, self.workers = self.layout.bottleneck, scenario.front_workers

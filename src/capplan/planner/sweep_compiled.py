@@ -15,11 +15,10 @@ import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
-from capplan.calibration.openprovider_figures import experiments
 from capplan.models.openprovider import REPORTED
+from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
-from capplan.models.scenario import Scenario
-from capplan.planner.extrapolation import reach
+from capplan.planner.abouts import reach_of
 from capplan.planner.prediction import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.simulated import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
 from capplan.planner.sweep_table import Row, band_columns
@@ -37,7 +36,7 @@ MOST_DRAWS = 128  # beside saturation no number that anybody would wait for is e
 
 
 def simulated_rows(
-    rows: Sequence[Row], scenario: Scenario, fitted: Fitted | None, wish: Wish, seed: int
+    rows: Sequence[Row], scenario: OpenproviderScenario, fitted: Fitted | None, wish: Wish, seed: int
 ) -> Iterator[Row]:
     """Yield analytic rows of one layout with their latencies simulated; rows that have none stay without.
 
@@ -65,10 +64,10 @@ def simulated_rows(
 class _Point:
     """A layout whose latencies are simulated at one rate after another."""
 
-    def __init__(self, scenario: Scenario, fitted: Fitted, wish: Wish, seed: int) -> None:
+    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: Wish, seed: int) -> None:
         self.wish, self.seed = wish, seed
         self.layout, self.drawn = _layout(scenario, fitted)
-        self.uncertainty = estimated(fitted, reach(scenario, experiments()).distance, seed)
+        self.uncertainty = estimated(fitted, reach_of(scenario).distance, seed)
 
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""
@@ -111,7 +110,7 @@ def spread_out(order_by: FloatArray, count: int) -> IntArray:
 
 
 @lru_cache(maxsize=2)
-def _layout(scenario: Scenario, fitted: Fitted) -> tuple[Layout, Drawn]:
+def _layout(scenario: OpenproviderScenario, fitted: Fitted) -> tuple[Layout, Drawn]:
     """Return a layout with all draws, and those that may be simulated; rates of a layout come one after another."""
     layout = Layout(scenario, fitted.values())
     busy = layout.at(USUAL_LOAD * float(np.median(layout.capacity)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from capplan.models.errors import InputError, nearest
 from capplan.models.openprovider import REPORTED
 from capplan.models.quantity import parse_duration_s, parse_length_m
+from capplan.models.replaced_file import replace_file
 from capplan.planner.prediction import STATISTICS, plain
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def table_schema() -> pa.Schema:
 
 
 def empty_row(fields: Mapping[str, Any]) -> Row:
-    """Return a row of a layout that has the columns of the layout only; `fields` are those of a `Scenario`."""
+    """Return a row of a layout that has the columns of the layout only; `fields` are those of its scenario."""
     given, distance, rtt = fields, fields["distance"], fields["rtt"]
     row: Row = dict.fromkeys(COLUMNS)
     row |= {name: given[name] for name in LAYOUT_COLUMNS if name in given}
@@ -123,17 +123,7 @@ def write_table(rows: Iterable[Row], path: Path) -> None:
     InputError
         When it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        if path.suffix == ".csv":
-            beside.write_text(csv_text(rows), encoding="utf-8", newline="\n")
-        else:
-            _write_parquet(rows, beside)
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    replace_file(path, csv_text(rows) if path.suffix == ".csv" else lambda beside: _write_parquet(rows, beside))
 
 
 def csv_text(rows: Iterable[Row]) -> str:

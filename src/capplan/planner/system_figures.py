@@ -1,20 +1,20 @@
-"""Figures of `openprovider` at a peak rate, as arrays over parameter draws; what objectives and bands are made from."""
+"""Figures of a system at a peak rate, as arrays over parameter draws; what objectives and bands are made from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from capplan.calibration.openprovider_figures import LARGEST_LOSS
 from capplan.models.analytic import Analysis
-from capplan.models.openprovider import REPORTED, folded_network, folds, kind_of, network
-from capplan.models.operating_point import OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.operating_point import LARGEST_LOSS, OperatingPoint, capacity_per_s, peak_ratio, solve
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import Scenario
+from capplan.models.system import kind_of
+from capplan.models.systems import system
 from capplan.planner.objective import Metric, Objective
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -28,7 +28,12 @@ class Figures:
 
     analysis: Analysis
     peak_rate: FloatArray
-    fronts: int
+    reported: Mapping[str, tuple[str, ...]]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The reported classes that the traffic has."""
+        return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
 
     @cached_property
     def point(self) -> OperatingPoint:
@@ -37,14 +42,14 @@ class Figures:
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Response time of a reported class from the intended start, seconds."""
-        classes = REPORTED[name]
+        classes = self.reported[name]
         if statistic == "mean":
             return self.point.response_s(*classes)
         return self.point.quantile_s(LEVELS[statistic], *classes)
 
     def latencies_s(self, name: str) -> FloatArray:
         """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
-        classes = REPORTED[name]
+        classes = self.reported[name]
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
 
@@ -55,8 +60,8 @@ class Figures:
         return np.asarray(np.minimum(carried * np.max(loads, axis=0), 1.0))
 
     def busy_workers(self) -> FloatArray:
-        """Mean number of busy workers of one policing node."""
-        return np.asarray(self.point.busy_units / self.fronts)
+        """Mean number of units held of one of the outermost pools, such as the workers of a front node."""
+        return np.asarray(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
 
     def value(self, metric: Metric) -> FloatArray:
         """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
@@ -87,19 +92,19 @@ class Layout:
     def __init__(
         self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset(), folded: bool = False
     ) -> None:
-        if folded and not lost and folds(scenario):
-            self.network = folded_network(scenario, values, 1.0)
-            self.analysis = Analysis(self.network, alike=kind_of)
+        self.system = system(scenario.system)
+        whole = self.system.folded(scenario, values, 1.0) if folded and not lost else None
+        if whole is not None:
+            self.network, self.analysis = whole, Analysis(whole, alike=kind_of)
         else:
-            self.network = network(scenario, values, 1.0, lost)
+            self.network = self.system.network(scenario, values, 1.0, *([lost] if lost else []))
             self.analysis = Analysis(self.network)
-        self.fronts = sum(station.name.startswith("front/") for station in self.network.stations)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.fronts)
+        return Figures(self.analysis, every, self.system.reported)
 
     @cached_property
     def capacity(self) -> FloatArray:

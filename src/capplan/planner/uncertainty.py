@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.studies import study
+from capplan.calibration.study import Kind
 from capplan.models.quantity import FloatArray
 from capplan.planner.prediction import Band, Parts
 
-_SECOND_LOOK = "ts4-ldap"  # at TS4: no independent scenario, and without it nothing speaks of LDAP's times
 LOW, HIGH = 0.05, 0.95
 _NORMAL_95 = 1.6448536269514722  # 95th percentile of the standard normal law
 
@@ -89,10 +90,11 @@ def _normal_quantile(levels: FloatArray) -> FloatArray:
 def estimated(fitted: Fitted, distance: float, seed: int) -> Uncertainty:
     """Estimate the discrepancy at a distance (doublings) from the measured layouts."""
     widened = 1 + distance
-    return Uncertainty(_spread(fitted, ".incoming") * widened, _spread(fitted, "_mean") * widened, seed)
+    return Uncertainty(_spread(fitted, "rate") * widened, _spread(fitted, "time") * widened, seed)
 
 
-def _spread(fitted: Fitted, ending: str) -> float:
-    figures = [each for each in fitted.left_out if each.id.endswith(ending) and not each.id.startswith(_SECOND_LOOK)]
-    errors = [np.log(each.predicted / each.documented) for each in figures]
+def _spread(fitted: Fitted, kind: Kind) -> float:
+    its = study(fitted.system)
+    wanted = {row.id for test in its.experiments() for row in test.rows if its.kind_of(row) == kind}
+    errors = [np.log(each.predicted / each.documented) for each in fitted.left_out if each.id in wanted]
     return float(np.sqrt(np.mean(np.square(errors))))

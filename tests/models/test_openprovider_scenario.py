@@ -9,7 +9,8 @@ import pytest
 
 from capplan.models.document import dump, read, schema, write
 from capplan.models.errors import InputError
-from capplan.models.scenario import Scenario, changed
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.scenario import changed
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ from capplan.models.scenario import Scenario, changed
         ({"dcs": 2, "rtt": (("0ms", "1ms"), ("2ms", "0ms"))}, "same in both directions"),
         ({"distance": "3parsecs"}, "unit 'parsecs' is unknown"),
         ({"distance": "40000km"}, "not between two places on Earth"),
-        ({"system": "openprovidr"}, "system 'openprovidr' does not exist; did you mean 'openprovider'"),
+        ({"system": "openprovidr"}, "system = 'openprovidr' must be 'openprovider'"),
         ({"consistency_write": "ANY"}, "'ANY' is refused"),
         ({"consistency_read": "SERIAL"}, "'SERIAL' is refused"),
         ({"consistency_read": "EACH_QUORUM"}, "reads at 'EACH_QUORUM' are refused"),
@@ -48,7 +49,7 @@ from capplan.models.scenario import Scenario, changed
 )
 def test_bad_input_is_one_sentence(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        Scenario(**fields)
+        OpenproviderScenario(**fields)
     assert "\n" not in str(caught.value)
 
 
@@ -56,53 +57,55 @@ def test_a_misspelt_key_in_a_file_names_the_nearest(tmp_path: Path) -> None:
     path = tmp_path / "layout.toml"
     path.write_text("dcs = 3\ncass_node = 6\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"'cass_node'.*did you mean 'cass_nodes'"):
-        read(Scenario, path)
+        read(OpenproviderScenario, path)
 
 
 def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
-    write(Scenario(), tmp_path / "layout.toml")
+    write(OpenproviderScenario(), tmp_path / "layout.toml")
     with pytest.raises(InputError, match=r"did you mean 'layout\.toml'"):
-        read(Scenario, tmp_path / "layuot.toml")
+        read(OpenproviderScenario, tmp_path / "layuot.toml")
 
 
 @pytest.mark.parametrize(
     "scenario",
     [
-        Scenario(),
-        Scenario(dcs=1, cass_nodes=6, rf=5, proxy=True, ldap=True, data_factor=2.5, tps=9000.0, slo=("acct.p99<20ms",)),
-        Scenario(dcs=2, rtt=(("0ms", "1.5ms"), ("1.5ms", "0ms")), consistency_write="EACH_QUORUM"),
-        Scenario(rtt="3ms", distance="20km"),
+        OpenproviderScenario(),
+        OpenproviderScenario(
+            dcs=1, cass_nodes=6, rf=5, proxy=True, ldap=True, data_factor=2.5, tps=9000.0, slo=("acct.p99<20ms",)
+        ),
+        OpenproviderScenario(dcs=2, rtt=(("0ms", "1.5ms"), ("1.5ms", "0ms")), consistency_write="EACH_QUORUM"),
+        OpenproviderScenario(rtt="3ms", distance="20km"),
     ],
 )
-def test_a_scenario_survives_the_way_to_a_file_and_back(scenario: Scenario, tmp_path: Path) -> None:
+def test_a_scenario_survives_the_way_to_a_file_and_back(scenario: OpenproviderScenario, tmp_path: Path) -> None:
     write(scenario, tmp_path / "layout.toml")
-    assert read(Scenario, tmp_path / "layout.toml") == scenario
-    jsonschema.validate(json.loads(json.dumps(dump(scenario))), schema(Scenario))
+    assert read(OpenproviderScenario, tmp_path / "layout.toml") == scenario
+    jsonschema.validate(json.loads(json.dumps(dump(scenario))), schema(OpenproviderScenario))
 
 
 def test_the_schema_refuses_what_is_no_scenario() -> None:
     for wrong in ({"cass_node": 3}, {"dcs": 0}, {"rtt": 3}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema(Scenario))
+            jsonschema.validate(wrong, schema(OpenproviderScenario))
 
 
 def test_the_schema_describes_every_field() -> None:
-    for name, field in schema(Scenario)["properties"].items():
+    for name, field in schema(OpenproviderScenario)["properties"].items():
         assert field.get("description", "").endswith("."), name
 
 
 def test_levels_are_written_in_capitals() -> None:
-    assert Scenario(consistency_read="local_one").consistency_read == "LOCAL_ONE"
+    assert OpenproviderScenario(consistency_read="local_one").consistency_read == "LOCAL_ONE"
 
 
 def test_round_trips_are_read_in_any_unit() -> None:
-    assert Scenario().given_rtt_s() is None
-    assert Scenario(dcs=2, rtt="1500us").given_rtt_s() == ((0.0, 0.0015), (0.0015, 0.0))
-    assert Scenario(dcs=2, rtt=(("0", "3"), ("3", "0"))).given_rtt_s() == ((0.0, 0.003), (0.003, 0.0))
-    assert Scenario(distance="150km").distance_m() == 150_000
+    assert OpenproviderScenario().given_rtt_s() is None
+    assert OpenproviderScenario(dcs=2, rtt="1500us").given_rtt_s() == ((0.0, 0.0015), (0.0015, 0.0))
+    assert OpenproviderScenario(dcs=2, rtt=(("0", "3"), ("3", "0"))).given_rtt_s() == ((0.0, 0.003), (0.003, 0.0))
+    assert OpenproviderScenario(distance="150km").distance_m() == 150_000
 
 
 def test_a_changed_scenario_is_checked_anew() -> None:
-    assert changed(Scenario(), dcs=1) == Scenario(dcs=1)
+    assert changed(OpenproviderScenario(), dcs=1) == OpenproviderScenario(dcs=1)
     with pytest.raises(InputError, match="rf = 3 needs"):
-        changed(Scenario(), cass_nodes=2)
+        changed(OpenproviderScenario(), cass_nodes=2)

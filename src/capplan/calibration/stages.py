@@ -1,0 +1,76 @@
+"""Results of a long calculation, saved stage by stage, so that what was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from capplan.models.replaced_file import replace_file
+
+Told = Callable[[str], None]
+
+
+@dataclass
+class Stages:
+    """The stages of one calculation.
+
+    Attributes
+    ----------
+    key : str
+        What the calculation hangs on, as a digest: stages of another are not used.
+    told : function
+        Told in words what is being done.
+    path : Path or None
+        Where finished stages are kept; None: nowhere.
+    """
+
+    key: str
+    told: Told = lambda _: None
+    path: Path | None = None
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is None or not self.path.is_file():
+            return
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # what cannot be read is computed again
+        if isinstance(kept, dict) and kept.get("key") == self.key and isinstance(kept.get("stages"), dict):
+            self.known = kept["stages"]
+
+    def of(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return the result of a stage, as JSON has it; computed if it is not there yet."""
+        self.told(name)
+        if name not in self.known:
+            self.known[name] = compute()
+            if self.path is not None:
+                replace_file(self.path, json.dumps({"key": self.key, "stages": self.known}))
+        return self.known[name]
+
+    def end(self) -> None:
+        """Forget the stages: the calculation is done."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def digest(*parts: object) -> str:
+    """Return a digest of what a calculation hangs on, its code included."""
+    text = json.dumps([version("capplan"), _code(), *parts], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _code() -> str:
+    """Return a digest of the modules that a calibration runs through."""
+    found = hashlib.sha256()
+    for folder in ("models", "simulator", "calibration"):
+        root = Path(str(files("capplan") / folder))
+        for path in sorted(root.rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()

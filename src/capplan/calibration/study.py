@@ -1,0 +1,127 @@
+"""How a system is calibrated: its experiments, what its model says of each figure, and what a good fit is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from capplan.calibration.baselines import BASELINES, Baseline
+from capplan.calibration.evidence_table import Evidence
+from capplan.models.parameter import Values
+from capplan.models.quantity import FloatArray
+from capplan.models.system import System
+
+Kind = Literal["rate", "time"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One documented load test.
+
+    Attributes
+    ----------
+    name : str
+        The document's name of it.
+    fold : str
+        The independent scenario that it belongs to.
+    scenario : Scenario
+        Its layout, a scenario of the system.
+    rows : tuple of Evidence
+        Its figures that can be compared.
+    """
+
+    name: str
+    fold: str
+    scenario: Any
+    rows: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal that several figures share.
+
+    Attributes
+    ----------
+    name : str
+        What has to be small, in words.
+    value, limit : float
+        What it is, and the most that it may be; shares.
+    """
+
+    name: str
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is reached."""
+        return self.value <= self.limit
+
+
+class Scored(NamedTuple):
+    """How a figure that was left out is set beside simple rules.
+
+    Attributes
+    ----------
+    family : str
+        The figures that the rules may learn from, in words: those of one family measure the same.
+    size : float
+        What the rules scale by, such as the number of nodes or the load.
+    """
+
+    family: str
+    size: float
+
+
+def _none(*_: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Study:
+    """The calibration of a system.
+
+    Attributes
+    ----------
+    system : System
+        The system.
+    experiments : function
+        Returns the independent load tests; takes a choice (see `choices`) or nothing.
+    predicted : function
+        Returns what the model says of the figures of some experiments, by row id, in SI: arrays over draws.
+    repeatability : function
+        Returns the relative standard deviation of a repeat of the load test, beside the rounding of a figure.
+    target_of : function
+        Returns the largest absolute error that the goal for a figure allows (SI); None where it is not judged alone.
+    kind_of : function
+        Returns whether a left-out figure tells of the discrepancy of rates or of times; None: of neither.
+    scored : function
+        Returns how a left-out figure is set beside simple rules; None: not at all.
+    goals_in_words : str
+        The goals, for people.
+    goals : function
+        Returns the goals that several figures share, from what the model says (medians, SI, by row id).
+    choices : tuple of mappings
+        What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
+    costly : bool
+        Whether the model simulates: then the posterior is taken as normal, and refits take one step.
+    baselines : mapping of functions
+        The simple rules.
+    share_of_time : function
+        Returns the share of the time in which what a figure counts is at most that figure; None: does not apply.
+    """
+
+    system: System
+    experiments: Callable[..., tuple[Experiment, ...]]
+    predicted: Callable[[Sequence[Experiment], Values], dict[str, FloatArray]]
+    repeatability: Callable[[Evidence], float]
+    target_of: Callable[[Evidence], float | None]
+    kind_of: Callable[[Evidence], Kind | None]
+    scored: Callable[[Evidence], Scored | None]
+    goals_in_words: str
+    goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
+    choices: tuple[Mapping[str, str], ...] = ()
+    costly: bool = False
+    baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)
+    share_of_time: Callable[[Experiment, Evidence, Values], float | None] = _none

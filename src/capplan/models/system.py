@@ -1,0 +1,50 @@
+"""What capplan knows of a system: the fields of its layout, its parameters, and how it is composed as a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capplan.models.network import Network
+from capplan.models.parameter import Parameter, Values
+from capplan.models.quantity import Number
+from capplan.models.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class System:
+    """A system that can be asked about.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    models : str
+        What is modelled of it, in one sentence.
+    scenario : type
+        The scenario that lays it out.
+    parameters : tuple of Parameter
+        What its network is made from beside the layout.
+    reported : mapping of tuples of str
+        Request classes as its documents report them, by the classes of the network.
+    network : function
+        Composes the network from a scenario, parameter values (SI; numbers, or arrays over draws for the analytic
+        solver) and the offered rate (requests per second over the whole layout), as open traffic. Where Cassandra nodes
+        can be lost, a fourth argument names those that are down.
+    folded : function
+        Composes it as one of its entries sees it, for an `Analysis` with `alike=kind_of`; None where they differ.
+    """
+
+    name: str
+    models: str
+    scenario: type[Scenario]
+    parameters: tuple[Parameter, ...]
+    reported: Mapping[str, tuple[str, ...]]
+    network: Callable[..., Network]
+    folded: Callable[[Any, Values, Number], Network | None] = lambda *_: None
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a station or pool, such as `cassandra`: its name up to the first stroke."""
+    return name.split("/", 1)[0]

@@ -1,0 +1,71 @@
+"""What a prediction needs to know of a system beside its model: the axes of its layouts, what to tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.study import Experiment
+from capplan.models.quantity import Number
+from capplan.planner.prediction import Capacity, Outage
+from capplan.planner.system_figures import Figures, Layout
+from capplan.planner.uncertainty import Uncertainty
+
+Outside = list[tuple[float, str]]
+"""Doublings outside what was measured, and what is, in words."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layout with all that a prediction is put together from."""
+
+    scenario: Any
+    fitted: Fitted
+    layout: Layout
+    uncertainty: Uncertainty
+
+
+def _nothing_else(scenario: Any, tests: Sequence[Experiment]) -> Outside:
+    del scenario, tests
+    return []
+
+
+def _no_outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+    del case, offered_tps
+    return ()
+
+
+@dataclass(frozen=True)
+class About:
+    """What a prediction needs to know of a system.
+
+    Attributes
+    ----------
+    resources : tuple of str
+        Kinds of stations that objectives can speak of.
+    axes : mapping of str
+        Numbers of a layout that may lie outside the measured range: fields of the scenario, in words.
+    rates : str
+        What rates and latencies are, for the reader.
+    claims : function
+        What documents say of such a layout without a measurement, in plain sentences.
+    notes : function
+        What else a reader must know, in plain sentences.
+    outside : function
+        How far a layout lies outside in other ways than by its axes.
+    outages : function
+        What is left when parts of the layout are lost, at an offered rate.
+    workers : function
+        Units that each of the outermost pools has, by what they are workers of; empty without pools.
+    """
+
+    resources: tuple[str, ...]
+    axes: Mapping[str, str]
+    rates: str
+    claims: Callable[[Any], tuple[str, ...]]
+    notes: Callable[[Case, Capacity, Figures], list[str]]
+    outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
+    outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
+    workers: Callable[[Any], Mapping[str, Number]] = lambda _: {}

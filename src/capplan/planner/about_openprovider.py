@@ -1,0 +1,151 @@
+"""What a prediction needs to know of `openprovider` beside its model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from capplan.calibration.evidence_table import load as load_evidence
+from capplan.calibration.evidence_table import select
+from capplan.calibration.fitted_file import Hypothesis
+from capplan.calibration.study import Experiment
+from capplan.models.openprovider import PARAMETERS
+from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.parameter import defaults
+from capplan.models.quantity import Number
+from capplan.models.wan import round_trip_s
+from capplan.planner.about import About, Case, Outside
+from capplan.planner.outage import outages
+from capplan.planner.prediction import Capacity, Outage
+from capplan.planner.system_figures import Figures, Layout
+
+_GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
+_LEVELS = 0.3  # of consistency levels other than those of the calibration
+_LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
+
+
+def _outside(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
+    found = _wan(scenario, tests) if scenario.dcs > 1 else []
+    levels = (scenario.consistency_read, scenario.consistency_write)
+    usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
+    if levels != usual:
+        words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
+        found.append((_LEVELS, words))
+    return found
+
+
+def _wan(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
+    known = tests[0].scenario.distance_m()
+    given = scenario.given_rtt_s()
+    if given is not None:
+        return _round_trips(max(map(max, given)), float(round_trip_s(known, 1 + defaults(PARAMETERS)["route_excess"])))
+    distance = scenario.distance_m()
+    if math.isclose(distance, known):
+        return []
+    words = f"data centres {distance / 1000:g} km apart: the test had {known / 1000:g} km"
+    return [(_doublings(distance, known, _LEAST_DISTANCE_M), words)]
+
+
+def _round_trips(longest_s: float, known_s: float) -> Outside:
+    """Return how far given round trips lie from those of the test, which are known by their distance only."""
+    words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
+    return [(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words)]
+
+
+def _doublings(value: float, known: float, least: float) -> float:
+    return min(abs(math.log2(max(value, least) / known)), 3.0)
+
+
+def _claims(scenario: OpenproviderScenario) -> tuple[str, ...]:
+    """Return what the document says without a measurement, to stand beside the prediction."""
+    rows = select(load_evidence("openprovider"), quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
+    if not rows or scenario.cass_nodes == 3:
+        return ()
+    best = max(row.value for row in rows)
+    linear = best * scenario.cass_nodes / 3
+    return (
+        f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
+        f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+    )
+
+
+def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
+    del figures
+    notes = []
+    if case.layout.bottleneck == "cassandra-storage":
+        notes.append(
+            "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
+            "TS4 bears on it, by growing so little over TS3."
+        )
+    if case.layout.bottleneck != "workers":
+        notes.append(_front_note(case.scenario, capacity))
+    notes.append(_levels_note(case))
+    if case.scenario.data_factor == 1:
+        notes.append(_production_note(case))
+    return notes
+
+
+def _levels_note(case: Case) -> str:
+    best, *others = case.fitted.hypotheses
+    worse = ", ".join(f"{'/'.join(_levels(each))} {each.misfit - best.misfit:+.1f}" for each in others)
+    write, read = _levels(best)
+    return (
+        f"The document names no consistency levels. Its figures fit writes at {write} and reads at {read} best "
+        f"(deviance {best.misfit:.1f}; {worse}): weak evidence, from 15 rounded figures."
+    )
+
+
+def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
+    return hypothesis.choice["consistency_write"], hypothesis.choice["consistency_read"]
+
+
+def _front_note(scenario: OpenproviderScenario, capacity: Capacity) -> str:
+    seen = max(row.value for row in select(load_evidence("openprovider"), quantity="incoming_rate", scenario="TS1"))
+    nodes = scenario.dcs * scenario.front_nodes
+    tier = seen * nodes
+    text = f"One policing node was seen to carry {seen:,.0f} TPS, so {nodes} carry at least {tier:,.0f}"
+    if capacity.high <= tier:
+        return text + ": more than Cassandra does."
+    return text + "; whether they carry more, up to this band, nobody measured: the policing tier may saturate first."
+
+
+def _production_note(case: Case) -> str:
+    slower = np.array([3.0, 2.0])  # both at once, as two draws
+    times = ("replica_read_s", "mutation_s", "storage_s")
+    single = case.fitted.median_values()
+    slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}).capacity
+    few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
+    return (
+        "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
+        f"much slower (--data-factor 3, 2) this layout carries about {few} to {many} TPS."
+    )
+
+
+def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+    return outages(case.scenario, case.fitted.values(), offered_tps, case.uncertainty)
+
+
+def _workers(scenario: OpenproviderScenario) -> Mapping[str, Number]:
+    return {"front": scenario.front_workers}
+
+
+ABOUT = About(
+    resources=("cassandra", "cassandra-storage", "front"),
+    axes={
+        "dcs": "data centres",
+        "cass_nodes": "Cassandra nodes per data centre",
+        "rf": "replicas per data centre",
+        "front_nodes": "policing nodes per data centre",
+        "front_workers": "workers per policing node",
+        "data_factor": "times the test's service times",
+    },
+    rates="Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts "
+    "and the time between them.",
+    claims=_claims,
+    notes=_notes,
+    outside=_outside,
+    outages=_outages,
+    workers=_workers,
+)
