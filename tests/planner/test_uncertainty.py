@@ -76,11 +76,11 @@ def test_the_seed_pairs_draws_with_discrepancies() -> None:
 
 def test_the_discrepancy_is_the_error_where_a_scenario_was_left_out() -> None:
     figures = (
-        FittedFigure("a.incoming", "A", 100.0, 100.0 * math.exp(0.03), 1.0, 200.0),
-        FittedFigure("b.incoming", "B", 100.0, 100.0 * math.exp(-0.04), 1.0, 200.0),
-        FittedFigure("a.auth_mean", "A", 1.0, math.exp(0.1), 0.5, 2.0),
-        FittedFigure("b.acct_mean", "B", 1.0, 1.0, 0.5, 2.0),
-        FittedFigure("b.busy_workers", "B", 1.0, 9.0, 0.5, 12.0),
+        FittedFigure("ts1.incoming", "A", 100.0, 100.0 * math.exp(0.03), 1.0, 200.0),
+        FittedFigure("ts2.incoming", "B", 100.0, 100.0 * math.exp(-0.04), 1.0, 200.0),
+        FittedFigure("ts1.auth_mean", "A", 1.0, math.exp(0.1), 0.5, 2.0),
+        FittedFigure("ts2.acct_mean", "B", 1.0, 1.0, 0.5, 2.0),
+        FittedFigure("ts2.busy_workers", "B", 1.0, 9.0, 0.5, 12.0),
     )
     found = estimated(replace(FITTED, left_out=figures), 0.0, 3)
 
