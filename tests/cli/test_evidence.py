@@ -12,6 +12,7 @@ from capplan.calibration.evidence_table import load
 from capplan.cli.main import main
 
 ROWS = load("openprovider")
+SYSTEMS = ("openprovider", "rhino-shcm", "fedora4")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,14 @@ def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
 
 
 @pytest.mark.parametrize(
-    "arguments", [["systems"], ["evidence", "list"], ["evidence", "show", "ts4-ldap.auth_ratio"], ["evidence", "audit"]]
+    "arguments",
+    [
+        ["systems"],
+        *(["evidence", verb, system] for verb in ("list", "audit") for system in SYSTEMS),
+        ["evidence", "show", "ts4-ldap.auth_ratio"],
+        ["evidence", "show", "t4.p99", "rhino-shcm"],
+        ["evidence", "show", "region.asia.r600.mean", "fedora4"],
+    ],
 )
 def test_people_read_it_in_eighty_columns(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     out = said(capsys, *arguments)
@@ -62,6 +70,16 @@ def test_the_list_for_programs_is_in_si(capsys: pytest.CaptureFixture[str]) -> N
 
     assert (mean["value"], mean["low"], mean["high"], mean["unit"]) == (0.004, 0.00375, 0.00425, "s")
     assert (cells["value"], cells["unit"], cells["written"]) == ("0.004", "s", "4 ms")
+
+
+def test_the_layout_is_text_for_people_and_tables_and_an_object_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    text, layout = "region=asia tps=600", {"region": "asia", "tps": "600"}
+    name = ("region.asia.r600.mean", "fedora4")
+
+    assert in_json(capsys, "evidence", "show", *name)["row"]["layout"] == layout
+    assert in_csv(capsys, "evidence", "show", *name)[0]["layout"] == text
+    assert text in said(capsys, "evidence", "show", *name)
+    assert "  layout" not in said(capsys, "evidence", "show", "ts1.auth_mean")
 
 
 def test_words_and_open_ends_are_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +127,19 @@ def test_the_audit_prints_every_contradiction_and_every_gap(capsys: pytest.Captu
         assert busy in out
     table = out[out.index("Busy workers") : out.index("Register")]
     assert all(gap.scenario in table for gap in report.worker_gaps)
+
+
+@pytest.mark.parametrize("system", ["rhino-shcm", "fedora4"])
+def test_the_audit_of_the_other_systems_prints_every_contradiction_and_no_workers(
+    system: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = audit(system)
+    out = said(capsys, "evidence", "audit", system)
+
+    assert report.contradictions
+    for finding in (*report.contradictions, *report.readings):
+        assert finding.name in out
+    assert "Busy workers" not in out
 
 
 def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,42 @@ reading of the roundings saves the figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from capplan.calibration.contradictions import register
+from capplan.calibration import (
+    fedora4_claims,
+    fedora4_laws,
+    fedora4_readings,
+    openprovider_claims,
+    openprovider_laws,
+    openprovider_readings,
+    rhino_shcm_claims,
+    rhino_shcm_laws,
+    rhino_shcm_readings,
+)
 from capplan.calibration.evidence_table import Evidence, load, rows_hash
 from capplan.calibration.finding import Finding
-from capplan.calibration.laws import LAWS, WorkerGap, worker_gaps
-from capplan.calibration.readings import READINGS
+from capplan.calibration.openprovider_laws import WorkerGap, worker_gaps
+from capplan.models.errors import InputError, nearest
+
+Check = Callable[[Iterable[Evidence]], tuple[Finding, ...]]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is held against the evidence of one system: operational laws, the document's claims, open readings."""
+
+    laws: Check
+    register: Check
+    readings: Check
+
+
+CHECKS = {
+    "openprovider": Checks(openprovider_laws.laws, openprovider_claims.register, openprovider_readings.readings),
+    "rhino-shcm": Checks(rhino_shcm_laws.laws, rhino_shcm_claims.register, rhino_shcm_readings.readings),
+    "fedora4": Checks(fedora4_laws.laws, fedora4_claims.register, fedora4_readings.readings),
+}
 
 
 @dataclass(frozen=True)
@@ -27,9 +55,9 @@ class AuditReport:
     laws : tuple of Finding
         Operational laws against the figures.
     worker_gaps : tuple of WorkerGap
-        One per experiment that counts its busy workers.
+        One per experiment that counts its busy workers, which only openprovider's do.
     register : tuple of Finding
-        What the document says about its own figures against the figures.
+        What the document says about its own figures, or one of its tests about another, against the figures.
     readings : tuple of Finding
         Readings that the document leaves open, tried; a refuted one is no contradiction.
     """
@@ -53,14 +81,23 @@ def audit(system: str) -> AuditReport:
     Raises
     ------
     InputError
-        If there is no evidence about `system`, or a row breaks a rule.
+        If there is no evidence about `system`, nothing to hold against it, or a row breaks a rule.
     """
     return audit_rows(system, load(system))
 
 
 def audit_rows(system: str, rows: Iterable[Evidence]) -> AuditReport:
-    """Audit `rows` of evidence about `system`."""
-    rows = tuple(rows)
-    laws = tuple(finding for law in LAWS for finding in law(rows))
-    readings = tuple(finding for reading in READINGS for finding in reading(rows))
-    return AuditReport(system, rows_hash(rows), laws, worker_gaps(rows), register(system, rows), readings)
+    """Audit `rows` of evidence about `system`.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to hold against the evidence about `system`.
+    """
+    if system not in CHECKS:
+        raise InputError(f"{system!r} is not a system that can be audited{nearest(system, CHECKS)}")
+    rows, checks = tuple(rows), CHECKS[system]
+    gaps = worker_gaps(rows) if system == "openprovider" else ()
+    found = (check(rows) for check in (checks.laws, checks.register, checks.readings))
+    laws, register, readings = found
+    return AuditReport(system, rows_hash(rows), laws, gaps, register, readings)

@@ -22,7 +22,8 @@ Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The c
 `load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not said)
 `conditions`              in words: during what, per what
 `status`                  `configured` (set, not measured), `measured`, `claimed` (said without data), `derived`
-                          (computed from other rows), `contradictory` (other rows refute it, see the audit)
+                          (computed from other rows), `contradictory` (other rows refute it, see the audit); where
+                          measured figures disagree and nothing says which is wrong, all of them stay `measured`
 `duplicate_group`         rows of one experiment that was reported more than once share it
 `fold`                    the independent scenario that cross-validation leaves out as a whole. A layout measured with
                           and without LDAP is one fold: leaving out one of the two would leak the other

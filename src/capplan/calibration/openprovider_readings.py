@@ -1,41 +1,38 @@
-"""Readings and explanations that the document leaves open, tried against its figures.
+"""Readings and explanations that the openprovider document leaves open, tried against its figures.
 
 A refuted reading is no contradiction in the document: it tells a modeller what the figures cannot mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from capplan.calibration.contradictions import session_time
 from capplan.calibration.evidence_table import Evidence, select
-from capplan.calibration.finding import Experiment, Finding, Mix, at_least, at_most, compare, mix
+from capplan.calibration.finding import Finding, at_least, at_most, compare
 from capplan.calibration.interval import Interval
-from capplan.calibration.laws import CLASS_NAMES, WorkerGap, counted_once, worker_gaps
+from capplan.calibration.laws import Candidate, one_constant
+from capplan.calibration.openprovider_claims import session_time
+from capplan.calibration.openprovider_laws import CLASS_NAMES, WorkerGap, counted_once, worker_gaps
+from capplan.calibration.openprovider_tables import Experiment, Mix, mix
 
 # The definition of the metre, SI; light in fibre is about 1.47 times slower, so this bounds a round trip from below.
 SPEED_OF_LIGHT_M_PER_S = 299_792_458.0
 
 
 def _one_explanation(rows: tuple[Evidence, ...]) -> list[Finding]:
-    """Try one constant for all scenarios: intervals on a line share a point exactly when every two of them do."""
-    explanations: dict[str, tuple[Callable[[WorkerGap], Interval], str]] = {
-        "factor": (lambda gap: gap.ratio, "1"),
-        "hold": (lambda gap: gap.extra_hold_s, "s"),
-        "workers": (lambda gap: gap.extra_workers, "1"),
+    """Try one constant for the busy workers of all scenarios."""
+    explanations: dict[str, tuple[str, Callable[[WorkerGap], Interval], str]] = {
+        "factor": ("factor", lambda gap: gap.ratio, "1"),
+        "hold": ("extra hold time", lambda gap: gap.extra_hold_s, "s"),
+        "workers": ("number of extra workers", lambda gap: gap.extra_workers, "1"),
     }
     gaps, known = worker_gaps(rows), {row.id: row for row in rows}
     findings = []
-    for name, (measure, unit) in explanations.items() if len(gaps) > 1 else ():
-        least, most = min(gaps, key=lambda gap: measure(gap).high), max(gaps, key=lambda gap: measure(gap).low)
-        what = {"factor": "factor", "hold": "extra hold time", "workers": "number of extra workers"}[name]
-        used = (known[row] for row in dict.fromkeys(least.rows + most.rows))
-        sentence = (
-            f"One {what} for all scenarios: {least.scenario} asks for {{expected}}, {most.scenario} for {{documented}}."
-        )
+    for name, (what, measure, unit) in explanations.items() if len(gaps) > 1 else ():
+        candidates = [Candidate(gap.scenario, measure(gap), tuple(known[row] for row in gap.rows)) for gap in gaps]
         law = f"one {what} explains the busy workers of every scenario"
-        findings.append(compare(f"little.one_{name}", law, used, measure(least), measure(most), sentence, unit))
+        findings.append(one_constant(f"little.one_{name}", law, candidates, f"One {what} for all scenarios", unit))
     return findings
 
 
@@ -120,10 +117,16 @@ def _busy_in_total(rows: tuple[Evidence, ...]) -> list[Finding]:
     ]
 
 
-READINGS: tuple[Callable[[tuple[Evidence, ...]], list[Finding]], ...] = (
+_READINGS: tuple[Callable[[tuple[Evidence, ...]], list[Finding]], ...] = (
     _one_explanation,
     _busy_in_total,
     _propagation,
     _pauses,
     _flow_with_ldap,
 )
+
+
+def readings(rows: Iterable[Evidence]) -> tuple[Finding, ...]:
+    """Try the readings on `rows`; one whose rows are missing is left out."""
+    rows = tuple(rows)
+    return tuple(finding for reading in _READINGS for finding in reading(rows))

@@ -1,4 +1,4 @@
-"""The register of contradictions: what a document says about its own figures, held against those figures.
+"""The register of openprovider: what its document says about its own figures, held against those figures.
 
 Every entry is computed from rows of evidence. Arithmetic that the document does on printed figures is checked on
 the printed figures; everything else with the intervals that rounding allows. Claims that no figure speaks to stand as
@@ -11,16 +11,11 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from capplan.calibration.evidence_table import Evidence, by_id, select
-from capplan.calibration.finding import Finding, at_least, compare, experiments, mix, shown
+from capplan.calibration.finding import Finding, at_least, compare, shown
 from capplan.calibration.interval import Interval
+from capplan.calibration.openprovider_tables import experiments, mix
 
 Rows = dict[str, Evidence]
-
-
-def register(system: str, rows: Iterable[Evidence]) -> tuple[Finding, ...]:
-    """Return the register of `system`: every claim checked, contradicted or not; empty where none is kept."""
-    known = by_id(rows)
-    return tuple(finding for claim in CLAIMS.get(system, ()) for finding in claim(known))
 
 
 def _used(rows: Rows, *names: str) -> tuple[Evidence, ...]:
@@ -262,23 +257,27 @@ def _untested(rows: Rows) -> list[Finding]:
     ]
 
 
-CLAIMS: dict[str, tuple[Callable[[Rows], list[Finding]], ...]] = {
-    "openprovider": (
-        _proxy_doubles,
-        _proxy_is_free,
-        _ldap_rate,
-        _ldap_latency,
-        _ldap_accounting,
-        _ldap_workers,
-        _growth,
-        _second_policing_node,
-        _latency_rise,
-        _rate_rise,
-        _half_busy,
-        _shared_out,
-        _flow_time,
-        _objectives,
-        _headline,
-        _untested,
-    ),
-}
+_CLAIMS: tuple[Callable[[Rows], list[Finding]], ...] = (
+    _proxy_doubles,
+    _proxy_is_free,
+    _ldap_rate,
+    _ldap_latency,
+    _ldap_accounting,
+    _ldap_workers,
+    _growth,
+    _second_policing_node,
+    _latency_rise,
+    _rate_rise,
+    _half_busy,
+    _shared_out,
+    _flow_time,
+    _objectives,
+    _headline,
+    _untested,
+)
+
+
+def register(rows: Iterable[Evidence]) -> tuple[Finding, ...]:
+    """Return every claim checked, contradicted or not."""
+    known = by_id(rows)
+    return tuple(finding for claim in _CLAIMS for finding in claim(known))
