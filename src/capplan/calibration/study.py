@@ -104,6 +104,8 @@ class Study:
         Returns the goals that several figures share, from what the model says (medians, SI, by row id).
     choices : tuple of mappings
         What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
+    times_by_class : bool
+        Whether each request class has a discrepancy of times of its own; else all have one.
     costly : bool
         Whether the model simulates: then the posterior is taken as normal, and refits take one step.
     baselines : mapping of functions
@@ -122,6 +124,7 @@ class Study:
     goals_in_words: str
     goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
     choices: tuple[Mapping[str, str], ...] = ()
+    times_by_class: bool = False
     costly: bool = False
     baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)
     share_of_time: Callable[[Experiment, Evidence, Values], float | None] = _none

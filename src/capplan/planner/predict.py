@@ -169,7 +169,7 @@ def _latency(
 
 
 def _class_latency(case: Case, figures: Figures, name: str) -> Latency:
-    bands = {each: case.uncertainty.of_time(figures.latency_s(name, each) * 1e3) for each in STATISTICS}
+    bands = {each: case.uncertainty.of_time(figures.latency_s(name, each) * 1e3, name) for each in STATISTICS}
     return Latency(**bands)
 
 

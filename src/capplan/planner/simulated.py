@@ -134,7 +134,7 @@ def carried_to_all(
         for statistic in STATISTICS:
             analytic = figures.latency_s(name, statistic)
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = carried_over(relation, analytic, uncertainty)
+            bands[statistic] = carried_over(relation, analytic, uncertainty, name)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
@@ -146,7 +146,7 @@ def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
     return np.asarray(np.argsort(order_by, kind="stable")[places])
 
 
-def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty) -> Band:
+def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
     """Return the band of a time, in ms: what the parameters leave open, the discrepancy, and the simulation's part.
 
     Parameters
@@ -157,8 +157,10 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
         The discrepancy.
+    name
+        The request class.
     """
-    band = uncertainty.of_time(relation.at(analytic_s) * 1e3)
+    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name)
     low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
     return Band(
         value=band.value,

@@ -7,13 +7,13 @@ each doubling of an axis: no evidence says how it grows, so that factor is a gue
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.studies import study
-from capplan.calibration.study import Kind
 from capplan.models.quantity import FloatArray
 from capplan.planner.prediction import Band, Parts
 
@@ -29,6 +29,8 @@ class Uncertainty:
     ----------
     rate, time : float
         Standard deviation of the logarithm of the discrepancy of rates and of times.
+    by_class : mapping of float
+        That of times of a request class, where it is known apart.
     seed : int
         Seed of the pairing of parameter draws with discrepancies.
     """
@@ -36,14 +38,15 @@ class Uncertainty:
     rate: float
     time: float
     seed: int
+    by_class: Mapping[str, float] = field(default_factory=dict)
 
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of anything in proportion to it."""
         return self._band(draws, self.rate)
 
-    def of_time(self, draws: FloatArray) -> Band:
-        """Return the band of a time."""
-        return self._band(draws, self.time)
+    def of_time(self, draws: FloatArray, name: str = "") -> Band:
+        """Return the band of a time; `name` is its request class."""
+        return self._band(draws, self.by_class.get(name, self.time))
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
@@ -89,12 +92,18 @@ def _normal_quantile(levels: FloatArray) -> FloatArray:
 
 def estimated(fitted: Fitted, distance: float, seed: int) -> Uncertainty:
     """Estimate the discrepancy at a distance (doublings) from the measured layouts."""
-    widened = 1 + distance
-    return Uncertainty(_spread(fitted, "rate") * widened, _spread(fitted, "time") * widened, seed)
+    its, widened = study(fitted.system), 1 + distance
+    rows = {row.id: row for test in its.experiments() for row in test.rows}
+    errors = {kind: dict[str, list[float]]() for kind in ("rate", "time")}
+    for figure in fitted.left_out:
+        kind = its.kind_of(rows[figure.id]) if figure.id in rows else None
+        if kind is not None:
+            of_class = errors[kind].setdefault(rows[figure.id].request_class, [])
+            of_class.append(float(np.log(figure.predicted / figure.documented)) * widened)
+    times = {name: _spread(each) for name, each in errors["time"].items()} if its.times_by_class else {}
+    rate, time = (_spread([e for each in errors[kind].values() for e in each]) for kind in ("rate", "time"))
+    return Uncertainty(rate, time, seed, times)
 
 
-def _spread(fitted: Fitted, kind: Kind) -> float:
-    its = study(fitted.system)
-    wanted = {row.id for test in its.experiments() for row in test.rows if its.kind_of(row) == kind}
-    errors = [np.log(each.predicted / each.documented) for each in fitted.left_out if each.id in wanted]
+def _spread(errors: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(errors))))
