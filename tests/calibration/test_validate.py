@@ -87,13 +87,13 @@ def test_busy_workers_have_no_goal() -> None:
 
 
 def test_each_independent_scenario_is_left_out_once() -> None:
-    assert [each.scenario for each in REPORT.left_out] == ["TS1", "TS2", "TS3", "TS4"]
+    assert [each.fold for each in REPORT.left_out] == ["TS1", "TS2", "TS3", "TS4"]
     assert [each.documented for each in REPORT.left_out] == [7000, 7200, 10_000, 10_500]
     assert all(each.low <= each.predicted <= each.high for each in REPORT.left_out)
 
 
 def test_the_baselines_do_not_see_what_they_predict() -> None:
-    errors = {each.scenario: each.errors() for each in REPORT.left_out}
+    errors = {each.fold: each.errors() for each in REPORT.left_out}
 
     # Worked out by hand from the three other scenarios: 3, 3, 6 and 9 Cassandra nodes.
     assert errors["TS4"]["persistence"] == pytest.approx(-0.0476, abs=1e-4)  # TS3

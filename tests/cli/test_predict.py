@@ -201,7 +201,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
 def test_without_options_it_is_the_default_layout(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--json")
 
-    assert asked == [(OpenproviderScenario(), {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": None})]
+    assert asked == [(OpenproviderScenario(), {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": None})]
 
 
 def test_every_field_of_a_scenario_has_an_option() -> None:
@@ -236,7 +236,7 @@ def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str],
     assert asked == [
         (
             OpenproviderScenario(dcs=2),
-            {"seed": 1, "engine": "compiled", "budget_s": 2.0, "fitted": load("openprovider")},
+            {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": load("openprovider")},
         )
     ]
 
@@ -326,7 +326,7 @@ def test_the_budget_reaches_the_planner_in_seconds(capsys: pytest.CaptureFixture
     ran(capsys, "--json")
     ran(capsys, "--budget", "500ms", "--json")
 
-    assert [options["budget_s"] for _, options in asked] == [2.0, 0.5]
+    assert [options["budget_s"] for _, options in asked] == [None, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def _kind_of(row: Evidence) -> Kind | None:
 def _scored(row: Evidence) -> Scored | None:
     if row.scenario != "capacity":
         return None
-    return Scored(f"capacity, {row.layout['write_share']} writes", float(row.layout["nodes"]))
+    writes = "5 % writes" if float(row.layout["write_share"]) else "reads alone"
+    return Scored(f"capacity, {writes}", float(row.layout["nodes"]))
 
 
 STUDY = Study(

@@ -55,8 +55,8 @@ class LeftOut:
 
     Attributes
     ----------
-    id, scenario, family, unit : str
-        What it is; the baselines learn from the other scenarios of its family.
+    id, fold, family, unit : str
+        What it is; the baselines learn from the other folds of its family.
     documented : float
         The documented figure.
     predicted, low, high : float
@@ -66,7 +66,7 @@ class LeftOut:
     """
 
     id: str
-    scenario: str
+    fold: str
     family: str
     unit: str
     documented: float
@@ -194,7 +194,7 @@ def _left_out(its: Study, fitted: Fitted) -> tuple[LeftOut, ...]:
             others = [(o, s) for o, s in places.values() if s.family == scored.family and o.fold != row.fold]
             band = (figure.documented, figure.predicted, figure.low, figure.high)
             said = _baselines(its, others, scored.size)
-            found.append(LeftOut(row.id, row.scenario, scored.family, row.unit, *band, said))
+            found.append(LeftOut(row.id, row.fold, scored.family, row.unit, *band, said))
     return tuple(found)
 
 
@@ -227,20 +227,15 @@ def _verdict(left_out: Sequence[LeftOut]) -> str:
     return text + _nearer(left_out)
 
 
-def labels(left_out: Sequence[LeftOut]) -> list[str]:
-    """Name left-out figures: by their scenarios where each has one, else by their ids."""
-    alone = len({each.scenario for each in left_out}) == len(left_out)
-    return [each.scenario if alone else each.id for each in left_out]
-
-
 def _nearer(left_out: Sequence[LeftOut]) -> str:
     """Say which baselines came nearer, and to what."""
     lost: dict[str, list[str]] = {}
-    for label, each in zip(labels(left_out), left_out, strict=True):
+    alone = len({each.fold for each in left_out}) == len(left_out)
+    for each in left_out:
         made = {name: abs(error) for name, error in each.errors().items()}
         nearer = " and ".join(name for name in made if made[name] < made["capplan"])
         if nearer:
-            lost.setdefault(nearer, []).append(label)
+            lost.setdefault(nearer, []).append(each.fold if alone else each.id)
     if not lost:
         return ""
     text = "".join(f" For {', '.join(where)} {names} came nearer." for names, where in lost.items())

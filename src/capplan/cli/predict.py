@@ -17,7 +17,6 @@ from capplan.models.quantity import parse_duration_s
 from capplan.planner.predict import Engine, predict
 from capplan.planner.prediction import Prediction
 from capplan.planner.prediction_rows import to_csv
-from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 
 ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 
@@ -40,7 +39,7 @@ def predict_(
         typer.Option(
             metavar="TIME",
             help="How long to simulate, on a nominal machine with two threads of 200 ns a visit, so that the answer "
-            "does not hang on this one: 2s, unless given. Four times as long, half the simulation's part of a band.",
+            "does not hang on this one; openprovider: 2s. Four times as long, half the simulation's part of a band.",
         ),
     ] = None,
     as_json: Json = False,
@@ -73,9 +72,9 @@ def _engine(name: str) -> Engine:
     raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
 
 
-def _budget_s(text: str | None, engine: Engine) -> float:
+def _budget_s(text: str | None, engine: Engine) -> float | None:
     if text is None:
-        return DEFAULT_BUDGET_S
+        return None
     if engine == "analytic":
         raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
     return parse_duration_s(text)

@@ -62,10 +62,13 @@ def _in_ms(mean: Band) -> str:
 
 def _layout(scenario: Mapping[str, Any]) -> tuple[str, str]:
     """Name the layout, with the verb that follows it."""
-    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes")
-    if dcs is None or nodes is None:
+    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
+    if nodes is None:
         return "This layout", "carries"
     each = "node" if nodes == 1 else "nodes"
+    if dcs is None:
+        kind = "Cassandra " if "cass_nodes" in scenario else ""
+        return f"{nodes} {kind}{each}", "carries" if nodes == 1 else "carry"
     return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
 
 
@@ -88,7 +91,8 @@ def _capacity(prediction: Prediction, console: Console) -> None:
     asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
     named = {"asked": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
     if capacity is not None:
-        named["capacity"] = f"{band(capacity, rate)} TPS over all DCs"
+        whole = " over all DCs" if "dcs" in prediction.scenario else ""
+        named["capacity"] = f"{band(capacity, rate)} TPS{whole}"
         named["its 90 % band"] = _parts(capacity.parts, rate)
         named["criterion"] = capacity.criterion
     if prediction.bottleneck is not None:

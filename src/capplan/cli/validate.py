@@ -6,10 +6,11 @@ from dataclasses import fields
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from capplan.calibration.fitted_file import load
-from capplan.calibration.validate import Compared, LeftOut, Validation, labels, median_errors, validate
+from capplan.calibration.validate import Compared, LeftOut, Validation, median_errors, validate
 from capplan.cli.layout import section, table
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
@@ -50,8 +51,10 @@ def _show(report: Validation, screen: Screen) -> None:
         ("error", "right"),
         ("goal", "left"),
     )
+    named = len({(figure.scenario, figure.quantity) for figure in report.figures}) == len(report.figures)
     for figure in report.figures:
-        figures.add_row(figure.scenario, figure.quantity, *_numbers(figure), f"{figure.error:+.1%}", _goal(figure))
+        name = figure.scenario if named else figure.id
+        figures.add_row(name, figure.quantity, *_numbers(figure), f"{figure.error:+.1%}", _goal(figure))
     screen.print(figures)
     if any(figure.share_of_time is not None for figure in report.figures):
         screen.print(_about_busy_workers(report))
@@ -78,17 +81,26 @@ def _about_busy_workers(report: Validation) -> str:
 
 def _show_left_out(report: Validation, screen: Screen) -> None:
     screen.print(section("Left out: each scenario's figures by a fit without it, beside simple rules"))
-    beside = [each for each in report.left_out if each.baselines]
-    names = list(beside[0].errors()) if beside else ["capplan"]
-    errors = table(("left out", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
-    for label, each in zip(labels(report.left_out), report.left_out, strict=True):
+    families = dict.fromkeys(each.family for each in report.left_out)
+    for family in families:
+        alone = [each for each in report.left_out if each.family == family]
+        if len(families) > 1:
+            screen.print(f"\n{family}")
+        screen.print(_left_out_table(alone))
+    screen.print(report.verdict)
+
+
+def _left_out_table(left_out: list[LeftOut]) -> Table:
+    """Return the left-out figures of one family."""
+    names = list(max(left_out, key=lambda each: len(each.baselines)).errors())
+    errors = table(("scenario", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
+    for each in left_out:
         made = each.errors()
-        errors.add_row(label, _band(each), *(f"{made[name]:+.1%}" if name in made else "" for name in names))
-    medians = median_errors(report.left_out)
+        errors.add_row(each.fold, _band(each), *(f"{made[name]:+.1%}" if name in made else "" for name in names))
+    medians = median_errors(left_out)
     if medians:
         errors.add_row("median", "", *(f"{medians[name]:.1%}" for name in names))
-    screen.print(errors)
-    screen.print(report.verdict)
+    return errors
 
 
 def _band(each: LeftOut) -> str:

@@ -10,6 +10,7 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.study import Experiment
 from capplan.models.quantity import Number
 from capplan.planner.prediction import Capacity, Outage
+from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty
 
@@ -57,6 +58,8 @@ class About:
         How far a layout lies outside in other ways than by its axes.
     outages : function
         What is left when parts of the layout are lost, at an offered rate.
+    budget_s : float
+        How long is simulated where nobody says: what the other parts of the bands leave worth while.
     workers : function
         Units that each of the outermost pools has, by what they are workers of; empty without pools.
     """
@@ -68,4 +71,5 @@ class About:
     notes: Callable[[Case, Capacity, Figures], list[str]]
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
+    budget_s: float = DEFAULT_BUDGET_S
     workers: Callable[[Any], Mapping[str, Number]] = lambda _: {}

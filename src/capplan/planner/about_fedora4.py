@@ -24,8 +24,8 @@ def _claims(scenario: Fedora4Scenario) -> tuple[str, ...]:
         return ()
     return (
         f"The document says that the read load grows linearly with the nodes: {one:,.0f} requests per second on one "
-        f"would be {one * scenario.nodes:,.0f} on {scenario.nodes}. Its own {MEASURED_NODES} nodes carried {four:,.0f}, "
-        f"{four / one:.2f} times one.",
+        f"would be {one * scenario.nodes:,.0f} on {scenario.nodes}. Its own {MEASURED_NODES} nodes carried "
+        f"{four:,.0f}, {four / one:.2f} times one.",
     )
 
 
@@ -37,13 +37,13 @@ def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
     ]
     if scenario.nodes > MEASURED_NODES:
         notes.append(
-            f"Other laws of the cluster's cost fit the {MEASURED_NODES} measured sizes as well, and say up to 15 % more on "
-            "six nodes: docs/decisions/0009 lists them."
+            f"Other laws of the cluster's cost fit the {MEASURED_NODES} measured sizes as well and say up to 15 % more "
+            "on six nodes: docs/decisions/0009 lists them."
         )
     if float(figures.peak_rate.max()) > _PACED * capacity.value:
         notes.append(
-            "Requests that come at random queue, as here. The document's clients paced theirs and saw no time rise with "
-            "the load, up to rates that its own cluster did not carry."
+            "Requests that come at random queue, as here. The document's clients paced theirs and saw no time rise "
+            "with the load, up to rates that its own cluster did not carry."
         )
     if scenario.write_share > 0 and scenario.nodes > MEASURED_NODES:
         notes.append(
@@ -74,5 +74,6 @@ ABOUT = About(
     claims=_claims,
     notes=_notes,
     outages=_outages,
+    budget_s=0.5,
     workers=_workers,
 )

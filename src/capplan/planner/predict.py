@@ -19,7 +19,7 @@ from capplan.planner.abouts import ABOUTS, reach_of
 from capplan.planner.extrapolation import Reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
 from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
-from capplan.planner.simulation_effort import DEFAULT_BUDGET_S, check_budget
+from capplan.planner.simulation_effort import check_budget
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import estimated
 from capplan.simulator.draws import RunsDone
@@ -53,7 +53,7 @@ def predict(
     *,
     seed: int = 1,
     engine: Engine = "compiled",
-    budget_s: float = DEFAULT_BUDGET_S,
+    budget_s: float | None = None,
     progress: RunsDone | None = None,
     fitted: Fitted | None = None,
 ) -> Prediction:
@@ -68,10 +68,10 @@ def predict(
     engine : str
         What latencies come from: simulation by the `compiled` or the `simpy` engine, or the `analytic` solver, whose
         percentiles are approximations. Capacity and utilisation are always analytic.
-    budget_s : float
+    budget_s : float, optional
         How long may be simulated, in seconds of a nominal machine with two threads, whatever this one's speed: the
         same budget gives the same figures. The more, the narrower the simulation's part of the bands. See
-        `capplan.planner.simulation_effort` for the rule. The analytic solver needs none.
+        `capplan.planner.simulation_effort` for the rule. The system's own when left out; none for the analytic solver.
     progress : function, optional
         Told how many of how many simulation runs have ended; by several threads, one at a time.
     fitted : Fitted, optional
@@ -82,6 +82,7 @@ def predict(
     InputError
         When an objective cannot be read, the system is not calibrated, or the budget is not above 0 and at most 1 h.
     """
+    budget_s = ABOUTS[scenario.system].budget_s if budget_s is None else budget_s
     check_budget(budget_s)
     asked = _asked(scenario, fitted or load_fitted(scenario.system), engine, seed)
     case, uncertainty = asked.case, asked.case.uncertainty
