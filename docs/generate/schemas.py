@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.document import network_schema, schema
-from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.systems import SYSTEMS
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
@@ -30,9 +30,18 @@ def generated() -> dict[Path, str]:
     network = network_schema()
     return {
         DOCS / "reference" / "network.schema.json": _text(network),
-        DOCS / "reference" / "scenario.schema.json": _text(schema(OpenproviderScenario)),
+        DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
+
+
+def _scenarios() -> dict[str, Any]:
+    """Return the schema of scenario files: one of the systems' own."""
+    known = {each.scenario.__name__: schema(each.scenario) for each in SYSTEMS.values()}
+    dialect = {part.pop("$schema") for part in known.values()}
+    (shared,) = dialect
+    references = [{"$ref": f"#/$defs/{name}"} for name in known]
+    return {"$schema": shared, "title": "Scenario", "anyOf": references, "$defs": known}
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -13,10 +13,8 @@ from capplan.calibration.fit import (
     Problem,
     deviance_residual,
     ensemble,
-    laplace,
     log_likelihood,
     maximum,
-    one_step,
     rows_to_fit,
 )
 from capplan.calibration.openprovider_figures import REPEATABILITY
@@ -207,41 +205,3 @@ def test_rows_that_are_only_checked_are_not_fitted() -> None:
     chosen = rows_to_fit([RATE, ROWS["ts4.busy_workers"], TIME])
 
     assert chosen == (RATE, TIME)
-
-
-def two_figures() -> Problem:
-    """Two figures in proportion to one parameter, the second of another scenario and 1 % higher."""
-    other = replace(EXACT, id="other", value=1.01 * EXACT.value, low=1.01 * EXACT.low, high=1.01 * EXACT.high)
-
-    def both(values: Values) -> dict[str, FloatArray]:
-        return {name: np.asarray(values["speed_per_s"]) for name in (EXACT.id, "other")}
-
-    return Problem((parameter("speed_per_s", PRIOR_SD),), (EXACT, other), both, sd_of)
-
-
-def test_one_step_leaves_a_figure_out_of_the_fit(best: Maximum) -> None:
-    """Residuals are nearly linear in the logarithm, so one step from the fit of both ends at the fit of one."""
-    problem = two_figures()
-    together = maximum(problem)
-    alone = one_step(problem, together, [True, False])
-
-    assert abs(float(together.log_point[0] - best.log_point[0])) > 3e-3
-    assert float(alone.log_point[0]) == pytest.approx(float(best.log_point[0]), abs=1e-4)
-    assert alone.jacobian.shape == (2, 1)
-
-
-def test_one_step_with_all_figures_stays_where_it_is() -> None:
-    problem = two_figures()
-    together = maximum(problem)
-
-    assert one_step(problem, together, [True, True]).log_point == pytest.approx(together.log_point, abs=1e-5)
-
-
-def test_the_law_with_the_curvature_of_the_maximum_is_the_posterior_where_that_is_normal(best: Maximum) -> None:
-    mean, sd = toy_posterior()
-    drawn = laplace(TOY, best, 4000, seed=1)
-
-    # Four standard errors each, as above; all draws are independent.
-    assert abs(float(drawn.log_points.mean()) - mean) < 4 * sd / np.sqrt(4000) + 1e-3 * PRIOR_SD
-    assert abs(float(drawn.log_points.std()) / sd - 1) < 4 / np.sqrt(2 * 4000) + 0.01
-    assert np.array_equal(drawn.log_points, laplace(TOY, best, 4000, seed=1).log_points)

@@ -64,7 +64,7 @@ def test_a_share_of_writes_is_a_percentage_or_a_number(written: str | float) -> 
         ({"write_share": np.array([0.1, 0.2])}, "an array is not a share of writes: give one number"),
         ({"nodes": 65}, "nodes = 65 is more than the 64 that capplan sizes"),
         ({"region": "aisa"}, "region 'aisa' does not exist; did you mean 'asia'?"),
-        ({"system": "fedora"}, "system = 'fedora' is not the one of this layout: write 'fedora4'"),
+        ({"system": "fedora"}, "system = 'fedora' must be 'fedora4'"),
     ],
 )
 def test_a_layout_that_cannot_be_is_refused_in_one_sentence(fields: dict[str, object], message: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fit import Ensemble, Maximum, Problem, ensemble, laplace, maximum, one_step, rows_to_fit
+from capplan.calibration.fit import Ensemble, Maximum, Problem, ensemble, maximum, rows_to_fit
 from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, rounded
 from capplan.calibration.stages import Stages, digest
 from capplan.calibration.studies import study
@@ -22,10 +21,6 @@ from capplan.models.quantity import FloatArray
 DRAWS = 240
 _PROPOSALS = 2500
 _PROPOSALS_LEFT_OUT = 1000
-_SIMULATED = 24  # draws at which a costly model says its figures: enough for the 5th and 95th percentiles to be a guide
-_STEP = 0.05  # of the derivatives of a simulated figure: below that, noise; above, curvature
-_EVALUATIONS = 7  # of a costly model and its derivatives
-_USUAL: Mapping[str, str] = MappingProxyType({})
 
 Progress = Callable[[str], None]
 
@@ -33,8 +28,7 @@ Progress = Callable[[str], None]
 def problem(its: Study, tests: Sequence[Experiment]) -> Problem:
     """Return the fitting problem of some experiments."""
     rows = rows_to_fit([row for test in tests for row in test.rows])
-    parts = (its.system.parameters, rows, lambda values: its.predicted(tests, values), its.repeatability)
-    return Problem(*parts, step=_STEP, evaluations=_EVALUATIONS) if its.costly else Problem(*parts)
+    return Problem(its.system.parameters, rows, lambda values: its.predicted(tests, values), its.repeatability)
 
 
 def stages_of(its: Study) -> int:
@@ -124,8 +118,6 @@ class _Calibration:
 
     def draw(self, best: Maximum) -> Ensemble:
         """Draw the ensemble."""
-        if self.study.costly:
-            return laplace(self.problem, best, DRAWS, self.seed)
         return ensemble(self.problem, best, DRAWS, _PROPOSALS, self.seed)
 
     def left_out(self, best: Maximum) -> list[tuple[FittedFigure, ...]]:
@@ -139,17 +131,13 @@ class _Calibration:
         """Predict a scenario by a fit without it."""
         left = [test for test in self.tests if test.fold == fold]
         seed = self.seed + 1 + number
-        if self.study.costly:
-            kept = [row.fold != fold for row in self.problem.rows]
-            return self.figures(left, laplace(self.problem, one_step(self.problem, best, kept), DRAWS, seed))
         others = problem(self.study, [test for test in self.tests if test.fold != fold])
         fit = maximum(others, best.log_point)
         return self.figures(left, ensemble(others, fit, DRAWS, _PROPOSALS_LEFT_OUT, seed))
 
     def figures(self, tests: Sequence[Experiment], drawn: Ensemble) -> list[list[Any]]:
         """Return what the model says of the figures of some experiments: the fields of `FittedFigure`."""
-        points = drawn.log_points[:_SIMULATED] if self.study.costly else drawn.log_points
-        said = self.study.predicted(tests, from_log(self.study.system.parameters, points))
+        said = self.study.predicted(tests, from_log(self.study.system.parameters, drawn.log_points))
         return [
             [row.id, row.fold, row.value, *(rounded(float(v)) for v in np.quantile(said[row.id], [0.5, 0.05, 0.95]))]
             for test in tests

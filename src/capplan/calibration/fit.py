@@ -21,6 +21,7 @@ from capplan.calibration.evidence_table import Evidence
 from capplan.models.parameter import Parameter, Values, from_log, log_values
 from capplan.models.quantity import FloatArray
 
+_STEP = 2e-3  # of the central differences, in the logarithm of a parameter
 _CHUNK = 250  # draws evaluated at once: bounds the memory
 _T_DEGREES = 5.0
 _ROUNDS = 5
@@ -61,18 +62,12 @@ class Problem:
         Parameter values (arrays over draws) to figures by row id (arrays over draws).
     repeatability : function
         Relative standard deviation of a repeat of a figure's load test, beside the rounding.
-    step : float
-        Of the central differences, in the logarithm of a parameter. A simulated figure needs a larger one.
-    evaluations : int
-        How often the search for the maximum may look at the model and its derivatives.
     """
 
     parameters: tuple[Parameter, ...]
     rows: tuple[Evidence, ...]
     model: Model
     repeatability: Callable[[Evidence], float]
-    step: float = 2e-3
-    evaluations: int = 60
 
     @cached_property
     def centre(self) -> FloatArray:
@@ -116,8 +111,6 @@ class Maximum:
         Twice the negative log posterior, less its constant: deviance of the figures and of the priors.
     data_misfit : float
         The figures' part of it.
-    residuals : array (rows + free,)
-        Deviance residuals of the figures, then the standardised priors.
     jacobian : array (rows + free, free)
         Of the residuals.
     """
@@ -125,7 +118,6 @@ class Maximum:
     log_point: FloatArray
     misfit: float
     data_misfit: float
-    residuals: FloatArray
     jacobian: FloatArray
 
     @property
@@ -152,12 +144,11 @@ class _Evaluator:
     def at(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         key = point.tobytes()
         if key not in self.known:
-            step = self.problem.step
-            steps = step * np.eye(len(point))
+            steps = _STEP * np.eye(len(point))
             all_points = np.concatenate([point[None], point + steps, point - steps])
             said = self.problem.residuals(all_points)
             ahead, behind = said[1 : len(point) + 1], said[len(point) + 1 :]
-            self.known[key] = (said[0], (ahead - behind).T / (2 * step))
+            self.known[key] = (said[0], (ahead - behind).T / (2 * _STEP))
         return self.known[key]
 
 
@@ -182,13 +173,13 @@ def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
         jac=evaluator.jacobian,
         bounds=bounds,
         x_scale=problem.spread,
-        max_nfev=problem.evaluations,
+        max_nfev=60,
         ftol=1e-5,
         xtol=1e-5,
     )
     residuals, jacobian = evaluator.at(found.x)
     data = residuals[: len(problem.rows)]
-    return Maximum(found.x, float(residuals @ residuals), float(data @ data), residuals, jacobian)
+    return Maximum(found.x, float(residuals @ residuals), float(data @ data), jacobian)
 
 
 @dataclass(frozen=True)
@@ -205,43 +196,6 @@ class Ensemble:
 
     log_points: FloatArray
     effective_size: float
-
-
-def one_step(problem: Problem, best: Maximum, kept: Sequence[bool]) -> Maximum:
-    """Return the maximum of the figures that are kept alone, by one Gauss-Newton step (Pregibon 1981).
-
-    For models that are too costly to be fitted anew without each scenario.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was fitted.
-    best : Maximum
-        Its maximum, with residuals and Jacobian there.
-    kept : sequence of bool
-        For each row, whether it is kept.
-    """
-    rows = np.array([*kept, *(True for _ in problem.centre)])
-    residuals, jacobian = best.residuals[rows], best.jacobian[rows]
-    step = np.linalg.lstsq(jacobian, -residuals, rcond=None)[0]
-    after = residuals + jacobian @ step
-    data = after[: sum(kept)]
-    return Maximum(best.log_point + step, float(after @ after), float(data @ data), after, jacobian)
-
-
-def laplace(problem: Problem, best: Maximum, draws: int, seed: int) -> Ensemble:
-    """Draw an ensemble from the normal law that has the posterior's curvature at its maximum (Laplace's method).
-
-    Points beyond four standard deviations of a prior are drawn again: the search for the maximum stays within, too.
-    """
-    random = np.random.default_rng(seed)
-    root = np.linalg.cholesky(np.linalg.inv(best.jacobian.T @ best.jacobian))
-    points: list[FloatArray] = []
-    while len(points) < draws:
-        point = best.log_point + root @ random.standard_normal(len(root))
-        if np.all(np.abs(point - problem.centre) <= 4 * problem.spread):
-            points.append(point)
-    return Ensemble(np.array(points), float(draws))
 
 
 def ensemble(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:

@@ -106,8 +106,8 @@ class Study:
         What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
     times_by_class : bool
         Whether each request class has a discrepancy of times of its own; else all have one.
-    costly : bool
-        Whether the model simulates: then the posterior is taken as normal, and refits take one step.
+    slow : bool
+        Whether to predict all figures takes minutes: then validation takes those that the fitted file keeps.
     baselines : mapping of functions
         The simple rules.
     share_of_time : function
@@ -125,6 +125,6 @@ class Study:
     goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
     choices: tuple[Mapping[str, str], ...] = ()
     times_by_class: bool = False
-    costly: bool = False
+    slow: bool = False
     baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)
     share_of_time: Callable[[Experiment, Evidence, Values], float | None] = _none

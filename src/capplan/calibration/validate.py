@@ -126,10 +126,10 @@ class Validation:
 def validate(fitted: Fitted) -> Validation:
     """Compare a calibrated system with every documented figure, predicted anew from its draws.
 
-    A costly model is not asked again: the fitted file keeps what it said.
+    A slow model is not asked again: the fitted file keeps what it said.
     """
     its = study(fitted.system)
-    if its.costly:
+    if its.slow:
         return compare(fitted, {figure.id: figure.predicted for figure in fitted.figures})
     said = its.predicted(its.experiments(), fitted.values())
     return compare(fitted, {name: float(np.median(draws)) for name, draws in said.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from capplan.cli.figures import Format, band, given, rate, share_band, significant
 from capplan.cli.layout import bullets, facts, heading, section, table
+from capplan.cli.layout_in_words import layout_in_words
 from capplan.planner.prediction import STATISTICS, Band, ObjectiveVerdict, Outage, Parts, Prediction
 from capplan.planner.prediction_rows import lost_in_words
 
@@ -40,7 +41,7 @@ def render(prediction: Prediction, console: Console) -> None:
 
 def headline(prediction: Prediction) -> str:
     """Say in a few short sentences what the layout carries, how fast, and how sure that is."""
-    layout, verb = _layout(prediction.scenario)
+    layout, verb = layout_in_words(prediction.scenario)
     parts = [f"{layout} {verb} {_carried(prediction)}."]
     means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
     if means and prediction.offered_tps is not None:
@@ -58,18 +59,6 @@ def _beyond(prediction: Prediction) -> str:
 
 def _in_ms(mean: Band) -> str:
     return f"in {significant(mean.value)} ms" if math.isfinite(mean.value) else "ever later"
-
-
-def _layout(scenario: Mapping[str, Any]) -> tuple[str, str]:
-    """Name the layout, with the verb that follows it."""
-    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
-    if nodes is None:
-        return "This layout", "carries"
-    each = "node" if nodes == 1 else "nodes"
-    if dcs is None:
-        kind = "Cassandra " if "cass_nodes" in scenario else ""
-        return f"{nodes} {kind}{each}", "carries" if nodes == 1 else "carry"
-    return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
 
 
 def _carried(prediction: Prediction) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from capplan.cli.figures import Format, given, rate, share, significant, width
 from capplan.cli.layout import facts, heading, section, table
+from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.simulation_notes import notes
 from capplan.planner.simulation import EVERY_CLASS, Simulation
 from capplan.planner.simulation_parts import Backlog, Estimate, LatencyFigures, PoolKind, StationKind
@@ -47,11 +48,7 @@ def render(simulation: Simulation, console: Console) -> None:
 def headline(simulation: Simulation) -> str:
     """Say what was simulated, for how long, at which rate."""
     layout = simulation.scenario
-    if layout is None:
-        what = f"The network {simulation.network}"
-    else:
-        dcs, nodes = layout["dcs"], layout["cass_nodes"]
-        what = f"{dcs} {'DC' if dcs == 1 else 'DCs'} x {nodes} {'node' if nodes == 1 else 'nodes'}"
+    what = f"The network {simulation.network}" if layout is None else layout_in_words(layout)[0]
     return f"{what}: {_duration(simulation.duration_s)} of traffic{_at(simulation)}."
 
 

@@ -230,8 +230,21 @@ class Analysis:
         if self.pool is None:
             return None
         inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
-        elsewhere = self.averaged(self.unloaded) - inside
+        elsewhere = self.averaged(self.unloaded) - inside - self.outside_s
         return flow_equivalent(inside, elsewhere, self.saturation_per_s, *self.pool)
+
+    @cached_property
+    def outside_s(self) -> FloatArray:
+        """Mean time outside the outermost pools, such as on the way to them, taken as never queueing (draws,)."""
+        held, outer = HoldReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
+        times = {name: each.total for name, each in self.unloaded.items()}
+        for request in self.network.classes:
+            inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
+            if request.name in times:
+                times[request.name] = times[request.name] - inside
+        outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
+        whole = self.averaged(self.unloaded)
+        return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely 0 itself
 
     @cached_property
     def inside(self) -> Inside:
@@ -242,7 +255,7 @@ class Analysis:
         number = np.arange(1.0, server.places + 1)
         held = np.minimum(number, server.pool)
         means, classes = self.curve
-        wanted = np.maximum(held / server.throughput_per_s, means[:, :1])
+        wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
         times = {
             name: [rows_interpolated(wanted, means, values) for values in moments] for name, moments in classes.items()
         }

@@ -149,10 +149,11 @@ def _threads(number: int) -> str:
 
 SYSTEM = System(
     name="fedora4",
-    models="a repository of replicated nodes behind a load balancer: reads, creates and deletes from four regions",
+    models="Repository of replicated nodes behind a load balancer: reads, creates and deletes from four regions",
     scenario=Fedora4Scenario,
     parameters=PARAMETERS,
     reported=REPORTED,
     network=network,
     folded=folded,
+    mix=traffic_mix,
 )

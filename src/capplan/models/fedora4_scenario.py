@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
@@ -56,7 +56,7 @@ class Fedora4Scenario(Scenario):
         Objectives, such as `read.p99<50ms`.
     """
 
-    system: str = "fedora4"
+    system: Literal["fedora4"] = "fedora4"
     nodes: AtLeastOne = 3
     write_share: WriteShare = 0.0
     region: str = "us-east"
@@ -64,8 +64,6 @@ class Fedora4Scenario(Scenario):
     slo: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.system != "fedora4":
-            raise InputError(f"system = {self.system!r} is not the one of this layout: write 'fedora4'")
         if self.nodes > LARGEST:
             raise InputError(f"nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
         if self.region not in REGIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ class System:
         can be lost, a fourth argument names those that are down.
     folded : function
         Composes it as one of its entries sees it, for an `Analysis` with `alike=kind_of`; None where they differ.
+    mix : function or None
+        Reported classes that the traffic of a scenario has; None: all.
     """
 
     name: str
@@ -43,6 +45,12 @@ class System:
     reported: Mapping[str, tuple[str, ...]]
     network: Callable[..., Network]
     folded: Callable[[Any, Values, Number], Network | None] = lambda *_: None
+    mix: Callable[[Any], Collection[str]] | None = None
+
+    def asked(self, scenario: Scenario) -> tuple[str, ...]:
+        """Return the reported classes that the traffic of a scenario has."""
+        mix = self.reported if self.mix is None else self.mix(scenario)
+        return tuple(name for name in self.reported if name in mix)
 
 
 def kind_of(name: str) -> str:

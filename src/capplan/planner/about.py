@@ -8,11 +8,12 @@ from typing import Any
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.study import Experiment
+from capplan.models.parameter import Values
 from capplan.models.quantity import Number
 from capplan.planner.prediction import Capacity, Outage
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 from capplan.planner.system_figures import Figures, Layout
-from capplan.planner.uncertainty import Uncertainty
+from capplan.planner.uncertainty import NOTHING_APART, Apart, Uncertainty
 
 Outside = list[tuple[float, str]]
 """Doublings outside what was measured, and what is, in words."""
@@ -58,6 +59,8 @@ class About:
         How far a layout lies outside in other ways than by its axes.
     outages : function
         What is left when parts of the layout are lost, at an offered rate.
+    apart : function
+        The part of every latency that the discrepancy of times is not about, from a scenario and parameter values.
     budget_s : float
         How long is simulated where nobody says: what the other parts of the bands leave worth while.
     workers : function
@@ -71,5 +74,6 @@ class About:
     notes: Callable[[Case, Capacity, Figures], list[str]]
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
+    apart: Callable[[Any, Values], Apart] = lambda *_: NOTHING_APART
     budget_s: float = DEFAULT_BUDGET_S
     workers: Callable[[Any], Mapping[str, Number]] = lambda _: {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -119,14 +119,16 @@ def objectives_of(scenario: Scenario) -> tuple[Objective, ...]:
     InputError
         When one cannot be read.
     """
-    reported = tuple(system(scenario.system).reported)
-    return tuple(parse(text, reported, ABOUTS[scenario.system].resources) for text in scenario.slo)
+    its = system(scenario.system)
+    return tuple(parse(text, its.asked(scenario), ABOUTS[scenario.system].resources) for text in scenario.slo)
 
 
 def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _Asked:
     objectives, about = objectives_of(scenario), ABOUTS[scenario.system]
     far = reach_of(scenario)
-    case = Case(scenario, fitted, Layout(scenario, fitted.values()), estimated(fitted, far.distance, seed))
+    values = fitted.values()
+    uncertainty = replace(estimated(fitted, far.distance, seed), apart=about.apart(scenario, values))
+    case = Case(scenario, fitted, Layout(scenario, values), uncertainty)
     return _Asked(case, about, far, objectives, engine)
 
 

@@ -9,16 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.studies import study
-from capplan.models.quantity import FloatArray
+from capplan.models.quantity import FloatArray, Number
 from capplan.planner.prediction import Band, Parts
 
 LOW, HIGH = 0.05, 0.95
 _NORMAL_95 = 1.6448536269514722  # 95th percentile of the standard normal law
+
+
+class Apart(NamedTuple):
+    """A part of every latency that the discrepancy of times is not about, such as a round trip.
+
+    Attributes
+    ----------
+    time_s : number
+        How long it is, seconds; may be an array over draws.
+    log_sd : float
+        Standard deviation of its logarithm from repeat to repeat.
+    """
+
+    time_s: Number
+    log_sd: float
+
+
+NOTHING_APART = Apart(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,8 @@ class Uncertainty:
         Standard deviation of the logarithm of the discrepancy of rates and of times.
     by_class : mapping of float
         That of times of a request class, where it is known apart.
+    apart : Apart
+        The part of every latency that the discrepancy of times is not about.
     seed : int
         Seed of the pairing of parameter draws with discrepancies.
     """
@@ -39,14 +60,19 @@ class Uncertainty:
     time: float
     seed: int
     by_class: Mapping[str, float] = field(default_factory=dict)
+    apart: Apart = NOTHING_APART
 
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of anything in proportion to it."""
         return self._band(draws, self.rate)
 
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
-        """Return the band of a time; `name` is its request class."""
-        return self._band(draws, self.by_class.get(name, self.time))
+        """Return the band of a latency, in ms; `name` is its request class."""
+        log_sd = self.by_class.get(name, self.time)
+        if self.apart.log_sd:
+            whole, apart = float(np.median(draws)), float(np.median(self.apart.time_s)) * 1e3
+            log_sd = float(np.hypot(log_sd * max(whole - apart, 0.0), self.apart.log_sd * apart)) / whole
+        return self._band(draws, log_sd)
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""

@@ -1,0 +1,18 @@
+"""The layout of a scenario in a few words, for the first line of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def layout_in_words(scenario: Mapping[str, Any]) -> tuple[str, str]:
+    """Name the layout, with the verb that follows it."""
+    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
+    if nodes is None:
+        return "This layout", "carries"
+    each = "node" if nodes == 1 else "nodes"
+    if dcs is None:
+        kind = "Cassandra " if "cass_nodes" in scenario else ""
+        return f"{nodes} {kind}{each}", "carries" if nodes == 1 else "carry"
+    return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
