@@ -1,0 +1,203 @@
+"""The `rhino-shcm` system: the Sh cache microservice (a JVM on Rhino) that keeps subscriber data in Cassandra.
+
+Facts and figures: evidence source `rhino-shcm` (seven load tests of two hours). Requests go through one application
+server with eight cores. One in a few hundred meets a short stall of that virtual machine, one in a few thousand a long
+one; all others wait meanwhile, and then for those before. Where the only Cassandra node stands on the same server, its
+work takes the same cores and its own long stalls stop the requests too. Where there are several nodes, a request waits
+for a quorum of the replicas, so that the stall of one is not seen.
+
+The server is one station that is as fast as its cores together, since the wait for stalls is a hundred times as long as
+that for a core; what a request needs beside it (its own work on one core, the network, the database's answer) is a
+delay. docs/decisions/0010 says what else was tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capplan.models.distribution import Deterministic, Distribution, Exponential, Lognormal, Mixture
+from capplan.models.network import Network
+from capplan.models.parameter import Parameter, Values
+from capplan.models.quantity import FloatArray, Number, plain
+from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
+from capplan.models.stalls import Stalls, WaitTail, response_quantile_s, wait_tail
+from capplan.models.station import Station
+from capplan.models.step import Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.system import System
+from capplan.models.traffic import Open, RequestClass
+
+CORES = 8  # of a c5.2xlarge, application and Cassandra alike: evidence source aws-ec2
+COMMITLOG_BYTES = 8e9  # evidence all.commitlog_limit
+DATA_BYTES = 1e9  # what evidence all.disk_maximum leaves beside the commit log
+SERVER, REQUEST = "server", "request"
+REPORTED = {REQUEST: (REQUEST,)}
+"""The document does not tell kinds of requests apart."""
+
+PARAMETERS = (
+    Parameter("application_s", 1.54e-3, "s", "fitted", 0.5, "wide prior: core seconds of the JVM per request"),
+    Parameter("uncached_excess", 0.36, "1", "fitted", 0.5, "wide prior: more work of the JVM without caches"),
+    Parameter("cassandra_s", 1.51e-3, "s", "fitted", 0.7, "wide prior: core seconds of a replica per request"),
+    Parameter("path_s", 3.5e-3, "s", "fitted", 0.5, "wide prior: unhindered response, 1 to 20 ms"),
+    Parameter("uncached_share", 0.59, "1", "fitted", 0.5, "wide prior: path and Cassandra's work left without caches"),
+    Parameter("short_stall_requests", 220.0, "1", "fitted", 1.0, "wide prior: requests between short stalls"),
+    Parameter("short_stall_s", 11.8e-3, "s", "fitted", 0.7, "wide prior: young collections last 3 to 50 ms"),
+    Parameter("long_stall_requests", 6000.0, "1", "fitted", 1.0, "wide prior: requests between long stalls"),
+    Parameter("long_stall_s", 69e-3, "s", "fitted", 0.7, "wide prior: longer collections last 20 to 300 ms"),
+    Parameter("cassandra_stalls", 1.0, "1", "prior", 0.3, "Cassandra's long stalls per request: as many as the JVM's"),
+    Parameter("path_scv", 0.045, "1", "guess", 0.0, "the middle of the latencies at the lowest load is this narrow"),
+)
+
+
+def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the system.
+
+    Parameters
+    ----------
+    scenario : RhinoShcmScenario
+        The layout.
+    values : mapping
+        Parameter values by name (SI; numbers, or arrays over draws).
+    rate_per_s : number
+        Offered rate, requests per second.
+
+    Returns
+    -------
+    Network
+        One request class, `request`; Poisson arrivals.
+    """
+    path_s = values["path_s"] * left_without_cache(scenario, values)
+    steps: tuple[Step, ...] = (
+        Visit(SERVER, _service(scenario, values), name="server"),
+        Delay(Lognormal(path_s, values["path_scv"]), name="path"),
+    )
+    apart = _apart(scenario)
+    if apart:
+        steps = (*steps, _replicas(scenario, values))
+    return Network(
+        name=scenario.system,
+        stations=(Station(SERVER, 1), *(Station(_name(node), 1) for node in apart)),
+        classes=(RequestClass(REQUEST, Sequence(steps)),),
+        traffic=Open(rate_per_s, {REQUEST: 1.0}),
+    )
+
+
+def _apart(scenario: RhinoShcmScenario) -> range:
+    """Numbers of the nodes with a station of their own: all, unless the only one is the application's server."""
+    return range(0) if scenario.colocated and scenario.nodes == 1 else range(scenario.nodes)
+
+
+def left_without_cache(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Share of the path, and of Cassandra's work, that the layout has: all of it with caches."""
+    return 1.0 if scenario.cache else values["uncached_share"]
+
+
+def application_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Core seconds of the application's JVM per request."""
+    return values["application_s"] * (1.0 if scenario.cache else 1 + values["uncached_excess"])
+
+
+def application_cores(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Number:
+    """Mean number of cores that the application's JVM keeps busy, without anything else on its server."""
+    return application_s(scenario, values) * rate_per_s
+
+
+def node_share(scenario: RhinoShcmScenario) -> float:
+    """Share of the requests that reach one Cassandra node."""
+    return scenario.replicas / scenario.nodes
+
+
+def cassandra_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Core seconds of one replica per request that reaches it."""
+    return values["cassandra_s"] * left_without_cache(scenario, values)
+
+
+def capacity_per_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Rate at which the application's server works or stalls all the time, requests per second."""
+    short, long = _chances(scenario, values)
+    stalled_s = short * values["short_stall_s"] + long * values["long_stall_s"]
+    return 1 / (_server_s(scenario, values) + stalled_s)
+
+
+def disk_bytes() -> float:
+    """Largest use of a Cassandra node's disk: the commit log up to its limit, and the data; the same in all layouts."""
+    return COMMITLOG_BYTES + DATA_BYTES
+
+
+def _server_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Mean time of the server per request without stalls: all its cores work on what there is."""
+    colocated = node_share(scenario) * cassandra_s(scenario, values) if scenario.colocated else 0.0
+    return (application_s(scenario, values) + colocated) / CORES
+
+
+def _chances(scenario: RhinoShcmScenario, values: Values) -> tuple[Number, Number]:
+    """Probability that a request meets a short or a long stall at the server; Cassandra's too where it is all there."""
+    sources = 1.0 if _apart(scenario) else 1 + values["cassandra_stalls"]
+    return 1 / values["short_stall_requests"], sources / values["long_stall_requests"]
+
+
+def _service(scenario: RhinoShcmScenario, values: Values) -> Distribution:
+    short, long = _chances(scenario, values)
+    plain_s = _server_s(scenario, values) / (1 - short - long)  # the requests with a stall work as well
+    stalls = (Exponential(values["short_stall_s"]), Exponential(values["long_stall_s"]))
+    return Mixture((1 - short - long, short, long), (Deterministic(plain_s), *stalls))
+
+
+def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
+    """Return the database's part: a quorum of the replicas of a row, which are neighbours on the ring."""
+    visits = [
+        Visit(_name(node), _replica(scenario, values, node), name=f"node-{node + 1}") for node in _apart(scenario)
+    ]
+    needed = scenario.replicas // 2 + 1
+    count = 1 if scenario.replicas == scenario.nodes else scenario.nodes
+    rings = [[visits[(first + k) % scenario.nodes] for k in range(scenario.replicas)] for first in range(count)]
+    rows = tuple(ForkJoin(tuple(ring), needed, name="replicas") for ring in rings)
+    return Route("random", rows, name="row")
+
+
+def _replica(scenario: RhinoShcmScenario, values: Values, node: int) -> Distribution:
+    """Return the service of one replica: its work, unless that is done by the application's server, or a long stall."""
+    long = values["cassandra_stalls"] / values["long_stall_requests"]
+    elsewhere = scenario.colocated and node == 0
+    work_s = 0.0 * cassandra_s(scenario, values) if elsewhere else cassandra_s(scenario, values) / CORES
+    return Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
+
+
+def _name(node: int) -> str:
+    return f"cassandra/{node + 1}"
+
+
+def server_wait(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> WaitTail:
+    """Return the law of the wait for the application's server, in closed form.
+
+    Raises
+    ------
+    InputError
+        When the server cannot do what is offered.
+    """
+    rate = np.asarray(rate_per_s, dtype=float)
+    short, long = _chances(scenario, values)
+    kinds = Stalls(plain(rate * short), values["short_stall_s"]), Stalls(plain(rate * long), values["long_stall_s"])
+    return wait_tail(plain(rate * _server_s(scenario, values)), *kinds)
+
+
+def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, level: float) -> FloatArray:
+    """Return the response that a share `level` of the requests does not exceed, in closed form; seconds, (draws,).
+
+    The wait for small services is counted by its mean (of M/D/1: Kleinrock 1975, section 5.6). The work of Cassandra
+    nodes on their own servers and their stalls are left out: it is 5 to 20 % below a simulation (decision 0010).
+    """
+    work_s = _server_s(scenario, values)
+    load = np.asarray(rate_per_s * work_s)
+    path_s = values["path_s"] * left_without_cache(scenario, values) + load * work_s / (2 * (1 - load))
+    return response_quantile_s(server_wait(scenario, values, rate_per_s), plain(path_s), values["path_scv"], level)
+
+
+SYSTEM = System(
+    "rhino-shcm",
+    "Sh cache microservice (a JVM) on Cassandra: one application server that stalls now and then, with or without "
+    "caches, Cassandra on its own servers with a quorum of replicas, or colocated with the application.",
+    RhinoShcmScenario,
+    PARAMETERS,
+    REPORTED,
+    network,
+)

@@ -1,0 +1,90 @@
+"""The layout of `rhino-shcm` and the traffic on it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from capplan.models.construct import LANGUAGE
+from capplan.models.errors import InputError
+from capplan.models.quantity import AtLeastOne, PositivePerSecond
+from capplan.models.scenario import Scenario
+
+SESSION_REQUESTS = 1.8  # evidence all.session_requests
+LARGEST = 64  # Cassandra nodes: far beyond what anybody sizes, so that a typing error is one sentence
+_USUAL_NODES = 3  # evidence b.cassandra_nodes
+_USUAL_REPLICAS = 3  # evidence b.replication
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class RhinoShcmScenario(Scenario):
+    """A layout of the `rhino-shcm` system and the traffic on it.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    cass_nodes
+        Cassandra nodes; left out, 3, or 1 where it is colocated.
+    rf
+        Replicas of each row; left out, 3, or as many as there are nodes.
+    colocated
+        Whether one of the Cassandra nodes stands on the application's server.
+    cache
+        Whether the application caches what it has read.
+    sps
+        Offered sessions per second, of 1.8 requests each; instead of `tps`.
+    tps
+        Offered requests per second; 80 % of the capacity when left out.
+    slo
+        Objectives, such as `request.p99<150ms`.
+
+    Raises
+    ------
+    InputError
+        When there are more replicas than nodes, too many nodes, or sps and tps say different things.
+    """
+
+    system: Literal["rhino-shcm"] = "rhino-shcm"
+    cass_nodes: AtLeastOne | None = None
+    rf: AtLeastOne | None = None
+    colocated: bool = False
+    cache: bool = True
+    sps: PositivePerSecond | None = None
+    tps: PositivePerSecond | None = None
+    slo: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cass_nodes is None:
+            object.__setattr__(self, "cass_nodes", 1 if self.colocated else _USUAL_NODES)
+        if self.nodes > LARGEST:
+            raise InputError(f"cass_nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
+        if self.rf is None:
+            object.__setattr__(self, "rf", min(_USUAL_REPLICAS, self.nodes))
+        if self.replicas > self.nodes:
+            raise InputError(
+                f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
+                f"nodes, or lower rf to {self.nodes}"
+            )
+        if self.sps is not None:
+            self._offer(float(self.sps) * SESSION_REQUESTS)
+
+    def _offer(self, rate_per_s: float) -> None:
+        """Take over the rate of sessions; the same rate in requests may stand beside it, so that it can be replaced."""
+        if self.tps is not None and abs(float(self.tps) / rate_per_s - 1) > 1e-9:
+            raise InputError(
+                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is {rate_per_s:g} "
+                "requests per second: give one of them"
+            )
+        object.__setattr__(self, "tps", rate_per_s)
+
+    @property
+    def nodes(self) -> int:
+        """Cassandra nodes."""
+        return self.cass_nodes or _USUAL_NODES
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each row."""
+        return self.rf or min(_USUAL_REPLICAS, self.nodes)
