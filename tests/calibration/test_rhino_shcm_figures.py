@@ -20,7 +20,7 @@ from capplan.calibration.rhino_shcm_figures import (
     target_of,
 )
 from capplan.models.parameter import Values
-from capplan.models.rhino_shcm import application_cores, capacity_per_s, network
+from capplan.models.rhino_shcm import application_cores, network, saturation_per_s
 
 TESTS = experiments()
 T1, T2, T3, T5 = TESTS[0], TESTS[1], TESTS[2], TESTS[4]
@@ -78,7 +78,7 @@ def test_figures_move_with_the_closed_form() -> None:
 @pytest.mark.usefixtures("not_simulated")
 def test_draws_beyond_capacity_have_latencies_far_from_any_documented_one() -> None:
     draws = {**REFERENCE, "cassandra_s": np.array([1.0, 2.0]) * REFERENCE["cassandra_s"]}
-    assert float(np.asarray(capacity_per_s(T3.scenario, draws))[1]) < 2160
+    assert float(np.asarray(saturation_per_s(T3.scenario, draws))[1]) < 2160
 
     said = predicted([T3], draws)
     for row in T3.rows:

@@ -15,10 +15,10 @@ from capplan.models.rhino_shcm import (
     REPORTED,
     SYSTEM,
     application_cores,
-    capacity_per_s,
     disk_bytes,
     network,
     response_s,
+    saturation_per_s,
 )
 from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
 from capplan.models.step import ForkJoin
@@ -110,7 +110,7 @@ def test_one_colocated_node_of_several_does_its_part_on_the_applications_server(
 def test_capacity_is_where_the_server_works_or_stalls_all_the_time(scenario: RhinoShcmScenario) -> None:
     analytic = float(analytic_capacity_per_s(Analysis(network(scenario, VALUES, 1.0)), 1e-3)[0])
 
-    assert float(capacity_per_s(scenario, VALUES)) == pytest.approx(analytic, rel=1e-9)
+    assert float(saturation_per_s(scenario, VALUES)) == pytest.approx(analytic, rel=1e-9)
 
 
 @pytest.mark.parametrize("nodes", [3, 4, 7])
@@ -147,7 +147,7 @@ def test_the_disk_holds_the_commit_log_and_the_data() -> None:
 @pytest.mark.parametrize("scenario", LAYOUTS)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_responses_rise_with_load(scenario: RhinoShcmScenario, level: float) -> None:
-    rates = np.linspace(0.1, 0.95, 12) * capacity_per_s(scenario, VALUES)
+    rates = np.linspace(0.1, 0.95, 12) * saturation_per_s(scenario, VALUES)
 
     assert np.all(np.diff(np.concatenate([response_s(scenario, VALUES, rate, level) for rate in rates])) > 0)
 
@@ -158,10 +158,10 @@ def test_colocation_costs_capacity_and_more_replicas_on_the_server_cost_more() -
         RhinoShcmScenario(colocated=True, cass_nodes=3, rf=1),
         RhinoShcmScenario(),
     ]
-    capacities = [float(capacity_per_s(scenario, VALUES)) for scenario in rising]
+    capacities = [float(saturation_per_s(scenario, VALUES)) for scenario in rising]
 
     assert capacities == sorted(capacities)
-    assert float(capacity_per_s(RhinoShcmScenario(cass_nodes=64), VALUES)) == capacities[-1]
+    assert float(saturation_per_s(RhinoShcmScenario(cass_nodes=64), VALUES)) == capacities[-1]
 
 
 @pytest.mark.parametrize("name", [parameter.name for parameter in PARAMETERS if parameter.name.endswith("_s")])
@@ -181,7 +181,7 @@ def test_draws_are_what_single_values_are() -> None:
 
     assert response_s(A, several, 1800.0, 0.9) == pytest.approx(float(response_s(A, VALUES, 1800.0, 0.9)[0]), rel=1e-9)
     assert float(Analysis(network(A, several, 1.0)).load("server")[1]) == pytest.approx(
-        1 / float(capacity_per_s(A, VALUES))
+        1 / float(saturation_per_s(A, VALUES))
     )
 
 

@@ -35,15 +35,15 @@ REPORTED = {REQUEST: (REQUEST,)}
 
 PARAMETERS = (
     Parameter("application_s", 1.54e-3, "s", "fitted", 0.5, "wide prior: core seconds of the JVM per request"),
-    Parameter("uncached_excess", 0.36, "1", "fitted", 0.5, "wide prior: more work of the JVM without caches"),
-    Parameter("cassandra_s", 1.51e-3, "s", "fitted", 0.7, "wide prior: core seconds of a replica per request"),
+    Parameter("uncached_excess", 0.34, "1", "fitted", 0.5, "wide prior: more work of the JVM without caches"),
+    Parameter("cassandra_s", 1.5e-3, "s", "fitted", 0.7, "wide prior: core seconds of a replica per request"),
     Parameter("path_s", 3.5e-3, "s", "fitted", 0.5, "wide prior: unhindered response, 1 to 20 ms"),
-    Parameter("uncached_share", 0.59, "1", "fitted", 0.5, "wide prior: path and Cassandra's work left without caches"),
-    Parameter("short_stall_requests", 220.0, "1", "fitted", 1.0, "wide prior: requests between short stalls"),
-    Parameter("short_stall_s", 11.8e-3, "s", "fitted", 0.7, "wide prior: young collections last 3 to 50 ms"),
-    Parameter("long_stall_requests", 6000.0, "1", "fitted", 1.0, "wide prior: requests between long stalls"),
-    Parameter("long_stall_s", 69e-3, "s", "fitted", 0.7, "wide prior: longer collections last 20 to 300 ms"),
-    Parameter("cassandra_stalls", 1.0, "1", "prior", 0.3, "Cassandra's long stalls per request: as many as the JVM's"),
+    Parameter("uncached_share", 0.57, "1", "fitted", 0.5, "wide prior: path and Cassandra's work left without caches"),
+    Parameter("short_stall_requests", 240.0, "1", "fitted", 1.0, "wide prior: requests between short stalls"),
+    Parameter("short_stall_s", 12.7e-3, "s", "fitted", 0.7, "wide prior: young collections last 3 to 50 ms"),
+    Parameter("long_stall_requests", 7500.0, "1", "fitted", 1.0, "wide prior: requests between long stalls"),
+    Parameter("long_stall_s", 76e-3, "s", "fitted", 0.7, "wide prior: longer collections last 20 to 300 ms"),
+    Parameter("cassandra_stalls", 1.4, "1", "fitted", 0.7, "wide prior: long stalls of Cassandra for each of the JVM"),
     Parameter("path_scv", 0.045, "1", "guess", 0.0, "the middle of the latencies at the lowest load is this narrow"),
 )
 
@@ -111,7 +111,7 @@ def cassandra_s(scenario: RhinoShcmScenario, values: Values) -> Number:
     return values["cassandra_s"] * left_without_cache(scenario, values)
 
 
-def capacity_per_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+def saturation_per_s(scenario: RhinoShcmScenario, values: Values) -> Number:
     """Rate at which the application's server works or stalls all the time, requests per second."""
     short, long = _chances(scenario, values)
     stalled_s = short * values["short_stall_s"] + long * values["long_stall_s"]
