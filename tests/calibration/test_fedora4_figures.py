@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence_table import by_id, load
+from capplan.calibration.evidence_table import Evidence, by_id, load
 from capplan.calibration.fedora4_figures import (
     STUDY,
     experiments,
@@ -16,7 +16,7 @@ from capplan.calibration.fedora4_figures import (
     target_of,
     throttled_mean_s,
 )
-from capplan.calibration.fit import Problem, maximum, rows_to_fit
+from capplan.calibration.fit import Problem, Scatter, maximum, rows_to_fit
 from capplan.models.distribution import Deterministic
 from capplan.models.fedora4 import PARAMETERS, network
 from capplan.models.fedora4_scenario import Fedora4Scenario
@@ -35,7 +35,11 @@ USERS, RUN_S = 100, 60.0
 def fitted() -> Values:
     """Most probable parameters."""
     rows = rows_to_fit([row for test in TESTS for row in test.rows])
-    best = maximum(Problem(PARAMETERS, rows, lambda values: predicted(TESTS, values), repeatability))
+
+    def scatter(row: Evidence) -> Scatter:
+        return Scatter(repeatability(row))
+
+    best = maximum(Problem(PARAMETERS, rows, lambda values: predicted(TESTS, values), scatter))
     return from_log(PARAMETERS, best.log_point)
 
 

@@ -11,6 +11,7 @@ from capplan.calibration.evidence_table import Evidence, by_id, load
 from capplan.calibration.fit import (
     Maximum,
     Problem,
+    Scatter,
     deviance_residual,
     ensemble,
     log_likelihood,
@@ -31,8 +32,8 @@ PRIOR, PRIOR_SD = 10_000.0, 0.02
 EXACT = replace(RATE, low=RATE.value * (1 - 1e-6), high=RATE.value * (1 + 1e-6))
 
 
-def sd_of(row: Evidence) -> float:
-    return REPEATABILITY[row.quantity]
+def scatter_of(row: Evidence) -> Scatter:
+    return Scatter(REPEATABILITY[row.quantity])
 
 
 def proportional(values: Values) -> dict[str, FloatArray]:
@@ -43,7 +44,7 @@ def parameter(name: str, log_sd: float, value: float = PRIOR) -> Parameter:
     return Parameter(name, value, "1/s", "fitted", log_sd, "made up for this test")
 
 
-TOY = Problem((parameter("speed_per_s", PRIOR_SD), parameter("held_per_s", 0.0)), (EXACT,), proportional, sd_of)
+TOY = Problem((parameter("speed_per_s", PRIOR_SD), parameter("held_per_s", 0.0)), (EXACT,), proportional, scatter_of)
 
 
 def toy_posterior() -> tuple[float, float]:
@@ -65,13 +66,13 @@ def best() -> Maximum:
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 0.97, 0.999, 1.0, 1.001, 1.03, 1.1, 2.0])
 def test_the_likelihood_is_the_normal_probability_of_the_interval(row: Evidence, ratio: float) -> None:
     value = row.value * ratio
-    law = stats.norm(loc=value, scale=sd_of(row) * row.value)
+    law = stats.norm(loc=value, scale=scatter_of(row).relative_sd * row.value)
     # On the side of the tail, where the difference of two probabilities keeps its digits.
     below = law.cdf(row.high) - law.cdf(row.low)
     above = law.sf(row.low) - law.sf(row.high)
     expected = max(below, above)
 
-    said = float(log_likelihood(row, np.asarray(value), sd_of(row)))
+    said = float(log_likelihood(row, np.asarray(value), scatter_of(row)))
     if expected > 0:
         assert said == pytest.approx(float(np.log(expected)), rel=1e-9)
     else:
@@ -82,25 +83,27 @@ def test_the_likelihood_is_the_normal_probability_of_the_interval(row: Evidence,
 
 def test_the_likelihood_is_symmetric_about_a_figure_in_the_middle_of_its_interval() -> None:
     for away in (10.0, 200.0, 3000.0):
-        up = log_likelihood(RATE, np.asarray(RATE.value + away), sd_of(RATE))
-        down = log_likelihood(RATE, np.asarray(RATE.value - away), sd_of(RATE))
+        up = log_likelihood(RATE, np.asarray(RATE.value + away), scatter_of(RATE))
+        down = log_likelihood(RATE, np.asarray(RATE.value - away), scatter_of(RATE))
         assert float(up) == pytest.approx(float(down), rel=1e-12)
 
 
 def test_the_deviance_residual_is_zero_at_the_figure_and_has_the_sign_of_the_error() -> None:
     values = TIME.value * np.array([0.8, 0.95, 1.0, 1.05, 1.2])
-    said = deviance_residual(TIME, values, sd_of(TIME))
+    said = deviance_residual(TIME, values, scatter_of(TIME))
 
     assert said[2] == 0
     assert np.all(np.diff(said) > 0)
-    lost = log_likelihood(TIME, np.asarray(TIME.value), sd_of(TIME)) - log_likelihood(TIME, values, sd_of(TIME))
+    lost = log_likelihood(TIME, np.asarray(TIME.value), scatter_of(TIME)) - log_likelihood(
+        TIME, values, scatter_of(TIME)
+    )
     np.testing.assert_allclose(said**2, 2 * lost, rtol=1e-12)
 
 
 def test_the_deviance_residual_of_a_figure_without_rounding_is_the_standardised_error() -> None:
     for sigmas in (-6.0, -1.0, 0.5, 3.0):
         value = EXACT.value * (1 + sigmas * REPEATABILITY["incoming_rate"])
-        assert float(deviance_residual(EXACT, np.asarray(value), sd_of(EXACT))) == pytest.approx(sigmas, rel=1e-4)
+        assert float(deviance_residual(EXACT, np.asarray(value), scatter_of(EXACT))) == pytest.approx(sigmas, rel=1e-4)
 
 
 def test_only_free_parameters_are_moved() -> None:
@@ -145,7 +148,7 @@ def test_effective_parameters_count_what_the_figures_decide(best: Maximum) -> No
 
 
 def test_a_parameter_that_no_figure_speaks_of_does_not_count(best: Maximum) -> None:
-    problem = Problem((TOY.parameters[0], parameter("idle_per_s", 0.3)), TOY.rows, proportional, sd_of)
+    problem = Problem((TOY.parameters[0], parameter("idle_per_s", 0.3)), TOY.rows, proportional, scatter_of)
     found = maximum(problem)
 
     assert found.effective_parameters == pytest.approx(best.effective_parameters, abs=1e-3)
@@ -169,7 +172,9 @@ def test_the_ensemble_is_the_posterior(best: Maximum) -> None:
 def test_the_ensemble_keeps_correlations() -> None:
     """Only the product of two parameters is known: their logarithms go against each other."""
     both = (parameter("first", 0.1, 100.0), parameter("second", 0.1, 105.0))
-    problem = Problem(both, (EXACT,), lambda values: {EXACT.id: np.asarray(values["first"]) * values["second"]}, sd_of)
+    problem = Problem(
+        both, (EXACT,), lambda values: {EXACT.id: np.asarray(values["first"]) * values["second"]}, scatter_of
+    )
     drawn = ensemble(problem, maximum(problem), 2000, proposals=4000, seed=1)
 
     # Var(sum) = 0.0025^2 nearly, Var(difference) = 2 * 0.1^2, exactly as the prior says: six standard errors.
@@ -195,7 +200,7 @@ def test_few_proposals_for_many_parameters_do_not_collapse() -> None:
     def product(values: Values) -> dict[str, FloatArray]:
         return {EXACT.id: 10.25 * np.prod([np.asarray(values[each.name]) for each in many], axis=0)}
 
-    problem = Problem(many, (EXACT,), product, sd_of)
+    problem = Problem(many, (EXACT,), product, scatter_of)
     for seed in range(5):
         drawn = ensemble(problem, maximum(problem), 20, proposals=40, seed=seed)
         assert np.isfinite(drawn.log_points).all()
@@ -205,3 +210,20 @@ def test_rows_that_are_only_checked_are_not_fitted() -> None:
     chosen = rows_to_fit([RATE, ROWS["ts4.busy_workers"], TIME])
 
     assert chosen == (RATE, TIME)
+
+
+@pytest.mark.parametrize("ratio", [0.4, 0.9, 1.0, 1.3, 3.0])
+def test_a_logarithm_that_scatters_has_the_normal_probability_of_the_interval(ratio: float) -> None:
+    scatter, value = Scatter(0.3, logarithmic=True), TIME.value * ratio
+    law = stats.norm(loc=np.log(value), scale=0.3)
+    expected = law.cdf(np.log(TIME.high)) - law.cdf(np.log(TIME.low))
+
+    assert float(log_likelihood(TIME, np.asarray(value), scatter)) == pytest.approx(float(np.log(expected)), rel=1e-9)
+
+
+def test_where_the_logarithm_scatters_half_is_as_far_off_as_twice() -> None:
+    scatter = Scatter(0.1, logarithmic=True)
+    half, twice = (deviance_residual(EXACT, np.asarray(EXACT.value * ratio), scatter) for ratio in (0.5, 2.0))
+
+    assert float(half) == pytest.approx(-float(twice), rel=1e-4)
+    assert float(twice) == pytest.approx(np.log(2) / 0.1, rel=1e-4)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fit import Ensemble, Maximum, Problem, ensemble, maximum, rows_to_fit
+from capplan.calibration.fit import Ensemble, Maximum, Problem, Scatter, ensemble, maximum, rows_to_fit
 from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, rounded
 from capplan.calibration.stages import Stages, digest
 from capplan.calibration.studies import study
@@ -28,7 +28,12 @@ Progress = Callable[[str], None]
 def problem(its: Study, tests: Sequence[Experiment]) -> Problem:
     """Return the fitting problem of some experiments."""
     rows = rows_to_fit([row for test in tests for row in test.rows])
-    return Problem(its.system.parameters, rows, lambda values: its.predicted(tests, values), its.repeatability)
+    return Problem(
+        its.system.parameters,
+        rows,
+        lambda values: its.predicted(tests, values),
+        lambda row: Scatter(its.repeatability(row), its.logarithmic),
+    )
 
 
 def stages_of(its: Study) -> int:

@@ -30,21 +30,40 @@ _FIRST = 2.0  # widens the first proposal, so that a curvature that is too sharp
 Model = Callable[[Values], dict[str, FloatArray]]
 
 
-def log_likelihood(row: Evidence, value: FloatArray, relative_sd: float) -> FloatArray:
-    """Return the log-probability of the documented interval when the model says `value` (SI).
+@dataclass(frozen=True)
+class Scatter:
+    """How a repeat of a load test scatters around what the model says, beside the rounding.
 
-    A repeat of the load test scatters around that by `relative_sd` of the documented figure.
+    Attributes
+    ----------
+    relative_sd : float
+        Standard deviation as a share of the documented figure.
+    logarithmic : bool
+        Whether it is the logarithm that scatters: half as much is then as far off as twice as much.
     """
-    scale = relative_sd * row.value
-    low, high = (row.low - value) / scale, (row.high - value) / scale
+
+    relative_sd: float
+    logarithmic: bool = False
+
+    def standardised(self, row: Evidence, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how far the ends of the documented interval are from `value` (SI), in standard deviations."""
+        if self.logarithmic:
+            return np.log(row.low / value) / self.relative_sd, np.log(row.high / value) / self.relative_sd
+        scale = self.relative_sd * row.value
+        return (row.low - value) / scale, (row.high - value) / scale
+
+
+def log_likelihood(row: Evidence, value: FloatArray, scatter: Scatter) -> FloatArray:
+    """Return the log-probability of the documented interval when the model says `value` (SI)."""
+    low, high = scatter.standardised(row, value)
     low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)  # the side where the tail is accurate
     upper, lower = special.log_ndtr(high), special.log_ndtr(low)
     return np.asarray(upper + np.log1p(-np.exp(lower - upper)))
 
 
-def deviance_residual(row: Evidence, value: FloatArray, relative_sd: float) -> FloatArray:
+def deviance_residual(row: Evidence, value: FloatArray, scatter: Scatter) -> FloatArray:
     """Return the signed root of twice the log-likelihood that is lost against a perfect prediction."""
-    lost = log_likelihood(row, np.asarray(row.value), relative_sd) - log_likelihood(row, value, relative_sd)
+    lost = log_likelihood(row, np.asarray(row.value), scatter) - log_likelihood(row, value, scatter)
     return np.asarray(np.sign(value - row.value) * np.sqrt(2 * np.maximum(lost, 0.0)))
 
 
@@ -60,14 +79,14 @@ class Problem:
         The figures to fit.
     model : function
         Parameter values (arrays over draws) to figures by row id (arrays over draws).
-    repeatability : function
-        Relative standard deviation of a repeat of a figure's load test, beside the rounding.
+    scatter : function
+        How a repeat of a figure's load test scatters, beside the rounding.
     """
 
     parameters: tuple[Parameter, ...]
     rows: tuple[Evidence, ...]
     model: Model
-    repeatability: Callable[[Evidence], float]
+    scatter: Callable[[Evidence], Scatter]
 
     @cached_property
     def centre(self) -> FloatArray:
@@ -93,9 +112,7 @@ class Problem:
         Minus the log posterior is half their sum of squares.
         """
         said = self.figures(log_points)
-        data = [
-            deviance_residual(row, said[:, column], self.repeatability(row)) for column, row in enumerate(self.rows)
-        ]
+        data = [deviance_residual(row, said[:, column], self.scatter(row)) for column, row in enumerate(self.rows)]
         return np.concatenate([np.stack(data, axis=-1), (log_points - self.centre) / self.spread], axis=-1)
 
 

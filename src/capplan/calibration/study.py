@@ -92,6 +92,8 @@ class Study:
         Returns what the model says of the figures of some experiments, by row id, in SI: arrays over draws.
     repeatability : function
         Returns the relative standard deviation of a repeat of the load test, beside the rounding of a figure.
+    logarithmic : bool
+        Whether a repeat scatters in the logarithm: where errors are large, half is then as far off as twice.
     target_of : function
         Returns the largest absolute error that the goal for a figure allows (SI); None where it is not judged alone.
     kind_of : function
@@ -104,8 +106,10 @@ class Study:
         Returns the goals that several figures share, from what the model says (medians, SI, by row id).
     choices : tuple of mappings
         What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
-    times_by_class : bool
-        Whether each request class has a discrepancy of times of its own; else all have one.
+    group_of : function
+        Returns the group of a figure of time: figures of one group share a discrepancy.
+    group : function
+        Returns the group that the times of a request class of a scenario belong to.
     slow : bool
         Whether to predict all figures takes minutes: then validation takes those that the fitted file keeps.
     baselines : mapping of functions
@@ -124,7 +128,9 @@ class Study:
     goals_in_words: str
     goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
     choices: tuple[Mapping[str, str], ...] = ()
-    times_by_class: bool = False
+    logarithmic: bool = False
+    group_of: Callable[[Evidence], str] = lambda _: ""
+    group: Callable[[Any, str], str] = lambda *_: ""
     slow: bool = False
     baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)
     share_of_time: Callable[[Experiment, Evidence, Values], float | None] = _none
