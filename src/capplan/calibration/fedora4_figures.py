@@ -154,7 +154,8 @@ STUDY = Study(
     target_of=target_of,
     kind_of=_kind_of,
     scored=_scored,
-    times_by_class=True,
+    group_of=lambda row: row.request_class,
+    group=lambda _, request_class: str(request_class),
     goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %. The other times contradict one "
     "another and are compared without a goal.",
 )

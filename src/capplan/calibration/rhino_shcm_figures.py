@@ -21,6 +21,7 @@ from capplan.models.network import Network
 from capplan.models.parameter import Values, defaults
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.rhino_shcm import (
+    NEAREST,
     PARAMETERS,
     REQUEST,
     SYSTEM,
@@ -39,9 +40,6 @@ LENGTH_S = 7200.0  # evidence t1.duration and its like
 SEED = 1
 RUNS: Mapping[str, int] = MappingProxyType({"T1": 4, "T2": 4, "T3": 8, "T4": 1, "T5": 1, "T6": 1, "T7": 4})
 """Runs of each test at the reference parameters. Those of the test at the edge of its capacity differ most."""
-NEAREST = 5e-4
-"""Share of the capacity that draws leave at least. Beyond, a run of two hours ends long before a steady state, and
-latencies are seconds: far from anything documented, which is all that a fit needs to know of them."""
 FAR = 1 - 1e-6  # level of the percentile whose closed form carries the longest latency of millions
 
 LIMITS: Mapping[str, float] = MappingProxyType({"B": 0.15, "A": 0.35, "C": 0.35})
@@ -84,8 +82,7 @@ def _figure(test: Experiment, row: Evidence, values: Values) -> FloatArray:
 
 def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_per_s: Number) -> FloatArray:
     """Return a percentile, or what stands for the maximum, in closed form, at most near capacity; seconds, (draws,)."""
-    rate = np.minimum(rate_per_s, (1 - NEAREST) * np.asarray(saturation_per_s(scenario, values)))
-    return response_s(scenario, values, rate, PERCENTILES.get(statistic, FAR))
+    return response_s(scenario, values, rate_per_s, PERCENTILES.get(statistic, FAR))
 
 
 def carried(test: Experiment) -> dict[str, float]:
@@ -195,14 +192,20 @@ def _kind_of(row: Evidence) -> Kind | None:
     return "time" if row.statistic in PERCENTILES and row.fold != AT_THE_EDGE else None
 
 
+def _place(colocated: bool) -> str:
+    """Name where Cassandra stands: its stalls are seen in one place, and hardly in the other."""
+    return "colocated" if colocated else "apart"
+
+
 def _scored(row: Evidence) -> Scored | None:
     """Rules learn from the tests with the same database layout; the load is their size."""
     if row.quantity == "cpu":
         return Scored("cores", SESSION_REQUESTS * float(row.layout["sps"]))
     if row.statistic not in PERCENTILES:
         return None
-    where = "colocated" if row.layout["colocated"] == "yes" else "apart"
-    return Scored(f"{row.statistic}, {where}", SESSION_REQUESTS * float(row.layout["sps"]))
+    return Scored(
+        f"{row.statistic}, {_place(row.layout['colocated'] == 'yes')}", SESSION_REQUESTS * float(row.layout["sps"])
+    )
 
 
 STUDY = Study(
@@ -216,4 +219,8 @@ STUDY = Study(
     goals_in_words="Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and "
     "35 % (A and C), root mean square of the logarithmic errors.",
     goals=goals,
+    group_of=lambda row: _place(row.layout["colocated"] == "yes"),
+    group=lambda scenario, _: _place(scenario.colocated),
+    logarithmic=True,
+    slow=True,
 )

@@ -20,7 +20,7 @@ from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray, Number, plain
 from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
-from capplan.models.stalls import Stalls, WaitTail, response_quantile_s, wait_tail
+from capplan.models.stalls import Stalls, WaitTail, longest_wait_s, response_quantile_s, wait_tail
 from capplan.models.station import Station
 from capplan.models.step import Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.system import System
@@ -29,6 +29,9 @@ from capplan.models.traffic import Open, RequestClass
 CORES = 8  # of a c5.2xlarge, application and Cassandra alike: evidence source aws-ec2
 COMMITLOG_BYTES = 8e9  # evidence all.commitlog_limit
 DATA_BYTES = 1e9  # what evidence all.disk_maximum leaves beside the commit log
+NEAREST = 5e-4
+"""Share of the saturation that closed forms leave at least: beyond, a run of hours ends long before a steady state."""
+TWO_HOURS_S = 7200.0  # evidence t1.duration and its like
 SERVER, REQUEST = "server", "request"
 REPORTED = {REQUEST: (REQUEST,)}
 """The document does not tell kinds of requests apart."""
@@ -180,16 +183,34 @@ def server_wait(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number)
     return wait_tail(plain(rate * _server_s(scenario, values)), *kinds)
 
 
-def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, level: float) -> FloatArray:
-    """Return the response that a share `level` of the requests does not exceed, in closed form; seconds, (draws,).
+def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, level: float | None) -> FloatArray:
+    """Return the response that a share `level` of the requests does not exceed, or the mean; seconds, (draws,).
 
-    The wait for small services is counted by its mean (of M/D/1: Kleinrock 1975, section 5.6). The work of Cassandra
-    nodes on their own servers and their stalls are left out: it is 5 to 20 % below a simulation (decision 0010).
+    In closed form, and at most just below saturation. The wait for small services is counted by its mean (of M/D/1:
+    Kleinrock 1975, section 5.6). The work of Cassandra nodes on their own servers and their stalls are left out: it is
+    5 to 20 % below a simulation (decision 0010).
     """
     work_s = _server_s(scenario, values)
-    load = np.asarray(rate_per_s * work_s)
-    path_s = values["path_s"] * left_without_cache(scenario, values) + load * work_s / (2 * (1 - load))
-    return response_quantile_s(server_wait(scenario, values, rate_per_s), plain(path_s), values["path_scv"], level)
+    rate = plain(np.minimum(rate_per_s, (1 - NEAREST) * np.asarray(saturation_per_s(scenario, values))))
+    load = np.asarray(rate * work_s)
+    path_s = plain(values["path_s"] * left_without_cache(scenario, values) + load * work_s / (2 * (1 - load)))
+    wait = server_wait(scenario, values, rate)
+    if level is None:
+        return np.asarray((wait.weight / wait.decay_per_s).sum(axis=0) + path_s)
+    return response_quantile_s(wait, path_s, values["path_scv"], level)
+
+
+def two_hour_maximum_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> FloatArray:
+    """Return the median of the longest response in a run of two hours, in closed form; seconds, (draws,).
+
+    Infinite where the server cannot do what is offered.
+    """
+    rate, capacity = np.atleast_1d(rate_per_s), np.atleast_1d(saturation_per_s(scenario, values))
+    rate, capacity = np.broadcast_arrays(rate, capacity)
+    carried = np.minimum(rate, 0.999 * capacity)
+    left = 1 - carried * _server_s(scenario, values)
+    longest = longest_wait_s(server_wait(scenario, values, carried), left, TWO_HOURS_S)
+    return np.where(rate < capacity, longest + values["path_s"] * left_without_cache(scenario, values), np.inf)
 
 
 SYSTEM = System(
@@ -200,4 +221,6 @@ SYSTEM = System(
     PARAMETERS,
     REPORTED,
     network,
+    response=response_s,
+    settles_s=10.0,
 )

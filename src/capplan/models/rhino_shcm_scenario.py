@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
@@ -56,12 +56,8 @@ class RhinoShcmScenario(Scenario):
     slo: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.cass_nodes is None:
-            object.__setattr__(self, "cass_nodes", 1 if self.colocated else _USUAL_NODES)
         if self.nodes > LARGEST:
             raise InputError(f"cass_nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
-        if self.rf is None:
-            object.__setattr__(self, "rf", min(_USUAL_REPLICAS, self.nodes))
         if self.replicas > self.nodes:
             raise InputError(
                 f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
@@ -81,10 +77,15 @@ class RhinoShcmScenario(Scenario):
 
     @property
     def nodes(self) -> int:
-        """Cassandra nodes."""
-        return self.cass_nodes or _USUAL_NODES
+        """Cassandra nodes: as given, or as in the load tests."""
+        return self.cass_nodes or (1 if self.colocated else _USUAL_NODES)
 
     @property
     def replicas(self) -> int:
-        """Replicas of each row."""
+        """Replicas of each row: as given, or as many as in the load tests where there are so many nodes."""
         return self.rf or min(_USUAL_REPLICAS, self.nodes)
+
+    def told(self) -> dict[str, Any]:
+        """Return the fields that say something, with the numbers of nodes and replicas that are taken."""
+        resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}
+        return {name: value for name, value in resolved.items() if value is not None and value != ()}

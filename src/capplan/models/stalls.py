@@ -105,3 +105,25 @@ def response_quantile_s(wait: WaitTail, path_mean_s: Number, path_scv: Number, l
         beyond = response_tail(wait, path_mean_s, path_scv, middle) > 1 - level
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     return np.asarray(np.sqrt(low * high))
+
+
+def longest_wait_s(wait: WaitTail, left: Number, horizon_s: float) -> FloatArray:
+    """Return the median of the longest wait in a time, seconds (draws,).
+
+    The wait falls through a level as often as it jumps above it: `left` times its density there (Brill, "System point
+    theory in exponential queues", 1975). Excursions above a high level are rare and nearly independent, so their number
+    is Poisson (Aldous, *Probability Approximations via the Poisson Clumping Heuristic*, 1989); only the slower of the
+    two tails reaches so far.
+
+    Parameters
+    ----------
+    wait
+        The law of the wait.
+    left
+        Share of the server that small services leave: how fast the wait falls, seconds per second.
+    horizon_s
+        The time, seconds; long beside the mean wait.
+    """
+    slow = np.argmin(wait.decay_per_s, axis=0)[None]
+    weight, decay = (np.take_along_axis(np.asarray(each), slow, axis=0)[0] for each in wait)
+    return np.asarray(np.log(np.maximum(horizon_s * left * weight * decay / np.log(2), 1.0)) / decay)

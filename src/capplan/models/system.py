@@ -8,7 +8,7 @@ from typing import Any
 
 from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
-from capplan.models.quantity import Number
+from capplan.models.quantity import FloatArray, Number
 from capplan.models.scenario import Scenario
 
 
@@ -34,6 +34,11 @@ class System:
         can be lost, a fourth argument names those that are down.
     folded : function
         Composes it as one of its entries sees it, for an `Analysis` with `alike=kind_of`; None where they differ.
+    response : function or None
+        Response time in closed form, where a system has a better one than the analytic solver: from a scenario,
+        parameter values, the offered rate, and the level of a percentile or None for the mean; seconds, over draws.
+    settles_s : float
+        How long the system takes to settle from empty, at most loads that it carries, seconds.
     mix : function or None
         Reported classes that the traffic of a scenario has; None: all.
     """
@@ -45,6 +50,8 @@ class System:
     reported: Mapping[str, tuple[str, ...]]
     network: Callable[..., Network]
     folded: Callable[[Any, Values, Number], Network | None] = lambda *_: None
+    response: Callable[[Any, Values, FloatArray, float | None], FloatArray] | None = None
+    settles_s: float = 0.5
     mix: Callable[[Any], Collection[str]] | None = None
 
     def asked(self, scenario: Scenario) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def predict(
     figures = case.layout.at(offered)
     latency, notes = _latency(asked, figures, budget_s, progress)
     prediction = Prediction(
-        scenario=given_fields(scenario),
+        scenario=scenario.told(),
         capacity_tps=capacity,
         bottleneck=case.layout.bottleneck,
         offered_tps=offered,
@@ -127,7 +127,7 @@ def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _As
     objectives, about = objectives_of(scenario), ABOUTS[scenario.system]
     far = reach_of(scenario)
     values = fitted.values()
-    uncertainty = replace(estimated(fitted, far.distance, seed), apart=about.apart(scenario, values))
+    uncertainty = replace(estimated(fitted, scenario, far.distance, seed), apart=about.apart(scenario, values))
     case = Case(scenario, fitted, Layout(scenario, values), uncertainty)
     return _Asked(case, about, far, objectives, engine)
 
@@ -207,11 +207,3 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
         f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
         "Beyond capacity queues grow with time: simulated latencies are those of the first seconds at most.",
     )
-
-
-def given_fields(scenario: Scenario) -> dict[str, Any]:
-    """Return the fields of a scenario that say something: what is not given is left out."""
-    values = dict(vars(scenario))
-    if values.get("rtt") is not None:
-        values.pop("distance")
-    return {name: value for name, value in values.items() if value is not None and value != ()}

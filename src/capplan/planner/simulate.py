@@ -19,7 +19,7 @@ from capplan.models.scenario import Scenario
 from capplan.models.systems import system
 from capplan.models.traffic import Closed
 from capplan.planner.controls import controls_of
-from capplan.planner.predict import default_rate, given_fields
+from capplan.planner.predict import default_rate
 from capplan.planner.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
 from capplan.planner.simulation_figures import Figures
 from capplan.planner.simulation_parts import Backlog, Estimate, PrecisionReached
@@ -65,7 +65,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     fitted = fitted or load_fitted(scenario.system)
     offered = default_rate(scenario, fitted) if scenario.tps is None else float(np.max(scenario.tps))
     network = system(scenario.system).network(scenario, fitted.median_values(), offered)
-    return Subject(network, given_fields(scenario), offered, "default" if scenario.tps is None else "given")
+    return Subject(network, scenario.told(), offered, "default" if scenario.tps is None else "given")
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:

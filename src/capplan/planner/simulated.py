@@ -37,7 +37,6 @@ Seen = dict[str, Histogram]  # latencies by reported class
 DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
 
 SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
-WARMUP_S = 0.5  # at 95 % of capacity the mean response has settled by then
 _WORTH_TELLING = 1.2
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
@@ -89,7 +88,7 @@ def simulated_latency(
     plan : Plan
         Seed, engine and budget.
     """
-    size = _effort(figures, plan)
+    size = _effort(figures, plan, system(scenario.system).settles_s)
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
     course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
@@ -170,9 +169,9 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
     )
 
 
-def _effort(figures: Figures, plan: Plan) -> Effort:
+def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
     visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
-    warmup = WARMUP_S * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
+    warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
     return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
 
 
@@ -257,7 +256,7 @@ class Course:
 
     def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
         self.requests, self.plan, self.phases = requests, plan, drawn.phases
-        self.reported = drawn.system.reported
+        self.reported, self.settles_s = drawn.system.reported, drawn.system.settles_s
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:
             raise InputError(
@@ -290,7 +289,7 @@ class Course:
         """Return a run of a phase; beyond capacity, a warm-up of more than are measured helps nobody."""
         place += number * self.draws
         window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
-        warmup_s = min(WARMUP_S, window_s)
+        warmup_s = min(self.settles_s, window_s)
         return DrawRun(place, place, warmup_s + window_s, warmup_s)
 
     def _seen(self, run: Run) -> Seen:

@@ -70,7 +70,7 @@ class _Solved:
         self.few = _few(fitted, draws)
         self.layout = Layout(scenario, self.few.thinned(fitted.values()), folded=True)
         far = reach_of(scenario)
-        self.uncertainty: Uncertainty = estimated(fitted, far.distance, seed)
+        self.uncertainty: Uncertainty = estimated(fitted, scenario, far.distance, seed)
         capacity = self.uncertainty.spread(
             self._every(self.layout.capacity_with(objectives_of(scenario))), self.uncertainty.rate
         )

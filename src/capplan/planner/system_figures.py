@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Figures:
     analysis: Analysis
     peak_rate: FloatArray
     reported: Mapping[str, tuple[str, ...]]
+    closed: Callable[[FloatArray, float | None], FloatArray] | None = None
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -42,6 +43,8 @@ class Figures:
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Response time of a reported class from the intended start, seconds."""
+        if self.closed is not None:
+            return self.closed(self.peak_rate, LEVELS.get(statistic))
         classes = self.reported[name]
         if statistic == "mean":
             return self.point.response_s(*classes)
@@ -49,6 +52,8 @@ class Figures:
 
     def latencies_s(self, name: str) -> FloatArray:
         """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
+        if self.closed is not None:
+            return np.stack([self.closed(self.peak_rate, level) for level in (None, *LEVELS.values())])
         classes = self.reported[name]
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
@@ -93,6 +98,8 @@ class Layout:
         self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset(), folded: bool = False
     ) -> None:
         self.system = system(scenario.system)
+        response = self.system.response
+        self.closed = None if response is None else partial(response, scenario, values)
         whole = self.system.folded(scenario, values, 1.0) if folded and not lost else None
         if whole is not None:
             self.network, self.analysis = whole, Analysis(whole, alike=kind_of)
@@ -104,7 +111,7 @@ class Layout:
         """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.system.reported)
+        return Figures(self.analysis, every, self.system.reported, self.closed)
 
     @cached_property
     def capacity(self) -> FloatArray:

@@ -16,6 +16,7 @@ import numpy as np
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.studies import study
 from capplan.models.quantity import FloatArray, Number
+from capplan.models.scenario import Scenario
 from capplan.planner.prediction import Band, Parts
 
 LOW, HIGH = 0.05, 0.95
@@ -116,19 +117,22 @@ def _normal_quantile(levels: FloatArray) -> FloatArray:
     return np.asarray(ndtri(levels))
 
 
-def estimated(fitted: Fitted, distance: float, seed: int) -> Uncertainty:
-    """Estimate the discrepancy at a distance (doublings) from the measured layouts."""
+def estimated(fitted: Fitted, scenario: Scenario, distance: float, seed: int) -> Uncertainty:
+    """Estimate the discrepancy for a scenario, at a distance (doublings) from the measured layouts."""
     its, widened = study(fitted.system), 1 + distance
     rows = {row.id: row for test in its.experiments() for row in test.rows}
-    errors = {kind: dict[str, list[float]]() for kind in ("rate", "time")}
+    rates: list[float] = []
+    times: dict[str, list[float]] = {}
     for figure in fitted.left_out:
-        kind = its.kind_of(rows[figure.id]) if figure.id in rows else None
-        if kind is not None:
-            of_class = errors[kind].setdefault(rows[figure.id].request_class, [])
-            of_class.append(float(np.log(figure.predicted / figure.documented)) * widened)
-    times = {name: _spread(each) for name, each in errors["time"].items()} if its.times_by_class else {}
-    rate, time = (_spread([e for each in errors[kind].values() for e in each]) for kind in ("rate", "time"))
-    return Uncertainty(rate, time, seed, times)
+        row = rows[figure.id]
+        error = widened * float(np.log(figure.predicted / figure.documented))
+        if its.kind_of(row) == "rate":
+            rates.append(error)
+        elif its.kind_of(row) == "time":
+            times.setdefault(its.group_of(row), []).append(error)
+    groups = {name: its.group(scenario, name) for name in its.system.reported}
+    by_class = {name: _spread(times[group]) for name, group in groups.items() if group in times}
+    return Uncertainty(_spread(rates), _spread([each for group in times.values() for each in group]), seed, by_class)
 
 
 def _spread(errors: Sequence[float]) -> float:

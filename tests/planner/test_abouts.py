@@ -1,0 +1,82 @@
+"""Every system is known to every stage: as a study that can be calibrated, and with what a prediction tells of it."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from capplan.calibration.evidence_table import data_hash
+from capplan.calibration.fitted_file import load
+from capplan.calibration.studies import STUDIES
+from capplan.models.parameter import defaults
+from capplan.models.systems import SYSTEMS, scenario
+from capplan.planner.abouts import ABOUTS, reach_of
+from capplan.planner.predict import predict
+from capplan.planner.prediction import Prediction, prediction_schema
+from capplan.planner.system_figures import resource_of
+
+EVERY = pytest.mark.parametrize("name", list(SYSTEMS))
+ASKED: dict[str, dict[str, Any]] = {
+    "openprovider": {"dcs": 1, "tps": 5000.0},
+    "rhino-shcm": {"cass_nodes": 5, "sps": 1300.0},
+    "fedora4": {"nodes": 6, "write_share": 0.05, "region": "asia"},
+}
+
+
+def test_every_stage_knows_every_system() -> None:
+    assert list(SYSTEMS) == list(STUDIES) == list(ABOUTS)
+    assert list(SYSTEMS) == list(ASKED)
+
+
+@EVERY
+def test_objectives_can_speak_of_the_stations_that_there_are(name: str) -> None:
+    made = SYSTEMS[name].network(scenario(name), defaults(SYSTEMS[name].parameters), 1.0)
+
+    assert set(ABOUTS[name].resources) == {resource_of(station.name) for station in made.stations}
+
+
+@EVERY
+def test_every_measured_layout_is_inside(name: str) -> None:
+    for test in STUDIES[name].experiments():
+        found = reach_of(test.scenario)
+        if not any(
+            row.quantity == "latency" and row.layout.get("action") for row in test.rows
+        ):  # writes alone: no rate
+            assert found.verdict == "inside", (test.name, found.why)
+
+
+@EVERY
+def test_the_packaged_calibration_is_of_today_s_evidence_and_keeps_every_figure(name: str) -> None:
+    fitted = load(name)
+    compared = {row.id for test in STUDIES[name].experiments() for row in test.rows}
+
+    assert fitted.data_hash == data_hash(name)
+    assert {figure.id for figure in fitted.figures} == {figure.id for figure in fitted.left_out} == compared
+    assert len(fitted.draws) >= 200
+    assert len(set(fitted.draws)) > len(fitted.draws) / 2
+
+
+@pytest.fixture(scope="module", params=list(SYSTEMS))
+def prediction(request: pytest.FixtureRequest) -> Prediction:
+    """Ask each system about a layout; the analytic engine, for speed."""
+    return predict(scenario(request.param, **ASKED[request.param]), engine="analytic")
+
+
+def test_every_answer_is_the_published_value(prediction: Prediction) -> None:
+    document = json.loads(json.dumps(prediction.to_json()))
+    jsonschema.validate(document, prediction_schema())
+
+    assert document["capacity_tps"]["low"] < document["capacity_tps"]["value"] < document["capacity_tps"]["high"]
+    assert document["evidence"]["sources"]
+    assert document["latency_ms"]
+
+
+def test_every_answer_names_its_bottleneck_and_orders_its_percentiles(prediction: Prediction) -> None:
+    resources = (*ABOUTS[str(prediction.scenario["system"])].resources, "workers", "native-transport")
+    assert prediction.bottleneck in resources
+    for latency in prediction.latency_ms.values():
+        percentiles = [latency.p50, latency.p90, latency.p95, latency.p99, latency.p999]
+        values = [band.value for band in percentiles if band is not None]
+        assert values == sorted(values)
+        assert len(values) == 5
