@@ -153,10 +153,11 @@ def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
-    (system,) = in_json(capsys, "systems")
-    (cells,) = in_csv(capsys, "systems")
+    system = next(each for each in in_json(capsys, "systems") if each["name"] == "openprovider")
+    cells = {each["name"]: each for each in in_csv(capsys, "systems")}
 
-    assert system["name"] == cells["name"] == "openprovider"
+    assert cells["openprovider"]["models"] == system["models"]
+    assert set(cells) == {"openprovider", "rhino-shcm", "fedora4"}
     assert system["evidence"]["figures"] == len(ROWS)
     assert "--cass-nodes" in system["options"]
     assert "--rtt" in said(capsys, "systems")

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from capplan.calibration.fitted_file import load, write
 from capplan.cli.main import main
 from capplan.cli.predict import predict_
 from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.systems import system
 from capplan.planner import simulated, simulation_effort
 from capplan.planner.predict import predict
 from capplan.planner.prediction import Prediction
@@ -307,7 +309,7 @@ def test_the_simulation_says_that_it_simulated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulation_effort, "FEWEST_REQUESTS", 200)
-    monkeypatch.setattr(simulated, "WARMUP_S", 0.02)
+    monkeypatch.setattr(simulated, "system", lambda name: replace(system(name), settles_s=0.02))
     arguments = ["--dcs", "1", "--tps", "2000", "--engine", "simpy", "--budget", "1ms", "--json"]
     document = json.loads(ran(capsys, *arguments))
 

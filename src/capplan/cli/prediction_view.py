@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from capplan.cli.figures import Format, band, given, rate, share_band, significant
-from capplan.cli.layout import bullets, facts, heading, section, table
+from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
+from capplan.models.scenario import defaults_of
+from capplan.models.systems import SYSTEMS
 from capplan.planner.prediction import STATISTICS, Band, ObjectiveVerdict, Outage, Parts, Prediction
 from capplan.planner.prediction_rows import lost_in_words
 
@@ -77,7 +79,11 @@ def _offered(prediction: Prediction) -> str:
 
 def _capacity(prediction: Prediction, console: Console) -> None:
     capacity = prediction.capacity_tps
-    asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
+    its = SYSTEMS.get(str(prediction.scenario.get("system")))
+    usual = defaults_of(its.scenario) if its else {}  # what is off is told only where it is usually on
+    asked = {
+        name: v for name, v in prediction.scenario.items() if v is not None and (v is not False or usual.get(name))
+    }
     named = {"asked": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
     if capacity is not None:
         whole = " over all DCs" if "dcs" in prediction.scenario else ""
@@ -95,7 +101,7 @@ def _plainly(value: Any) -> str:
         return f"{value:,g}"
     if isinstance(value, (list, tuple)):
         return "; ".join(map(_plainly, value))
-    return "yes" if value is True else str(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _parts(parts: Parts, form: Format) -> str:
@@ -133,11 +139,12 @@ def _resources(prediction: Prediction, console: Console) -> None:
     if not names:
         return
     console.print(section("Resources at that rate"))
-    listed = table(("  ", "left"), ("utilisation", "left"), ("busy workers of a node", "left"))
+    workers: list[tuple[str, Justify]] = [("busy workers of a node", "left")] if prediction.busy_workers else []
+    listed = table(("  ", "left"), ("utilisation", "left"), *workers)
     for name in names:
         used, busy = prediction.utilisation.get(name), prediction.busy_workers.get(name)
         first = Text(f"  {name}", style="bold" if name == prediction.bottleneck else "")
-        listed.add_row(first, share_band(used) if used else "", band(busy) if busy else "")
+        listed.add_row(first, share_band(used) if used else "", *([band(busy) if busy else ""] if workers else []))
     console.print(listed)
 
 

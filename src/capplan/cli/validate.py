@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from capplan.calibration.validate import Compared, LeftOut, Validation, median_e
 from capplan.cli.layout import section, table
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+
+_FEW = 2  # families whose scenarios are listed one by one
 
 
 def validate_(
@@ -81,13 +84,30 @@ def _about_busy_workers(report: Validation) -> str:
 
 def _show_left_out(report: Validation, screen: Screen) -> None:
     screen.print(section("Left out: each scenario's figures by a fit without it, beside simple rules"))
-    families = dict.fromkeys(each.family for each in report.left_out)
-    for family in families:
-        alone = [each for each in report.left_out if each.family == family]
-        if len(families) > 1:
-            screen.print(f"\n{family}")
-        screen.print(_left_out_table(alone))
+    families = {name: [each for each in report.left_out if each.family == name] for name in _families(report)}
+    if len(families) > _FEW:
+        screen.print("Medians of the absolute errors; --json has each scenario.")
+        screen.print(_families_table(families))
+    else:
+        for name, alone in families.items():
+            if len(families) > 1:
+                screen.print(f"\n{name}")
+            screen.print(_left_out_table(alone))
     screen.print(report.verdict)
+
+
+def _families(report: Validation) -> list[str]:
+    return list(dict.fromkeys(each.family for each in report.left_out))
+
+
+def _families_table(families: Mapping[str, list[LeftOut]]) -> Table:
+    """Return the median errors of each family of left-out figures."""
+    medians = {name: median_errors(alone) for name, alone in families.items()}
+    names = list(next(iter(medians.values())))
+    listed = table(("figure", "left"), ("scenarios", "right"), *((name, "right") for name in names))
+    for name, errors in medians.items():
+        listed.add_row(name, str(len(families[name])), *(f"{errors[each]:.1%}" for each in names))
+    return listed
 
 
 def _left_out_table(left_out: list[LeftOut]) -> Table:

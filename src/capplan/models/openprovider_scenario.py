@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -88,6 +88,10 @@ class OpenproviderScenario(Scenario):
             need(level, [self.rf] * self.dcs, 0)
         self.distance_m()
         self.given_rtt_s()
+
+    def told(self) -> dict[str, Any]:
+        """Return the fields that say something; of distance and round trip, the one that counts."""
+        return {name: value for name, value in super().told().items() if self.rtt is None or name != "distance"}
 
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""

@@ -27,11 +27,21 @@ class Scenario(Construct):
     tps: Number | None
     slo: tuple[str, ...]
 
+    def told(self) -> dict[str, Any]:
+        """Return the fields that say something, by name: what is not given and has no default is left out."""
+        return {name: value for name, value in vars(self).items() if value is not None and value != ()}
+
 
 def fields_of(scenario: type[Scenario]) -> tuple[str, ...]:
     """Return the fields of a kind of scenario."""
     found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
     return tuple(found)
+
+
+def defaults_of(scenario: type[Scenario]) -> dict[str, Any]:
+    """Return the defaults of the fields of a kind of scenario."""
+    found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
+    return {name: each.default for name, each in found.items()}
 
 
 def changed(scenario: S, **fields: Any) -> S:

@@ -1,0 +1,48 @@
+"""The options of layouts: each lays out a system, and one that lays out another is refused by name."""
+
+import pytest
+
+from capplan.cli.main import main
+from capplan.cli.scenario_options import OPTIONS, options_of, with_options
+from capplan.models.errors import InputError
+from capplan.models.scenario import fields_of
+from capplan.models.systems import SYSTEMS, scenario
+
+
+def test_every_option_lays_out_a_system_and_every_side_of_a_layout_has_an_option() -> None:
+    typed = {name for its in SYSTEMS.values() for name in options_of(its.scenario)}
+
+    assert len(typed) == len(OPTIONS)
+    for its in SYSTEMS.values():
+        sides = set(fields_of(its.scenario)) - {"system", "tps", "slo", "distance"}
+        assert sides <= set(OPTIONS), its.name
+
+
+def test_options_are_read_with_their_units() -> None:
+    made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["loss<1%"]})
+
+    assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("loss<1%",))
+
+
+@pytest.mark.parametrize(
+    ("system", "option", "said"),
+    [
+        ("fedora4", "dcs", "--dcs lays out openprovider, not fedora4, which takes --nodes, --region, --write-share"),
+        ("openprovider", "colocated", "--colocated lays out rhino-shcm, not openprovider, which takes --dcs,"),
+        ("openprovider", "region", "--region lays out fedora4, not openprovider, which takes --dcs,"),
+    ],
+)
+def test_an_option_of_another_system_is_refused(system: str, option: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_options(scenario(system), {option: 3})
+
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_systems_lists_the_options_of_each(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["systems"]) == 0
+    out = capsys.readouterr().out
+
+    assert name in out
+    assert all(option.split("/")[0] in out for option in options_of(SYSTEMS[name].scenario))
