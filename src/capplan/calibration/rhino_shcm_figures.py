@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from capplan.calibration.baselines import BASELINES
 from capplan.calibration.evidence_table import PERCENTILES, Evidence, load, select
 from capplan.calibration.study import Experiment, Goal, Kind, Scored, Study
 from capplan.models.network import Network
@@ -132,12 +133,21 @@ def _read(run: Run) -> tuple[list[float], FloatArray]:
     return [latencies.quantile_s(level) for level in PERCENTILES.values()], block_maxima_s(run)
 
 
-def load_at_latency(test: Experiment, row: Evidence, values: Values) -> FloatArray:
+def load_at_latency(test: Experiment, row: Evidence, values: Values, ratio: float | None = None) -> FloatArray:
     """Return the load at which the model has the documented latency, requests per second, (draws,).
 
     Near saturation one per cent of load moves latencies by twenty and more: there the load is the better score.
+
+    Parameters
+    ----------
+    test, row
+        The load test, and its latency.
+    values
+        Parameter values, numbers or arrays over draws.
+    ratio
+        What the closed form is to be multiplied by; simulated when left out (see `carried`).
     """
-    ratio = carried(test)[row.statistic]
+    ratio = carried(test)[row.statistic] if ratio is None else ratio
     high = (1 - NEAREST) * np.atleast_1d(np.asarray(saturation_per_s(test.scenario, values), dtype=float))
     low = np.full(high.shape, 1.0)
     for _ in range(_HALVINGS):
@@ -145,6 +155,24 @@ def load_at_latency(test: Experiment, row: Evidence, values: Values) -> FloatArr
         slower = ratio * closed_s(test.scenario, values, row.statistic, middle) > row.value
         low, high = np.where(slower, low, middle), np.where(slower, middle, high)
     return (low + high) / 2
+
+
+def _remarks(said: Mapping[str, float], values: Values) -> tuple[str, ...]:
+    """Score configuration A by the load at which the model has its latencies."""
+    parts = []
+    for test in experiments():
+        if test.rows[0].layout["configuration"] == "A":
+            errors = [_load_error(test, row, values, said) for row in test.rows if row.statistic in PERCENTILES]
+            parts.append(f"{test.name} {min(errors):+.1%} to {max(errors):+.1%}")
+    return (
+        "Near saturation one per cent of load moves latencies by twenty. The load at which the model has the latencies "
+        f"of configuration A, from p50 to p99, against the documented load: {', '.join(parts)}.",
+    )
+
+
+def _load_error(test: Experiment, row: Evidence, values: Values, said: Mapping[str, float]) -> float:
+    ratio = said[row.id] / float(closed_s(test.scenario, values, row.statistic, test.scenario.tps)[0])
+    return float(load_at_latency(test, row, values, ratio)[0] / test.scenario.tps) - 1
 
 
 def repeatability(row: Evidence) -> float:
@@ -221,6 +249,8 @@ STUDY = Study(
     goals=goals,
     group_of=lambda row: _place(row.layout["colocated"] == "yes"),
     group=lambda scenario, _: _place(scenario.colocated),
+    remarks=_remarks,
+    baselines={name: rule for name, rule in BASELINES.items() if name != "USL"},  # a law of capacities
     logarithmic=True,
     slow=True,
 )

@@ -104,6 +104,9 @@ class Study:
         The goals, for people.
     goals : function
         Returns the goals that several figures share, from what the model says (medians, SI, by row id).
+    remarks : function
+        Returns what else to say of how well the model does, in plain sentences, from the same and one value of each
+        parameter.
     choices : tuple of mappings
         What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
     group_of : function
@@ -127,6 +130,7 @@ class Study:
     scored: Callable[[Evidence], Scored | None]
     goals_in_words: str
     goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
+    remarks: Callable[[Mapping[str, float], Values], tuple[str, ...]] = lambda *_: ()
     choices: tuple[Mapping[str, str], ...] = ()
     logarithmic: bool = False
     group_of: Callable[[Evidence], str] = lambda _: ""

@@ -95,6 +95,8 @@ class Validation:
         Goals that several figures share.
     goals_in_words : str
         What the goals are.
+    remarks : tuple of str
+        What else there is to say of how well the model does.
     left_out : tuple of LeftOut
         Leave-one-scenario-out.
     fitted_parameters : int
@@ -111,6 +113,7 @@ class Validation:
     figures: tuple[Compared, ...]
     goals: tuple[Goal, ...]
     goals_in_words: str
+    remarks: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     fitted_parameters: int
     free_parameters: int
@@ -149,6 +152,7 @@ def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
         tuple(compared),
         its.goals(said),
         its.goals_in_words,
+        its.remarks(said, single),
         left_out,
         fitted.fitted_parameters,
         len(fitted.names),

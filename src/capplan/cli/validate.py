@@ -63,6 +63,8 @@ def _show(report: Validation, screen: Screen) -> None:
         screen.print(_about_busy_workers(report))
     for goal in report.goals:
         screen.print(f"{goal.name}: {goal.value:.1%} of at most {goal.limit:.0%}: {'met' if goal.met else 'MISSED'}")
+    for remark in report.remarks:
+        screen.print(remark)
     others = report.free_parameters - report.fitted_parameters
     screen.print(
         f"{report.fitted_parameters} fitted parameters and {others} with narrower priors; of all of them the figures "
