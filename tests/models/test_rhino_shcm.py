@@ -21,6 +21,7 @@ from capplan.models.rhino_shcm import (
     saturation_per_s,
 )
 from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
+from capplan.models.scenario import changed
 from capplan.models.step import ForkJoin
 from capplan.simulator.compiled import simulate
 
@@ -35,9 +36,17 @@ LAYOUTS = (A, B, C, RhinoShcmScenario(cass_nodes=5), RhinoShcmScenario(cass_node
 
 
 def test_what_is_left_out_is_the_documented_layout() -> None:
-    assert (B.cass_nodes, B.rf, B.cache) == (3, 3, True)
-    assert (A.cass_nodes, A.rf) == (1, 1)
-    assert (RhinoShcmScenario(cass_nodes=2).rf, RhinoShcmScenario(cass_nodes=5).rf) == (2, 3)
+    assert (B.nodes, B.replicas, B.cache) == (3, 3, True)
+    assert (A.nodes, A.replicas) == (1, 1)
+    assert (RhinoShcmScenario(cass_nodes=2).replicas, RhinoShcmScenario(cass_nodes=5).replicas) == (2, 3)
+
+
+def test_what_is_taken_is_told_and_may_still_be_changed() -> None:
+    asked = RhinoShcmScenario(sps=1000.0)
+
+    assert (asked.told()["cass_nodes"], asked.told()["rf"], asked.told()["sps"]) == (3, 3, 1000.0)
+    assert changed(asked, colocated=True).told()["cass_nodes"] == 1
+    assert "slo" not in asked.told()
 
 
 def test_sessions_are_1_8_requests() -> None:
