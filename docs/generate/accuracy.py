@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,21 +17,14 @@ import numpy as np
 from coverage_table import tables as coverage_tables
 
 from capplan.models.analytic import Analysis
-from capplan.models.distribution import (
-    Deterministic,
-    Distribution,
-    Erlang,
-    Exponential,
-    Hyperexponential,
-    Lognormal,
-)
+from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
 from capplan.models.network import Network
 from capplan.models.openprovider import PARAMETERS, REPORTED
 from capplan.models.openprovider import network as openprovider
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.operating_point import capacity_per_s, solve
 from capplan.models.parameter import defaults
-from capplan.models.station import Background, Host, Pauses, Pool, Station
+from capplan.models.station import Pool, Station
 from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
 from capplan.models.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
 from capplan.simulator.reference import simulate
@@ -146,29 +139,6 @@ def queues() -> Iterator[Case]:
         yield Case(label, job(Visit("server", LAWS[law]), rate, station), rate, 40_000, 200.0)
 
 
-def interrupted() -> Iterator[Case]:
-    """Yield stations with pauses, with background work, and on a shared host."""
-    pauses = Pauses(Exponential(100.0), Exponential(10.0))
-    irregular = Pauses(Exponential(100.0), Lognormal(10.0, 2.0))
-    work = Background(Exponential(100.0), Exponential(20.0), 0.5)
-    cases: list[tuple[str, str, Station]] = [
-        ("M/M/1 in order, pauses", "M", Station("server", 1, pauses=(pauses,))),
-        ("M/M/4 shared, pauses", "M", Station("server", 4, "ps", pauses=(pauses,))),
-        ("M/D/4 shared, lognormal pauses", "D", Station("server", 4, "ps", pauses=(irregular,))),
-        ("M/M/4 shared, background work", "M", Station("server", 4, "ps", background=(work,))),
-    ]
-    for label, law, station in cases:
-        rate = 0.6 * station.servers
-        made = job(Visit("server", LAWS[law]), rate, station)
-        yield Case(f"{label}, load 0.6", made, rate, 60_000, 500.0)
-    pair = (Station("one", 4, "ps", host="box"), Station("two", 4, "ps", host="box"))
-    flow = Sequence((Visit("one", LAWS["M"]), Visit("two", LAWS["M"])))
-    hosted = replace(
-        job(flow, 1.6, *(replace(each, host=None) for each in pair)), stations=pair, hosts=(Host("box", 4),)
-    )
-    yield Case("two stations, one host, load 0.8", hosted, 1.6, 40_000, 200.0)
-
-
 def quorums() -> Iterator[Case]:
     """Yield replicas that share their arrivals: a read contacts 2 of 3, a write 3 of 3 or 9 of 9."""
     nodes: list[tuple[float, int, str, Discipline]] = [(0.8, 1, "M", "fcfs"), (0.9, 24, "E2", "ps")]
@@ -237,7 +207,6 @@ def main() -> int:
     parts = {
         "queues": table(list(queues())),
         "quorums": table(list(quorums())),
-        "interrupted": table(list(interrupted())),
         "pools": table(list(pools()), lossy=True),
         "layouts": table(list(layouts()), REPORTED, lossy=True),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 import capplan.cli.predict as face
@@ -309,7 +310,7 @@ def test_the_simulation_says_that_it_simulated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulation_effort, "FEWEST_REQUESTS", 200)
-    monkeypatch.setattr(simulated, "system", lambda name: replace(system(name), settles_s=0.02))
+    monkeypatch.setattr(simulated, "system", lambda name: replace(system(name), settling=lambda *_: np.array(0.02)))
     arguments = ["--dcs", "1", "--tps", "2000", "--engine", "simpy", "--budget", "1ms", "--json"]
     document = json.loads(ran(capsys, *arguments))
 

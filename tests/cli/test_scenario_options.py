@@ -24,6 +24,15 @@ def test_options_are_read_with_their_units() -> None:
     assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("loss<1%",))
 
 
+def test_the_rate_that_is_given_replaces_the_one_of_a_file() -> None:
+    of_file = scenario("rhino-shcm", sps=1000.0)
+
+    assert with_options(of_file, {"sps": "1300"}).offered_per_s() == pytest.approx(2340.0)
+    assert with_options(of_file, {"tps": "900"}).offered_per_s() == 900.0
+    with pytest.raises(InputError, match="give one of them"):
+        with_options(of_file, {"tps": "900", "sps": "1300"})
+
+
 @pytest.mark.parametrize(
     ("system", "option", "said"),
     [

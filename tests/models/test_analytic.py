@@ -13,7 +13,7 @@ from capplan.models.network import Network
 from capplan.models.operating_point import capacity_per_s, loss, peak_ratio, solve
 from capplan.models.quantity import Number
 from capplan.models.single_station import mg1_mean_wait_s, mmc, mmck
-from capplan.models.station import Pool, RateTable, Station
+from capplan.models.station import Host, Pauses, Pool, Station
 from capplan.models.step import Choice, Delay, ForkJoin, Hedge, Hold, Sequence, Step, Visit
 from capplan.models.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
 
@@ -209,7 +209,7 @@ VISIT = Visit("server", Exponential(1.0))
         (Hedge(VISIT, 0.5, VISIT), Station("server", 1), "hedge"),
         (VISIT, Station("server", 1, expiry_s=1.0), "expiry_s"),
         (VISIT, Station("server", 1, expiry_s=0.0), "expiry_s"),
-        (VISIT, Station("server", 1, rate=RateTable((1.0, 0.5))), "rate"),
+        (VISIT, Station("server", 1, pauses=(Pauses(Exponential(1.0), Exponential(0.1), name="gc"),)), "pauses"),
         (Delay(Exponential(1.0)), Station("server", 1), "station"),
         (ForkJoin((VISIT,), 0), Station("server", 1), "detached"),
     ],
@@ -219,7 +219,16 @@ def test_what_the_solver_does_not_know_is_refused_by_name(flow: Step, station: S
         solve(Analysis(model(flow, station)), 0.5)
 
 
-def test_closed_traffic_is_refused_by_name() -> None:
+def test_hosts_and_closed_traffic_are_refused_by_name() -> None:
+    hosted = Network(
+        "hosted",
+        (Station("server", 1, host="box"),),
+        (RequestClass("job", VISIT),),
+        Open(1.0, {"job": 1.0}),
+        hosts=(Host("box", 2),),
+    )
+    with pytest.raises(RefusedError, match="host"):
+        Analysis(hosted)
     closed = Network(
         "closed", (Station("server", 1),), (RequestClass("job", VISIT),), Closed(3, Exponential(1.0), {"job": 1.0})
     )

@@ -50,14 +50,19 @@ def test_what_is_taken_is_told_and_may_still_be_changed() -> None:
 
 
 def test_sessions_are_1_8_requests() -> None:
-    assert RhinoShcmScenario(sps=1300.0).tps == pytest.approx(2340.0)
-    assert RhinoShcmScenario(sps="60/min").tps == pytest.approx(1.8)  # type: ignore[arg-type]  # text with a unit
+    assert RhinoShcmScenario(sps=1300.0).offered_per_s() == pytest.approx(2340.0)
+    assert RhinoShcmScenario(tps=2000.0).offered_per_s() == 2000.0
+    assert RhinoShcmScenario().offered_per_s() is None
+    in_minutes = RhinoShcmScenario(sps="60/min")  # type: ignore[arg-type]  # text with a unit
+    assert in_minutes.offered_per_s() == pytest.approx(1.8)
 
 
-def test_a_scenario_with_sessions_can_be_made_anew_from_its_fields() -> None:
+def test_a_scenario_with_sessions_can_be_changed() -> None:
     scenario = RhinoShcmScenario(sps=1300.0, cass_nodes=5)
 
     assert RhinoShcmScenario(**vars(scenario)) == scenario
+    assert changed(scenario, sps=1000.0).offered_per_s() == pytest.approx(1800.0)
+    assert changed(scenario, sps=None, tps=900.0).offered_per_s() == 900.0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from capplan.calibration.fitted_file import FittedFigure, load
 from capplan.models.systems import scenario
-from capplan.planner.uncertainty import Uncertainty, estimated
+from capplan.planner.uncertainty import Apart, Uncertainty, estimated
 
 FITTED, ASKED = load("openprovider"), scenario("openprovider")
 NORMAL_95 = 1.6448536269514722
@@ -104,3 +104,22 @@ def test_the_packaged_discrepancy_covers_what_was_missed() -> None:
     residuals = [math.log(f.predicted / f.documented) for f in FITTED.figures if f.id.endswith(".incoming")]
 
     assert estimated(FITTED, ASKED, 0.0, 1).rate > float(np.sqrt(np.mean(np.square(residuals))))
+
+
+def test_a_part_apart_bounds_a_band_from_below() -> None:
+    """A round trip of 100 ms that is known to 1 % does not become 70 ms because the rest is not known at all."""
+    known = Uncertainty(0.1, 1.0, 1, apart=Apart(0.1, 0.01))
+    band = known.of_time(np.full(240, 110.0))
+
+    assert band.value == 110.0
+    assert 100.0 < band.low < 103.0  # the rest, 10 ms, as little as 2 ms, and the round trip 98 ms or so
+    assert 130.0 < band.high < 170.0  # the rest as much as 52 ms
+
+
+def test_what_nothing_bounds_has_a_band_without_an_end() -> None:
+    half = np.where(np.arange(240) < 200, 50.0, np.inf)
+    band = Uncertainty(0.1, 0.2, 1).of_time(half)
+
+    assert math.isfinite(band.value)
+    assert band.high == math.inf
+    assert (band.parts.parameter, band.parts.discrepancy) == (None, None)

@@ -70,6 +70,11 @@ def _experiment(name: str, rows: tuple[Evidence, ...]) -> Experiment:
     return Experiment(name, rows[0].fold, scenario, rows)
 
 
+def _offered(test: Experiment) -> float:
+    """Return the load of a test, requests per second."""
+    return float(test.scenario.offered_per_s())
+
+
 def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
     """Predict the figures of some load tests by row id, in SI, arrays over draws (draws,)."""
     return {row.id: _figure(test, row, values) for test in tests for row in test.rows}
@@ -77,8 +82,8 @@ def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArr
 
 def _figure(test: Experiment, row: Evidence, values: Values) -> FloatArray:
     if row.quantity == "cpu":
-        return np.atleast_1d(application_cores(test.scenario, values, test.scenario.tps))
-    return carried(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, test.scenario.tps)
+        return np.atleast_1d(application_cores(test.scenario, values, _offered(test)))
+    return carried(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, _offered(test))
 
 
 def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_per_s: Number) -> FloatArray:
@@ -90,7 +95,7 @@ def carried(test: Experiment) -> dict[str, float]:
     """Return, by statistic, the simulated latency at the reference parameters over that in closed form."""
     simulated = {name: float(value[0]) for name, value in _at_reference(test.name).items()}
     return {
-        name: value / float(closed_s(test.scenario, REFERENCE, name, test.scenario.tps)[0])
+        name: value / float(closed_s(test.scenario, REFERENCE, name, _offered(test))[0])
         for name, value in simulated.items()
     }
 
@@ -98,7 +103,7 @@ def carried(test: Experiment) -> dict[str, float]:
 @lru_cache(maxsize=16)
 def _at_reference(name: str) -> dict[str, FloatArray]:
     test = next(each for each in experiments() if each.name == name)
-    return simulated_s(network(test.scenario, REFERENCE, test.scenario.tps), LENGTH_S, RUNS[name])
+    return simulated_s(network(test.scenario, REFERENCE, _offered(test)), LENGTH_S, RUNS[name])
 
 
 def simulated_s(model: Network, length_s: float, runs: int, seed: int = SEED) -> dict[str, FloatArray]:
@@ -171,8 +176,8 @@ def _remarks(said: Mapping[str, float], values: Values) -> tuple[str, ...]:
 
 
 def _load_error(test: Experiment, row: Evidence, values: Values, said: Mapping[str, float]) -> float:
-    ratio = said[row.id] / float(closed_s(test.scenario, values, row.statistic, test.scenario.tps)[0])
-    return float(load_at_latency(test, row, values, ratio)[0] / test.scenario.tps) - 1
+    ratio = said[row.id] / float(closed_s(test.scenario, values, row.statistic, _offered(test))[0])
+    return float(load_at_latency(test, row, values, ratio)[0] / _offered(test)) - 1
 
 
 def repeatability(row: Evidence) -> float:

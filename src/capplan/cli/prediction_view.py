@@ -16,7 +16,7 @@ from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.models.scenario import defaults_of
 from capplan.models.systems import SYSTEMS
-from capplan.planner.prediction import STATISTICS, Band, ObjectiveVerdict, Outage, Parts, Prediction
+from capplan.planner.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
 from capplan.planner.prediction_rows import lost_in_words
 
 STATISTIC_NAMES = {"p999": "p99.9"}
@@ -47,8 +47,11 @@ def headline(prediction: Prediction) -> str:
     parts = [f"{layout} {verb} {_carried(prediction)}."]
     means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
     if means and prediction.offered_tps is not None:
-        answers = " and ".join(f"{name} {_in_ms(mean)}" for name, mean in means.items())
+        *most, last = [f"{name} {_in_ms(mean)}" for name, mean in means.items()]
+        answers = f"{', '.join(most)} and {last}" if most else last
         parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS{_beyond(prediction)}.")
+    elif _beyond(prediction):
+        parts.append(f"It is offered {_offered(prediction)} TPS{_beyond(prediction)}.")
     return " ".join([*parts, HOW_FAR[prediction.evidence.extrapolation]])
 
 
@@ -56,6 +59,10 @@ def _beyond(prediction: Prediction) -> str:
     capacity, offered = prediction.capacity_tps, prediction.offered_tps
     if capacity is None or offered is None or offered <= capacity.value:
         return ""
+    if prediction.objectives:
+        return ", which is above the rate that meets the objectives"
+    if any(latency.mean is not None and math.isinf(latency.mean.value) for latency in prediction.latency_ms.values()):
+        return ", which is BEYOND its capacity: queues grow for as long as it lasts"
     return ", which is BEYOND its capacity: requests are turned away, the times are of the rest"
 
 
@@ -113,7 +120,7 @@ def _parts(parts: Parts, form: Format) -> str:
 
 
 def _latency(prediction: Prediction, console: Console) -> None:
-    if not prediction.latency_ms:
+    if not any(vars(latency) != vars(Latency()) for latency in prediction.latency_ms.values()):
         return
     source = "as asked" if prediction.offered_source == "given" else "80 % of capacity"
     console.print(section(f"Latency in ms at {_offered(prediction)} TPS ({source})"))

@@ -105,6 +105,8 @@ def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
     fields = {name: _READ.get(name, lambda value: value)(value) for name, value in given.items()}
     if "distance_km" in fields:
         fields |= {"distance": fields.pop("distance_km"), "rtt": None}
+    if ("sps" in fields) != ("tps" in fields):  # the one that is given replaces the one of a file
+        fields = {"sps": None, "tps": None} | fields if "sps" in vars(scenario) else fields
     try:
         return changed(scenario, **fields)
     except InputError as error:  # on the command line nobody wrote the name of a class

@@ -9,9 +9,7 @@ simulation is measured in docs/reference/accuracy.md:
    arrivals); in-order service waits as Kimura (1994) says;
 3. a pool around the flow makes a flow-equivalent server (`flow_equivalent.py`) of everything inside it; with n requests
    inside, the virtual rate is the one that has the mean response n / X(n);
-4. pauses and background work leave a mean speed and make requests wait (`interruptions.py`); a host's cores are shared
-   as those of one station;
-5. bursts that last longer than the queues need to settle are taken as a mixture of two constant rates.
+4. bursts that last longer than the queues need to settle are taken as a mixture of two constant rates.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from capplan.models.erlang import erlang_c
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
 from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
-from capplan.models.interruptions import interruption_wait, mean_speed, signature
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.random_time import RandomTime
@@ -104,19 +101,8 @@ class Analysis:
         return [ratio, *(time.total for time in self.unloaded.values())]
 
     def load(self, station: str) -> FloatArray:
-        """Servers kept busy per unit of rate, as a share of what is left of `station`: utilisation over rate (s).
-
-        Pauses and background work leave a part of its speed; cores of a host are shared with other stations.
-        """
-        own = self.stations[station]
-        alone = self.work[station].demand / own.servers / mean_speed(own)
-        return self._full(alone if own.host is None else np.maximum(alone, self.host_load(own.host)))
-
-    def host_load(self, host: str) -> Number:
-        """Cores of a host kept busy per unit of rate, as a share of all (s)."""
-        cores = next(each.cores for each in self.network.hosts if each.name == host)
-        on_it = [work.demand for name, work in self.work.items() if self.stations[name].host == host]
-        return sum(on_it, np.zeros(1)) / cores
+        """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s)."""
+        return self._full(self.work[station].demand / self.stations[station].servers)
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
@@ -125,8 +111,7 @@ class Analysis:
         for name, work in self.work.items():
             station = self.stations[name]
             alike = (work.demand,) if station.discipline == "ps" else (work.demand, work.visits, work.second)
-            medians = (f"{float(np.median(part)):.6e}" for part in alike)
-            key = (station.servers, station.discipline, *medians, *signature(station))
+            key = (station.servers, station.discipline, *(f"{float(np.median(part)):.6e}" for part in alike))
             groups.setdefault(key, []).append(name)
         ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
         return [tuple(names) for names in ranked]
@@ -284,30 +269,15 @@ class Analysis:
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known: dict[tuple[str, ...], Congestion] = {}
         for names in self.clusters:
-            known[names] = self._interrupted(names[0], rate_per_s)
+            known[names] = _station_congestion(self.stations[names[0]], self.work[names[0]], rate_per_s)
         return {name: busy for names, busy in known.items() for name in names}
-
-    def _interrupted(self, name: str, rate_per_s: FloatArray) -> Congestion:
-        """Return how a station treats its visitors, with the waits for pauses, background work and a host's cores."""
-        station, work = self.stations[name], self.work[name]
-        if station.host is None and not station.pauses and not station.background:
-            return _station_congestion(station, work, rate_per_s)
-        speed = mean_speed(station)  # an M/G/1 queue with pauses is one of longer services, and the wait for pauses
-        busy = _station_congestion(station, work, rate_per_s / speed)
-        stretch = busy.stretch
-        if station.host is not None:
-            cores = next(each.cores for each in self.network.hosts if each.name == station.host)
-            wanted = np.minimum(rate_per_s * self.host_load(station.host) * cores, cores * 0.9999)
-            stretch = np.maximum(stretch, 1 + erlang_c(cores, wanted) / (cores - wanted))
-        wait = interruption_wait(station, rate_per_s * self.load(name))
-        return Congestion(stretch=stretch / speed, wait=busy.wait.stretched(1 / speed) + wait)
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
 
 
 def _refuse_unknown(station: Station) -> None:
-    for name in ("rate", "expiry_s"):
+    for name in ("rate", "expiry_s", "pauses", "background", "host"):
         if getattr(station, name) not in (None, ()):
             raise RefusedError(
                 f"the analytic solver does not know {name!r} (station {station.name!r}) yet: simulate it"

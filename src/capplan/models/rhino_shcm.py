@@ -20,7 +20,7 @@ from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray, Number, plain
 from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
-from capplan.models.stalls import Stalls, WaitTail, longest_wait_s, response_quantile_s, wait_tail
+from capplan.models.stalls import Stalls, WaitTail, longest_wait_s, relaxation_s, response_quantile_s, wait_tail
 from capplan.models.station import Station
 from capplan.models.step import Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.system import System
@@ -205,12 +205,28 @@ def two_hour_maximum_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: 
 
     Infinite where the server cannot do what is offered.
     """
-    rate, capacity = np.atleast_1d(rate_per_s), np.atleast_1d(saturation_per_s(scenario, values))
-    rate, capacity = np.broadcast_arrays(rate, capacity)
-    carried = np.minimum(rate, 0.999 * capacity)
-    left = 1 - carried * _server_s(scenario, values)
-    longest = longest_wait_s(server_wait(scenario, values, carried), left, TWO_HOURS_S)
-    return np.where(rate < capacity, longest + values["path_s"] * left_without_cache(scenario, values), np.inf)
+    rate, saturation = _beside_saturation(scenario, values, rate_per_s)
+    wait, left = _drained(scenario, values, np.minimum(rate, 0.999 * saturation))
+    longest = longest_wait_s(wait, left, TWO_HOURS_S)
+    return np.where(rate < saturation, longest + values["path_s"] * left_without_cache(scenario, values), np.inf)
+
+
+def settling_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> FloatArray:
+    """Return how long the system takes to settle from empty: four relaxation times; seconds, (draws,)."""
+    rate, saturation = _beside_saturation(scenario, values, rate_per_s)
+    return 4 * relaxation_s(*_drained(scenario, values, np.minimum(rate, (1 - NEAREST) * saturation)))
+
+
+def _beside_saturation(
+    scenario: RhinoShcmScenario, values: Values, rate_per_s: Number
+) -> tuple[FloatArray, FloatArray]:
+    rate, saturation = np.broadcast_arrays(np.atleast_1d(rate_per_s), np.atleast_1d(saturation_per_s(scenario, values)))
+    return np.asarray(rate, dtype=float), np.asarray(saturation, dtype=float)
+
+
+def _drained(scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray) -> tuple[WaitTail, FloatArray]:
+    """Return the law of the wait, and the share of the server that small services leave."""
+    return server_wait(scenario, values, rate_per_s), np.asarray(1 - rate_per_s * _server_s(scenario, values))
 
 
 SYSTEM = System(
@@ -222,5 +238,5 @@ SYSTEM = System(
     REPORTED,
     network,
     response=response_s,
-    settles_s=10.0,
+    settling=settling_s,
 )

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.construct import LANGUAGE
 from capplan.models.errors import InputError
-from capplan.models.quantity import AtLeastOne, PositivePerSecond
+from capplan.models.quantity import AtLeastOne, Number, PositivePerSecond
 from capplan.models.scenario import Scenario
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
@@ -63,17 +63,15 @@ class RhinoShcmScenario(Scenario):
                 f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
                 f"nodes, or lower rf to {self.nodes}"
             )
-        if self.sps is not None:
-            self._offer(float(self.sps) * SESSION_REQUESTS)
-
-    def _offer(self, rate_per_s: float) -> None:
-        """Take over the rate of sessions; the same rate in requests may stand beside it, so that it can be replaced."""
-        if self.tps is not None and abs(float(self.tps) / rate_per_s - 1) > 1e-9:
+        if self.sps is not None and self.tps is not None:
             raise InputError(
-                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is {rate_per_s:g} "
-                "requests per second: give one of them"
+                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "
+                f"{self.sps * SESSION_REQUESTS:g} requests per second: give one of them"
             )
-        object.__setattr__(self, "tps", rate_per_s)
+
+    def offered_per_s(self) -> Number | None:
+        """Return the offered rate, requests per second; None where none is given."""
+        return self.tps if self.sps is None else self.sps * SESSION_REQUESTS
 
     @property
     def nodes(self) -> int:

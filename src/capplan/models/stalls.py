@@ -110,10 +110,11 @@ def response_quantile_s(wait: WaitTail, path_mean_s: Number, path_scv: Number, l
 def longest_wait_s(wait: WaitTail, left: Number, horizon_s: float) -> FloatArray:
     """Return the median of the longest wait in a time, seconds (draws,).
 
-    The wait falls through a level as often as it jumps above it: `left` times its density there (Brill, "System point
-    theory in exponential queues", 1975). Excursions above a high level are rare and nearly independent, so their number
-    is Poisson (Aldous, *Probability Approximations via the Poisson Clumping Heuristic*, 1989); only the slower of the
-    two tails reaches so far.
+    The wait falls through a level `left` times its density there a second (Brill, *Level Crossing Methods in Stochastic
+    Models*, 2008). These crossings come in clumps: from a high level it rises above it again with the probability of
+    waiting at all, as far as stalls come at random. Clumps are rare and nearly independent, so their number is Poisson
+    (Aldous, *Probability Approximations via the Poisson Clumping Heuristic*, 1989). Only the slower tail reaches that
+    far.
 
     Parameters
     ----------
@@ -122,8 +123,24 @@ def longest_wait_s(wait: WaitTail, left: Number, horizon_s: float) -> FloatArray
     left
         Share of the server that small services leave: how fast the wait falls, seconds per second.
     horizon_s
-        The time, seconds; long beside the mean wait.
+        The time, seconds; long beside `relaxation_s`.
     """
     slow = np.argmin(wait.decay_per_s, axis=0)[None]
     weight, decay = (np.take_along_axis(np.asarray(each), slow, axis=0)[0] for each in wait)
-    return np.asarray(np.log(np.maximum(horizon_s * left * weight * decay / np.log(2), 1.0)) / decay)
+    alone = 1 - wait.weight.sum(axis=0)
+    return np.asarray(np.log(np.maximum(horizon_s * left * weight * decay * alone / np.log(2), 1.0)) / decay)
+
+
+def relaxation_s(wait: WaitTail, left: Number) -> FloatArray:
+    """Return how long the wait takes to forget how it began, seconds (draws,).
+
+    That of a Brownian motion with the wait's drift and slower tail, reflected at zero: 4 / (decay x drift) (Asmussen,
+    *Applied Probability and Queues*, 2003, section IX.2; its spectral gap is drift^2 / (2 variance rate)).
+
+    Parameters
+    ----------
+    wait, left
+        As in `longest_wait_s`.
+    """
+    drift = left * (1 - wait.weight.sum(axis=0))
+    return np.asarray(4 / (wait.decay_per_s.min(axis=0) * drift))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray, Number
@@ -37,8 +39,9 @@ class System:
     response : function or None
         Response time in closed form, where a system has a better one than the analytic solver: from a scenario,
         parameter values, the offered rate, and the level of a percentile or None for the mean; seconds, over draws.
-    settles_s : float
-        How long the system takes to settle from empty, at most loads that it carries, seconds.
+    settling : function
+        How long the system takes to settle from empty, from a scenario, parameter values and the offered rate; seconds,
+        over draws.
     mix : function or None
         Reported classes that the traffic of a scenario has; None: all.
     """
@@ -51,7 +54,7 @@ class System:
     network: Callable[..., Network]
     folded: Callable[[Any, Values, Number], Network | None] = lambda *_: None
     response: Callable[[Any, Values, FloatArray, float | None], FloatArray] | None = None
-    settles_s: float = 0.5
+    settling: Callable[[Any, Values, FloatArray], FloatArray] = lambda *_: np.array(0.5)
     mix: Callable[[Any], Collection[str]] | None = None
 
     def asked(self, scenario: Scenario) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import NOTHING_APART, Apart, Uncertainty
 
-Outside = list[tuple[float, str]]
+Outside = Sequence[tuple[float, str]]
 """Doublings outside what was measured, and what is, in words."""
 
 
@@ -31,7 +31,7 @@ class Case:
 
 def _nothing_else(scenario: Any, tests: Sequence[Experiment]) -> Outside:
     del scenario, tests
-    return []
+    return ()
 
 
 def _no_outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
@@ -51,6 +51,8 @@ class About:
         Numbers of a layout that may lie outside the measured range: fields of the scenario, in words.
     rates : str
         What rates and latencies are, for the reader.
+    approximate : str
+        How far the solver is off without a simulation, for the reader.
     claims : function
         What documents say of such a layout without a measurement, in plain sentences.
     notes : function
@@ -63,6 +65,10 @@ class About:
         The part of every latency that the discrepancy of times is not about, from a scenario and parameter values.
     budget_s : float
         How long is simulated where nobody says: what the other parts of the bands leave worth while.
+    measured_per_s : function
+        Highest rate that was measured with such a layout, where capacities were not; None: capacities were.
+    widening : float
+        How much the discrepancy grows with each doubling outside what was measured, as a share of itself.
     workers : function
         Units that each of the outermost pools has, by what they are workers of; empty without pools.
     """
@@ -70,10 +76,13 @@ class About:
     resources: tuple[str, ...]
     axes: Mapping[str, str]
     rates: str
+    approximate: str
     claims: Callable[[Any], tuple[str, ...]]
     notes: Callable[[Case, Capacity, Figures], list[str]]
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
     apart: Callable[[Any, Values], Apart] = lambda *_: NOTHING_APART
+    measured_per_s: Callable[[Any, Sequence[Experiment]], float | None] = lambda *_: None
+    widening: float = 1.0
     budget_s: float = DEFAULT_BUDGET_S
     workers: Callable[[Any], Mapping[str, Number]] = lambda _: {}

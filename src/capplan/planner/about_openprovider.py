@@ -27,7 +27,7 @@ _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no t
 
 
 def _outside(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
-    found = _wan(scenario, tests) if scenario.dcs > 1 else []
+    found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
     levels = (scenario.consistency_read, scenario.consistency_write)
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
     if levels != usual:
@@ -143,6 +143,9 @@ ABOUT = About(
     },
     rates="Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts "
     "and the time between them.",
+    approximate="Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high "
+    "above; "
+    "--engine compiled simulates them.",
     claims=_claims,
     notes=_notes,
     outside=_outside,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from capplan.calibration.studies import study
 from capplan.models.scenario import Scenario
 from capplan.planner import about_fedora4, about_openprovider, about_rhino_shcm
-from capplan.planner.about import About
+from capplan.planner.about import About, Outside
 from capplan.planner.extrapolation import Reach, reach
 
 ABOUTS: Mapping[str, About] = {
@@ -17,6 +18,16 @@ ABOUTS: Mapping[str, About] = {
 }
 
 
-def reach_of(scenario: Scenario) -> Reach:
-    """Measure how far a layout lies from those of its system that were measured."""
-    return reach(scenario, study(scenario.system).experiments(), ABOUTS[scenario.system])
+def reach_of(scenario: Scenario, load: Outside = ()) -> Reach:
+    """Measure how far a layout lies from those of its system that were measured; `load` is how far its load does."""
+    return reach(scenario, study(scenario.system).experiments(), ABOUTS[scenario.system], load)
+
+
+def beyond_measured(scenario: Scenario, rate_per_s: float) -> Outside:
+    """Return how far a rate lies above those that were measured with such a layout, where it matters."""
+    highest = ABOUTS[scenario.system].measured_per_s(scenario, study(scenario.system).experiments())
+    if highest is None or rate_per_s <= highest:
+        return ()
+    return (
+        (math.log2(rate_per_s / highest), f"{rate_per_s:,.0f} requests per second: none measured above {highest:,.0f}"),
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capplan.calibration.study import Experiment
-from capplan.planner.about import About
+from capplan.planner.about import About, Outside
 from capplan.planner.prediction import Extrapolation
 
 _NEAR = 0.6  # doublings: four data centres instead of three are near, twice the nodes are far
@@ -33,13 +33,13 @@ class Reach:
     why: str
 
 
-def reach(scenario: Any, tests: Sequence[Experiment], about: About) -> Reach:
-    """Measure how far `scenario` lies from the layouts of `tests`."""
+def reach(scenario: Any, tests: Sequence[Experiment], about: About, load: Outside = ()) -> Reach:
+    """Measure how far `scenario` lies from the layouts of `tests`; `load` is how far its load does."""
     outside: list[tuple[float, str]] = []
     for axis, words in about.axes.items():
         measured = [getattr(test.scenario, axis) for test in tests]
         outside += _outside(float(getattr(scenario, axis)), min(measured), max(measured), words)
-    outside += about.outside(scenario, tests)
+    outside += [*about.outside(scenario, tests), *load]
     distance = sum(each for each, _ in outside)
     if not outside:
         return Reach(0.0, "inside", "Every part of the layout lies within the measured range.")

@@ -15,19 +15,16 @@ from capplan.models.operating_point import LARGEST_LOSS
 from capplan.models.scenario import Scenario
 from capplan.models.systems import system
 from capplan.planner.about import About, Case
-from capplan.planner.abouts import ABOUTS, reach_of
+from capplan.planner.abouts import ABOUTS, beyond_measured, reach_of
 from capplan.planner.extrapolation import Reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
-from capplan.planner.prediction import STATISTICS, Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
+from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
 from capplan.planner.simulation_effort import check_budget
+from capplan.planner.solved_latency import solved_latency
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import estimated
 from capplan.simulator.draws import RunsDone
 
-_APPROXIMATE = (
-    "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
-    "--engine compiled simulates them."
-)
 _JUDGED = (
     "Objectives at the offered rate are judged by the simulated latencies; the capacity that meets them is found with "
     "the analytic approximations."
@@ -85,9 +82,10 @@ def predict(
     budget_s = ABOUTS[scenario.system].budget_s if budget_s is None else budget_s
     check_budget(budget_s)
     asked = _asked(scenario, fitted or load_fitted(scenario.system), engine, seed)
+    capacity, given = _capacity(asked), scenario.offered_per_s()
+    offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
+    asked = _at_load(asked, offered)
     case, uncertainty = asked.case, asked.case.uncertainty
-    capacity = _capacity(asked)
-    offered = float(np.max(scenario.tps)) if scenario.tps is not None else rate_at(DEFAULT_SHARE, capacity.value)
     figures = case.layout.at(offered)
     latency, notes = _latency(asked, figures, budget_s, progress)
     prediction = Prediction(
@@ -95,7 +93,7 @@ def predict(
         capacity_tps=capacity,
         bottleneck=case.layout.bottleneck,
         offered_tps=offered,
-        offered_source="default" if scenario.tps is None else "given",
+        offered_source="default" if given is None else "given",
         latency_ms=latency,
         utilisation={name: uncertainty.of_share(figures.utilisation(name)) for name in case.layout.resources},
         busy_workers={
@@ -127,9 +125,19 @@ def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _As
     objectives, about = objectives_of(scenario), ABOUTS[scenario.system]
     far = reach_of(scenario)
     values = fitted.values()
-    uncertainty = replace(estimated(fitted, scenario, far.distance, seed), apart=about.apart(scenario, values))
-    case = Case(scenario, fitted, Layout(scenario, values), uncertainty)
-    return _Asked(case, about, far, objectives, engine)
+    layout, distance = Layout(scenario, values), about.widening * far.distance
+    beyond = sum(doublings for doublings, _ in beyond_measured(scenario, float(np.median(layout.capacity))))
+    uncertainty = replace(estimated(fitted, scenario, distance, seed), apart=about.apart(scenario, values))
+    uncertainty = uncertainty.widened(rate=1 + about.widening * beyond / (1 + distance))
+    return _Asked(Case(scenario, fitted, layout, uncertainty), about, far, objectives, engine)
+
+
+def _at_load(asked: _Asked, offered: float) -> _Asked:
+    """Return it with times less sure where the load is above every measured one."""
+    load = beyond_measured(asked.case.scenario, offered)
+    far, before = reach_of(asked.case.scenario, load), 1 + asked.about.widening * asked.reach.distance
+    times = asked.case.uncertainty.widened(time=(1 + asked.about.widening * far.distance) / before)
+    return replace(asked, case=replace(asked.case, uncertainty=times), reach=far)
 
 
 def default_rate(scenario: Scenario, fitted: Fitted) -> float:
@@ -163,17 +171,12 @@ def _latency(
     """Return latencies by class, with notes on how they came about."""
     case = asked.case
     if asked.engine == "analytic":
-        return {name: _class_latency(case, figures, name) for name in figures.asked}, [_APPROXIMATE]
+        return solved_latency(figures, case.uncertainty), [asked.about.approximate]
     from capplan.planner.simulated import Plan, simulated_latency  # not needed for the analytic solver
 
     plan = Plan(case.uncertainty.seed, asked.engine, budget_s, progress)
     found = simulated_latency(case.scenario, case.fitted.values(), figures, case.uncertainty, plan)
     return found.latency_ms, [found.note, *([_JUDGED] if asked.objectives else [])]
-
-
-def _class_latency(case: Case, figures: Figures, name: str) -> Latency:
-    bands = {each: case.uncertainty.of_time(figures.latency_s(name, each) * 1e3, name) for each in STATISTICS}
-    return Latency(**bands)
 
 
 def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objective, ...]) -> Prediction:
@@ -203,6 +206,8 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
     lost = float(np.median(figures.point.loss))
     if lost <= LARGEST_LOSS:
         return ()
+    if figures.analysis.pool is None:
+        return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)
     return (
         f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
         "Beyond capacity queues grow with time: simulated latencies are those of the first seconds at most.",

@@ -63,9 +63,10 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
         When an objective cannot be read, or the system is not calibrated.
     """
     fitted = fitted or load_fitted(scenario.system)
-    offered = default_rate(scenario, fitted) if scenario.tps is None else float(np.max(scenario.tps))
+    given = scenario.offered_per_s()
+    offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
     network = system(scenario.system).network(scenario, fitted.median_values(), offered)
-    return Subject(network, scenario.told(), offered, "default" if scenario.tps is None else "given")
+    return Subject(network, scenario.told(), offered, "default" if given is None else "given")
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:

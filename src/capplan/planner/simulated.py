@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import cast
 
@@ -26,6 +26,7 @@ from capplan.planner.draw_relation import Relation, related
 from capplan.planner.draw_samples import samples
 from capplan.planner.prediction import STATISTICS, Band, Latency
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S, Effort, effort
+from capplan.planner.solved_latency import solved_latency
 from capplan.planner.system_figures import LEVELS, Figures
 from capplan.planner.uncertainty import HIGH, LOW, Uncertainty
 from capplan.simulator.draws import DrawRun, RunsDone, simulate_draws
@@ -38,6 +39,12 @@ DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests 
 
 SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
 _WORTH_TELLING = 1.2
+_SETTLINGS = 1.5  # times to settle that a run must last beside its warm-up of one: else it shows how it began
+_ENDLESS = "Nothing bounds the latencies there: they grow for as long as the load lasts."
+_TOO_SLOW = (
+    "So near saturation it takes {:,.0f} s to settle, longer than the --budget simulates: latencies are those of the "
+    "closed form."
+)
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -88,7 +95,11 @@ def simulated_latency(
     plan : Plan
         Seed, engine and budget.
     """
-    size = _effort(figures, plan, system(scenario.system).settles_s)
+    settles_s = float(np.median(system(scenario.system).settling(scenario, values, figures.peak_rate)))
+    size = _effort(figures, plan, settles_s)
+    if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
+        carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
+        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else _ENDLESS)
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
     course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
@@ -207,6 +218,7 @@ class Drawn:
 
     def __init__(self, scenario: Scenario, values: Values, chosen: IntArray) -> None:
         self.chosen, self.system = chosen, system(scenario.system)
+        self.settling = partial(self.system.settling, scenario, values)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
         self.phases = _phases(mine, len(chosen))
         count = len(self.phases)
@@ -256,7 +268,8 @@ class Course:
 
     def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
         self.requests, self.plan, self.phases = requests, plan, drawn.phases
-        self.reported, self.settles_s = drawn.system.reported, drawn.system.settles_s
+        self.reported = drawn.system.reported
+        self.settles_s = float(np.median(drawn.settling(peak_rate)))
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:
             raise InputError(

@@ -22,6 +22,10 @@ _WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the
 _HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
 
 
+Closed = Callable[[FloatArray, float | None], FloatArray]
+"""Response times in closed form: from the offered rate, and the level of a percentile or None for the mean; seconds."""
+
+
 @dataclass(frozen=True)
 class Figures:
     """A layout at offered peak rates; arrays (..., draws), SI."""
@@ -29,7 +33,7 @@ class Figures:
     analysis: Analysis
     peak_rate: FloatArray
     reported: Mapping[str, tuple[str, ...]]
-    closed: Callable[[FloatArray, float | None], FloatArray] | None = None
+    closed: Closed | None = None
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -44,7 +48,7 @@ class Figures:
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Response time of a reported class from the intended start, seconds."""
         if self.closed is not None:
-            return self.closed(self.peak_rate, LEVELS.get(statistic))
+            return self._closed_s(self.closed, LEVELS.get(statistic))
         classes = self.reported[name]
         if statistic == "mean":
             return self.point.response_s(*classes)
@@ -53,10 +57,14 @@ class Figures:
     def latencies_s(self, name: str) -> FloatArray:
         """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
         if self.closed is not None:
-            return np.stack([self.closed(self.peak_rate, level) for level in (None, *LEVELS.values())])
+            return np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())])
         classes = self.reported[name]
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
+
+    def _closed_s(self, closed: Closed, level: float | None) -> FloatArray:
+        """Return a figure in closed form; infinite where more is offered than carried: nothing bounds the queue."""
+        return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
 
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""

@@ -8,7 +8,7 @@ each doubling of an axis: no evidence says how it grows, so that factor is a gue
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +63,11 @@ class Uncertainty:
     by_class: Mapping[str, float] = field(default_factory=dict)
     apart: Apart = NOTHING_APART
 
+    def widened(self, rate: float = 1.0, time: float = 1.0) -> Uncertainty:
+        """Return it with the discrepancies of rates and of times so many times as wide."""
+        by_class = {name: each * time for name, each in self.by_class.items()}
+        return replace(self, rate=self.rate * rate, time=self.time * time, by_class=by_class)
+
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of anything in proportion to it."""
         return self._band(draws, self.rate)
@@ -70,10 +75,18 @@ class Uncertainty:
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
         """Return the band of a latency, in ms; `name` is its request class."""
         log_sd = self.by_class.get(name, self.time)
-        if self.apart.log_sd:
-            whole, apart = float(np.median(draws)), float(np.median(self.apart.time_s)) * 1e3
-            log_sd = float(np.hypot(log_sd * max(whole - apart, 0.0), self.apart.log_sd * apart)) / whole
-        return self._band(draws, log_sd)
+        if not np.all(np.isfinite(draws)):
+            return _unbounded(draws * self._noise(draws, log_sd))
+        if not self.apart.log_sd:
+            return self._band(draws, log_sd)
+        apart = np.broadcast_to(np.asarray(self.apart.time_s) * 1e3, draws.shape)
+        own = np.maximum(draws - apart, 0.0)
+        repeated = own * self._noise(draws, log_sd) + apart * self._noise(draws, self.apart.log_sd, 1)
+        value = float(np.median(draws))
+        low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
+        spread = np.hypot(log_sd * np.median(own), self.apart.log_sd * np.median(apart))
+        parts = Parts(parameter=_half_width(draws), discrepancy=_NORMAL_95 * float(spread))
+        return Band(value, min(low, value), max(high, value), parts)
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
@@ -85,9 +98,15 @@ class Uncertainty:
 
     def _band(self, draws: FloatArray, log_sd: float) -> Band:
         value, low, high = (float(x) for x in self.spread(draws, log_sd))
-        parameter = float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
-        parts = Parts(parameter=parameter, discrepancy=_NORMAL_95 * log_sd * value)
+        parts = Parts(parameter=_half_width(draws), discrepancy=_NORMAL_95 * log_sd * value)
         return Band(value, low, high, parts)
+
+    def _noise(self, draws: FloatArray, log_sd: float, stream: int = 0) -> FloatArray:
+        """Return factors of a lognormal discrepancy, one for each draw, in an order of their own for each stream."""
+        count = draws.shape[-1]
+        seed = [self.seed, stream] if stream else self.seed
+        levels = (np.random.default_rng(seed).permutation(count) + 0.5) / count
+        return np.exp(log_sd * _normal_quantile(levels))
 
     def spread(self, draws: FloatArray, log_sd: float) -> FloatArray:
         """Return value, low and high end (3, ...) of the bands of many figures (..., draws).
@@ -99,12 +118,20 @@ class Uncertainty:
         log_sd
             Standard deviation of the logarithm of their discrepancy: `rate` or `time`.
         """
-        count = draws.shape[-1]
-        levels = (np.random.default_rng(self.seed).permutation(count) + 0.5) / count
-        repeated = draws * np.exp(log_sd * _normal_quantile(levels))
+        repeated = draws * self._noise(draws, log_sd)
         value = np.median(draws, axis=-1)
         low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
         return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
+
+
+def _unbounded(repeated: FloatArray) -> Band:
+    """Return the band of a figure that nothing bounds with some draws: no arithmetic with infinity."""
+    low, value, high = (float(np.quantile(repeated, level, method="inverted_cdf")) for level in (LOW, 0.5, HIGH))
+    return Band(value, low, high)
+
+
+def _half_width(draws: FloatArray) -> float:
+    return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
 
 
 def _at_most(band: Band, limit: float) -> Band:
