@@ -43,7 +43,7 @@ def test_the_layouts_are_the_documented_ones() -> None:
     layouts = [(t.scenario.nodes, t.scenario.replicas, t.scenario.colocated, t.scenario.cache) for t in TESTS]
 
     assert layouts == [(1, 1, True, True)] * 3 + [(3, 3, False, True)] * 3 + [(1, 1, True, False)]
-    assert [t.scenario.tps for t in TESTS] == pytest.approx([1800, 1980, 2160, 1800, 2160, 2520, 1800])
+    assert [t.scenario.offered_per_s() for t in TESTS] == pytest.approx([1800, 1980, 2160, 1800, 2160, 2520, 1800])
 
 
 def test_each_load_test_has_cores_five_percentiles_and_a_maximum() -> None:
@@ -96,17 +96,17 @@ def test_simulated_figures_move_as_the_closed_form_does(name: str) -> None:
     ratio. A closed form that did not move at all would be wrong by 0.12 to 0.36.
     """
     draws = {**REFERENCE, name: REFERENCE[name] * np.array([1.0, 1.1])}
-    simulated = simulated_s(network(T1.scenario, draws, T1.scenario.tps), 2400.0, 1)
+    simulated = simulated_s(network(T1.scenario, draws, T1.scenario.offered_per_s()), 2400.0, 1)
     for level in ("p75", "p90", "p95", "p99"):
-        closed = closed_s(T1.scenario, draws, level, T1.scenario.tps)
+        closed = closed_s(T1.scenario, draws, level, T1.scenario.offered_per_s())
         assert simulated[level][1] / simulated[level][0] == pytest.approx(float(closed[1] / closed[0]), abs=0.05)
 
 
 def test_simulated_figures_are_near_the_closed_form() -> None:
     """It leaves out Cassandra's replicas, which are worth 5 to 20 %; short runs scatter by 10 %."""
-    simulated = simulated_s(network(T5.scenario, REFERENCE, T5.scenario.tps), 400.0, 1)
+    simulated = simulated_s(network(T5.scenario, REFERENCE, T5.scenario.offered_per_s()), 400.0, 1)
     for level in PERCENTILES:
-        ratio = float(simulated[level][0] / closed_s(T5.scenario, REFERENCE, level, T5.scenario.tps)[0])
+        ratio = float(simulated[level][0] / closed_s(T5.scenario, REFERENCE, level, T5.scenario.offered_per_s())[0])
         assert 0.8 < ratio < 1.5
     assert simulated[LONGEST][0] > simulated["p99"][0]
 
