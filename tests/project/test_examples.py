@@ -6,6 +6,7 @@ import pytest
 
 from capplan.models.document import read, read_network
 from capplan.models.openprovider_scenario import OpenproviderScenario
+from capplan.models.systems import read_scenario
 from capplan.planner.predict import predict
 from capplan.simulator.engine import simulate
 
@@ -26,6 +27,19 @@ def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met:
     row = next(line for line in PAGE.splitlines() if name in line)
     assert f"about {about:,}/s" in row
     assert ("| met" in row) is met
+
+
+@pytest.mark.parametrize(
+    ("name", "met", "about"), [("sh-cache-above-its-test.toml", False, 2_500), ("repository-of-six.toml", True, 850)]
+)
+def test_layouts_that_nobody_tested_have_the_verdict_of_their_page(name: str, met: bool, about: int) -> None:
+    prediction = predict(read_scenario(EXAMPLES / name))
+    (objective,) = prediction.objectives
+    assert objective.met is met
+    assert not objective.sure or name.startswith("sh-cache")
+    assert prediction.capacity_tps is not None
+    assert prediction.capacity_tps.value == pytest.approx(about, rel=0.02)
+    assert f"about {about:,}/s" in next(line for line in PAGE.splitlines() if name in line)
 
 
 def test_the_lost_node_takes_as_long_as_its_page_says() -> None:

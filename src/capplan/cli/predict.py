@@ -39,7 +39,8 @@ def predict_(
         typer.Option(
             metavar="TIME",
             help="How long to simulate, on a nominal machine with two threads of 200 ns a visit, so that the answer "
-            "does not hang on this one; openprovider: 2s. Four times as long, half the simulation's part of a band.",
+            "does not hang on this one; each system has its own, 2s at most. Four times as long, half the simulation's "
+            "part of a band.",
         ),
     ] = None,
     as_json: Json = False,
@@ -47,7 +48,8 @@ def predict_(
 ) -> None:
     """Predict what a layout carries, how fast it answers and how sure that is; exit 1 if an objective is not met.
 
-    Node counts are per data centre, rates and capacities are totals over all data centres.
+    Node counts are per data centre where there are several, rates and capacities are totals. `capplan systems` lists
+    which options lay out which system.
     """
     refuse_both(as_json, as_csv)
     chosen, wanted = read_target(target), _engine(engine)

@@ -48,7 +48,7 @@ def headline(prediction: Prediction) -> str:
     means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
     if means and prediction.offered_tps is not None:
         *most, last = [f"{name} {_in_ms(mean)}" for name, mean in means.items()]
-        answers = f"{', '.join(most)} and {last}" if most else last
+        answers = f"{', '.join(most)} and {last}" if most else _in_ms(next(iter(means.values())))
         parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS{_beyond(prediction)}.")
     elif _beyond(prediction):
         parts.append(f"It is offered {_offered(prediction)} TPS{_beyond(prediction)}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import wraps
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from capplan.models.errors import InputError
 from capplan.models.quantity import check_number, parse_length_m, parse_rate_per_s, parse_share
-from capplan.models.scenario import Scenario, changed, fields_of
+from capplan.models.scenario import Scenario, changed, defaults_of, fields_of
 from capplan.models.systems import SYSTEMS
 
 
@@ -63,7 +64,7 @@ def lays_out(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
             continue
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters += [inspect.Parameter(n, kind, default=None, annotation=a) for n, a in OPTIONS.items()]
+        parameters += [inspect.Parameter(name, kind, default=None, annotation=_explained(name)) for name in OPTIONS]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
@@ -76,9 +77,27 @@ def lays_out(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _explained(name: str) -> Any:
+    """Return the annotation of an option whose help says which systems it lays out, unless it is all."""
+    names = [each.name for each in SYSTEMS.values() if _FIELDS.get(name, name) in fields_of(each.scenario)]
+    option = copy(OPTIONS[name].__metadata__[0])
+    if len(names) < len(SYSTEMS):
+        option.help = f"{option.help} [{', '.join(names)}]"
+    return Annotated[OPTIONS[name].__origin__, option]
+
+
 def options_of(scenario: type[Scenario]) -> dict[str, str]:
-    """Return the options that lay out a system, as they are typed, with what they mean."""
-    return {typed(name): help_of(name) for name in OPTIONS if _FIELDS.get(name, name) in fields_of(scenario)}
+    """Return the options that lay out a system, as they are typed, with what they mean and their defaults."""
+    usual = defaults_of(scenario)
+    fields = {name: _FIELDS.get(name, name) for name in OPTIONS}
+    return {typed(name): f"{help_of(name)}{_usual(usual[field])}" for name, field in fields.items() if field in usual}
+
+
+def _usual(default: Any) -> str:
+    """Say a default, where there is one that is not off."""
+    if default is None or default is False:
+        return ""
+    return f" ({'on' if default is True else default})"
 
 
 def typed(name: str) -> str:

@@ -87,7 +87,7 @@ def sweep_(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Predict many layouts at many rates: one row a point, and a plot of latency against load.
+    """Predict many layouts of openprovider at many rates: one row a point, and a plot of latency against load.
 
     Without --tps and --load each layout is looked at 80 % of its capacity. With --out a sweep that was interrupted
     goes on where it was.

@@ -10,9 +10,8 @@ from pydantic.dataclasses import dataclass
 from capplan.models.construct import LANGUAGE
 from capplan.models.errors import InputError, nearest
 from capplan.models.quantity import AtLeastOne, PositivePerSecond, check_number, is_scalar, parse_share
-from capplan.models.scenario import Scenario
+from capplan.models.scenario import LARGEST, Scenario
 
-LARGEST = 64  # nodes: far beyond what the document measured, so that a typing error is one sentence
 REGIONS = ("us-east", "us-west", "asia", "eu")
 """Where the document's clients were; the cluster stood in `us-east`."""
 

@@ -11,10 +11,9 @@ from capplan.models.consistency import check_level, need
 from capplan.models.construct import LANGUAGE
 from capplan.models.errors import InputError
 from capplan.models.quantity import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
-from capplan.models.scenario import Scenario
+from capplan.models.scenario import LARGEST, Scenario
 
 LARGEST_POOL = 4096  # worker threads of a policing node
-LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
 
 
 @dataclass(frozen=True, config=LANGUAGE)

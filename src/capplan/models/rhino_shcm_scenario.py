@@ -9,10 +9,9 @@ from pydantic.dataclasses import dataclass
 from capplan.models.construct import LANGUAGE
 from capplan.models.errors import InputError
 from capplan.models.quantity import AtLeastOne, Number, PositivePerSecond
-from capplan.models.scenario import Scenario
+from capplan.models.scenario import LARGEST, Scenario
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
-LARGEST = 64  # Cassandra nodes: far beyond what anybody sizes, so that a typing error is one sentence
 _USUAL_NODES = 3  # evidence b.cassandra_nodes
 _USUAL_REPLICAS = 3  # evidence b.replication
 

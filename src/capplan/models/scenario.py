@@ -8,6 +8,7 @@ from capplan.models.construct import Construct
 from capplan.models.quantity import Number
 
 S = TypeVar("S", bound="Scenario")
+LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
 
 
 class Scenario(Construct):
