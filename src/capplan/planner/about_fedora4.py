@@ -17,6 +17,7 @@ from capplan.models.parameter import Values
 from capplan.models.quantity import Number
 from capplan.models.scenario import changed
 from capplan.planner.about import About, Case, Outside
+from capplan.planner.outage import thinned
 from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Apart
@@ -104,7 +105,7 @@ def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
     if case.scenario.nodes == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
     fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(Layout(fewer, case.fitted.values(), folded=True).capacity)
+    capacity = case.uncertainty.of_rate(Layout(fewer, thinned(case.fitted.values()), folded=True).capacity)
     return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_tps),)
 
 

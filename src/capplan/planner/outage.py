@@ -11,6 +11,7 @@ from capplan.models.consistency import available
 from capplan.models.errors import InputError
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import Values
+from capplan.models.quantity import Number
 from capplan.models.scenario import changed
 from capplan.planner.prediction import Band, Outage
 from capplan.planner.system_figures import Layout
@@ -28,8 +29,13 @@ def outages(
     Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
     for the lost replicas are not modelled.
     """
-    fewer = {name: value[::_THINNED] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    fewer = thinned(values)
     return tuple(row for lost in _losses(scenario) for row in _rows(scenario, fewer, offered_tps, uncertainty, lost))
+
+
+def thinned(values: Values) -> dict[str, Number]:
+    """Return every eighth draw of the parameters."""
+    return {name: value[::_THINNED] if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _losses(scenario: OpenproviderScenario) -> list[dict[str, int]]:
