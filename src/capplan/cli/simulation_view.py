@@ -56,7 +56,7 @@ def _at(simulation: Simulation) -> str:
     offered = simulation.offered_tps
     if offered is None:
         return " from closed clients"
-    kind = "" if simulation.scenario is None else "a peak rate of "
+    kind = "" if simulation.mean_tps == offered else "a peak rate of "
     source = {"given": ", as asked", "default": ", 80 % of capacity", "network": ""}[simulation.offered_source]
     return f" at {kind}{given(offered)} TPS{source}"
 

@@ -14,6 +14,7 @@ from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.operating_point import LARGEST_LOSS
 from capplan.models.scenario import Scenario
 from capplan.models.systems import system
+from capplan.models.traffic import Bursty
 from capplan.planner.about import About, Case
 from capplan.planner.abouts import ABOUTS, beyond_measured, reach_of
 from capplan.planner.extrapolation import Reach
@@ -159,7 +160,8 @@ def rate_at(share: float, capacity: float) -> float:
 
 def _capacity(asked: _Asked) -> Capacity:
     band = asked.case.uncertainty.of_rate(asked.case.layout.capacity_with(asked.objectives))
-    criterion = f"highest peak rate with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
+    rate = "peak rate" if isinstance(asked.case.layout.analysis.traffic.arrivals, Bursty) else "rate"
+    criterion = f"highest {rate} with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
     if asked.objectives:
         criterion += " and " + ", ".join(objective.text for objective in asked.objectives)
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
