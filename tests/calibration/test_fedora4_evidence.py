@@ -97,6 +97,7 @@ def test_nothing_but_the_tables_is_fitted() -> None:
         ("mixed.read_share", 0.95, "1"),
         ("mixed.write_share", 0.05, "1"),
         ("mixed.nodes", 3, "1"),
+        ("mixed.clients", 1, "1"),
     ],
 )
 def test_facts_and_claims_of_the_document(name: str, value: float, unit: str) -> None:
@@ -111,6 +112,7 @@ def test_facts_and_claims_of_the_document(name: str, value: float, unit: str) ->
         ("all.data_grid", "Infinispan"),
         ("all.platform", "AWS EC2"),
         ("all.tool", "JMeter"),
+        ("all.confidence", "high"),
         ("all.acceptance_test", "2014-10-14"),
         ("region.home", "N. Virginia"),
     ],

@@ -9,11 +9,11 @@ import pytest
 from capplan.calibration.evidence_table import Evidence, by_id, load
 from capplan.calibration.fedora4_figures import (
     STUDY,
+    bounds_of,
     experiments,
     predicted,
     repeatability,
     starts_cold,
-    target_of,
     throttled_mean_s,
 )
 from capplan.calibration.fit import Problem, Scatter, maximum, rows_to_fit
@@ -89,13 +89,13 @@ def test_predictions_are_in_si_and_one_for_each_draw() -> None:
 
 
 def test_the_goals() -> None:
-    assert target_of(ROWS["capacity.n4.mixed"]) == pytest.approx(23.4)
-    assert target_of(ROWS["capacity.n1.read"]) == pytest.approx(25.0)  # "525~550": inside the range is no error
-    assert target_of(ROWS["region.asia.r100.mean"]) == pytest.approx(14.2e-3)
-    assert target_of(ROWS["region.us-east.r100.mean"]) == pytest.approx(0.5e-3)  # printed in whole milliseconds
-    assert target_of(ROWS["region.asia.r1000.mean"]) is None  # beyond every capacity of the document
-    assert target_of(ROWS["throttled.n4.r6000.mean"]) is None
-    assert target_of(ROWS["mixed.n3.create"]) is None
+    assert bounds_of(ROWS["capacity.n4.mixed"]) == pytest.approx((756.6, 803.4))
+    assert bounds_of(ROWS["capacity.n1.read"]) == pytest.approx((509.25, 550.0))  # "525~550": no error inside the range
+    assert bounds_of(ROWS["region.asia.r100.mean"]) == pytest.approx((269.8e-3, 298.2e-3))
+    assert bounds_of(ROWS["region.us-east.r100.mean"]) == pytest.approx((4.5e-3, 5.5e-3))  # in whole milliseconds
+    assert bounds_of(ROWS["region.asia.r1000.mean"]) is None  # beyond every capacity of the document
+    assert bounds_of(ROWS["throttled.n4.r6000.mean"]) is None
+    assert bounds_of(ROWS["mixed.n3.create"]) is None
 
 
 def test_creates_scatter_more_than_anything_else() -> None:
@@ -113,7 +113,8 @@ def test_objectives_5_and_7_capacities_within_3_percent_or_the_range_that_is_pri
     published = {"read": (525, 650, 725, 810), "mixed": (480, 590, 680, 780)}[mix][nodes - 1]
 
     assert row.value == published
-    assert abs(said()[row.id] - published) <= (25 if row.id == "capacity.n1.read" else 0.03 * published)
+    high = 550 if row.id == "capacity.n1.read" else 1.03 * published
+    assert 0.97 * published <= said()[row.id] <= high
 
 
 @pytest.mark.parametrize("region", ["us-east", "us-west", "asia", "eu"])
@@ -207,6 +208,8 @@ def test_objective_6_a_paced_load_takes_the_documented_5_ms_where_a_random_one_q
 def test_the_study_judges_rates_and_times_and_scores_capacities() -> None:
     assert STUDY.kind_of(ROWS["capacity.n2.read"]) == "rate"
     assert STUDY.kind_of(ROWS["alone.n1.delete"]) == "time"
+    assert STUDY.kind_of(ROWS["alone.n4.delete"]) is None  # no other fold speaks of its wait
+    assert STUDY.kind_of(ROWS["alone.n4.create"]) == "time"
     assert STUDY.kind_of(ROWS["region.eu.r100.mean"]) is None
     assert STUDY.scored(ROWS["region.eu.r100.mean"]) is None
     scored = STUDY.scored(ROWS["capacity.n4.mixed"])

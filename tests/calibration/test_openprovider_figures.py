@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capplan.calibration.evidence_table import by_id, load, select
-from capplan.calibration.openprovider_figures import experiments, predicted, predicted_all, target_of
+from capplan.calibration.openprovider_figures import bounds_of, experiments, predicted, predicted_all
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.parameter import defaults
 
@@ -87,8 +87,8 @@ def test_several_experiments_are_predicted_at_once() -> None:
 def test_the_goals() -> None:
     rows = by_id(ROWS)
 
-    assert target_of(rows["ts1.incoming"]) == pytest.approx(210.0)
-    assert target_of(rows["ts1.acct_mean"]) == pytest.approx(0.5e-3)  # 10 % of 4 ms is less
-    assert target_of(rows["ts4-ldap.auth_mean"]) == pytest.approx(1.3e-3)
-    assert target_of(replace(rows["ts1.acct_mean"], value=5e-3)) == pytest.approx(0.5e-3)  # where the two meet
-    assert target_of(rows["ts1.busy_workers"]) is None
+    assert bounds_of(rows["ts1.incoming"]) == pytest.approx((6790.0, 7210.0))
+    assert bounds_of(rows["ts1.acct_mean"]) == pytest.approx((3.5e-3, 4.5e-3))  # 10 % of 4 ms is less
+    assert bounds_of(rows["ts4-ldap.auth_mean"]) == pytest.approx((11.7e-3, 14.3e-3))
+    assert bounds_of(replace(rows["ts1.acct_mean"], value=5e-3)) == pytest.approx((4.5e-3, 5.5e-3))  # the two meet
+    assert bounds_of(rows["ts1.busy_workers"]) is None

@@ -121,6 +121,10 @@ def test_the_fit_sees_percentiles_and_cpu_of_every_test_and_each_test_is_a_fold(
     assert all(row.fold == row.duplicate_group == row.scenario for row in fitted)
 
 
+def test_loads_of_configuration_a_are_compared_and_not_fitted() -> None:
+    assert {row.id for row in select(ROWS, use="check", quantity="request_rate")} == {"t1.rps", "t2.rps", "t3.rps"}
+
+
 def test_maxima_are_compared_and_not_fitted() -> None:
     assert {row.use for row in select(ROWS, statistic="maximum", quantity="latency")} == {"check"}
 

@@ -5,10 +5,13 @@ import pytest
 
 from capplan.calibration import rhino_shcm_figures
 from capplan.calibration.evidence_table import PERCENTILES
+from capplan.calibration.fitted_file import load
 from capplan.calibration.rhino_shcm_figures import (
     LONGEST,
     REFERENCE,
     STUDY,
+    at_the_edge,
+    bounds_of,
     carried,
     closed_s,
     experiments,
@@ -17,10 +20,9 @@ from capplan.calibration.rhino_shcm_figures import (
     predicted,
     repeatability,
     simulated_s,
-    target_of,
 )
-from capplan.models.parameter import Values
-from capplan.models.rhino_shcm import application_cores, network, saturation_per_s
+from capplan.models.parameter import Values, defaults
+from capplan.models.rhino_shcm import PARAMETERS, application_cores, network, saturation_per_s
 
 TESTS = experiments()
 T1, T2, T3, T5 = TESTS[0], TESTS[1], TESTS[2], TESTS[4]
@@ -46,10 +48,11 @@ def test_the_layouts_are_the_documented_ones() -> None:
     assert [t.scenario.offered_per_s() for t in TESTS] == pytest.approx([1800, 1980, 2160, 1800, 2160, 2520, 1800])
 
 
-def test_each_load_test_has_cores_five_percentiles_and_a_maximum() -> None:
+def test_each_load_test_has_cores_five_percentiles_and_a_maximum_and_those_of_a_their_load() -> None:
     for test in TESTS:
+        load = [("request_rate", "constant")] if test.name in ("T1", "T2", "T3") else []
         assert sorted((row.quantity, row.statistic) for row in test.rows) == sorted(
-            [("cpu", "mean"), *(("latency", name) for name in (*PERCENTILES, LONGEST))]
+            [("cpu", "mean"), *(("latency", name) for name in (*PERCENTILES, LONGEST)), *load]
         )
 
 
@@ -121,13 +124,29 @@ def test_the_load_at_the_models_own_latency_is_the_load() -> None:
     assert float(load_at_latency(T2, documented, values)[0]) == pytest.approx(1700.0, rel=1e-6)
 
 
+@pytest.mark.usefixtures("not_simulated")
+def test_the_load_of_a_test_is_compared_with_that_at_which_the_model_has_its_p90() -> None:
+    said = predicted([T2], REFERENCE)
+    p90 = next(row for row in T2.rows if row.statistic == "p90")
+    again = carried(T2)["p90"] * float(closed_s(T2.scenario, REFERENCE, "p90", said["t2.rps"][0])[0])
+
+    assert again == pytest.approx(p90.value, rel=1e-6)
+    assert said["t2.rps"][0] > 1980.0  # 292 ms are more than the 80 ms of the table
+
+
+def test_one_test_is_at_the_edge_of_its_capacity() -> None:
+    assert {test.name for test in TESTS if at_the_edge(test.rows[0])} == {"T3"}
+
+
 def test_only_cores_are_judged_alone_and_percentiles_by_configuration() -> None:
     rows = [row for test in TESTS for row in test.rows]
-    assert {row.quantity for row in rows if target_of(row) is not None} == {"cpu"}
-    assert {row.quantity for row in rows if STUDY.kind_of(row) == "rate"} == {"cpu"}
+    assert {row.quantity for row in rows if bounds_of(row) is not None} == {"cpu"}
+    assert all(bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1")
+    assert {row.quantity for row in rows if STUDY.kind_of(row) == "rate"} == {"cpu", "request_rate"}
     neither = [row for row in rows if STUDY.kind_of(row) is None]
-    assert {row.statistic for row in neither if row.fold != "T3"} == {LONGEST}
+    assert {row.statistic for row in neither if row.fold not in ("T3", "T7")} == {LONGEST}
     assert {row.quantity for row in neither if row.fold == "T3"} == {"latency"}
+    assert {row.id for row in neither if row.fold == "T7"} == {row.id for row in TESTS[6].rows}  # alone without caches
 
 
 def test_goals_are_root_mean_squares_of_log_errors() -> None:
@@ -153,6 +172,38 @@ def test_left_out_figures_are_scored_beside_rules_that_know_the_load() -> None:
     scored = [STUDY.scored(row) for test in TESTS for row in test.rows]
     known = [each for each in scored if each is not None]
 
-    assert len(known) == 7 * 6
-    assert {each.size for each in known} == {1800.0, 1980.0, 2160.0, 2520.0}
-    assert len({each.family for each in known}) == 11  # cores, and each percentile with the database here or there
+    assert len(known) == 7 * 6 + 3
+    assert {each.size for each in known if not each.family.startswith("load")} == {1800.0, 1980.0, 2160.0, 2520.0}
+    assert sorted(each.size for each in known if each.family.startswith("load")) == [0.0588, 0.292, 1.19]
+    # Cores, each percentile with the database here or there, and the load at a latency.
+    assert len({each.family for each in known}) == 12
+
+
+def test_the_search_starts_where_the_tests_are_simulated_and_that_is_no_prior() -> None:
+    medians = defaults(PARAMETERS)
+
+    assert {name: REFERENCE[name] for name in STUDY.start} == dict(STUDY.start)
+    assert set(STUDY.start) == {parameter.name for parameter in PARAMETERS if parameter.free}
+    for parameter in PARAMETERS:
+        if parameter.free:
+            # Within the prior's 95 %, as a prior that is stated as a range must be.
+            assert abs(np.log(STUDY.start[parameter.name] / parameter.value)) < 1.96 * parameter.log_sd
+    assert any(STUDY.start[name] != medians[name] for name in STUDY.start)
+
+
+@pytest.mark.parametrize("name", ["T4", "T5", "T6"])
+def test_the_packaged_figures_of_configuration_b_are_what_the_model_says(name: str) -> None:
+    """Held against a simulation of 1,200 s at one value of each fitted parameter, 2 to 3 million requests.
+
+    Such a run scatters by at most 3.3 % in these percentiles (eight seeds), and the one value of each parameter is at
+    most 3.1 % away from the median of the draws. So 10 % fails a correct program less than once in forty for each
+    figure (here the seed is fixed), and passes a figure that is 20 % off less than once in forty.
+    """
+    fitted = load("rhino-shcm")
+    test = next(each for each in TESTS if each.name == name)
+    stored = {figure.id: figure.predicted for figure in fitted.figures}
+    simulated = simulated_s(
+        network(test.scenario, fitted.median_values(), test.scenario.offered_per_s()), 1200.0, 1, seed=2026
+    )
+    for level in ("p50", "p75", "p90", "p95"):
+        assert float(simulated[level][0]) == pytest.approx(stored[f"{name.lower()}.{level}"], rel=0.10), level

@@ -1,22 +1,26 @@
 """`capplan calibrate`: writes the fitted file, and the same file for the same seed."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 import capplan.calibration.calibrate as calibration
 import capplan.cli.calibrate as face
 from capplan.calibration import fit
-from capplan.calibration.calibrate import calibrate, stages_of
+from capplan.calibration.calibrate import calibrate, problem, stages_of, start_of
 from capplan.calibration.fitted_file import Fitted, load, packaged_path, read, to_json
 from capplan.calibration.openprovider_figures import STUDY, experiments
 from capplan.calibration.stages import Stages
 from capplan.calibration.study import Experiment, Study
 from capplan.cli.main import main
+from capplan.models.parameter import Values
+from capplan.models.quantity import FloatArray
 
 FITTED = load("openprovider")
 
@@ -26,13 +30,13 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Seeds that the command passes on; nothing is computed."""
     found: list[int] = []
 
-    def fake(its: Study, seed: int, version: str, progress: Callable[[str], None], kept: Path) -> Fitted:
+    def fake(its: Study, seed: int, progress: Callable[[str], None], output: Path) -> Fitted:
         assert its.system.name == "openprovider"
-        assert not kept.exists()
+        assert output.suffix == ".json"
         found.append(seed)
         for stage in range(stages_of(its)):
             progress(f"stage {stage}")
-        return replace(FITTED, seed=seed, version=version)
+        return replace(FITTED, seed=seed)
 
     monkeypatch.setattr(face, "calibrate", fake)
     return found
@@ -156,7 +160,7 @@ def test_what_was_interrupted_goes_on_and_gives_the_same_file(
     small: dict[str, Fitted], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few_draws(monkeypatch)
-    kept, told = tmp_path / "mine.json.stages", list[str]()
+    output, told = tmp_path / "mine.json", list[str]()
 
     def interrupts(stage: str) -> None:
         told.append(stage)
@@ -164,23 +168,69 @@ def test_what_was_interrupted_goes_on_and_gives_the_same_file(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        calibrate(SMALL, 3, "0", interrupts, kept)
+        calibrate(SMALL, 3, "0", interrupts, output)
+    (kept,) = tmp_path.glob("mine.json.????????.stages")
     assert len(json.loads(kept.read_text(encoding="utf-8"))["stages"]) == len(told) - 1 == 4
     monkeypatch.setattr(calibration, "maximum", lambda *_: pytest.fail("finished stages are not computed again"))
     with pytest.raises(pytest.fail.Exception):
-        calibrate(SMALL, 3, "0", lambda _: None, kept)  # the stage that was interrupted fits
+        calibrate(SMALL, 3, "0", lambda _: None, output)  # the stage that was interrupted fits
     monkeypatch.undo()
     few_draws(monkeypatch)
-    assert calibrate(SMALL, 3, "0", lambda _: None, kept) == small["first"]
+    assert calibrate(SMALL, 3, "0", lambda _: None, output) == small["first"]
     assert not kept.exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"key": "other", "stages": {}}', '{"stages": 3}'])
 def test_stages_of_another_calculation_are_not_used(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "stages"
-    path.write_text(content, encoding="utf-8")
-    stages = Stages("mine", path=path)
+    output = tmp_path / "mine.json"
+    (tmp_path / "mine.json.a-key.stages").write_text(content, encoding="utf-8")
+    stages = Stages("a-key", output=output)
 
     assert stages.of("one", lambda: 1) == 1
-    assert Stages("mine", path=path).of("one", lambda: 2) == 1
-    assert Stages("other", path=path).of("one", lambda: 2) == 2
+    assert Stages("a-key", output=output).of("one", lambda: 2) == 1
+    assert Stages("b-key", output=output).of("one", lambda: 2) == 2
+
+
+def test_calculations_that_differ_leave_each_others_stages_alone(tmp_path: Path) -> None:
+    output = tmp_path / "mine.json"
+    one, other = (Stages(key * 16, output=output) for key in ("1a2b", "3c4d"))
+    one.of("one", lambda: 1)
+    other.of("one", lambda: 2)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "mine.json.1a2b1a2b.stages",
+        "mine.json.3c4d3c4d.stages",
+    ]
+    other.end()
+    assert Stages("1a2b" * 16, output=output).of("one", lambda: 3) == 1
+
+
+def test_seed_and_version_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_draws(monkeypatch)
+    monkeypatch.setattr(calibration, "_folds", lambda _: [])  # cost most, and nothing here hangs on them
+    made = calibrate(SMALL)
+
+    assert (made.seed, made.version) == (1, version("capplan"))
+
+
+def test_the_model_is_asked_for_the_fitted_figures_only() -> None:
+    asked: set[str] = set()
+
+    def predicted(tests: Sequence[Experiment], _: Values) -> dict[str, FloatArray]:
+        asked.update(row.id for test in tests for row in test.rows)
+        return {row.id: np.array([row.value]) for test in tests for row in test.rows}
+
+    made = problem(replace(STUDY, predicted=predicted), experiments())
+    made.figures(made.centre[None])
+
+    assert asked == {row.id for row in made.rows}
+    assert {row.use for row in made.rows} == {"fit"}
+    assert any(row.use != "fit" for test in experiments() for row in test.rows)
+
+
+def test_the_search_starts_where_the_study_says() -> None:
+    free = [parameter for parameter in STUDY.system.parameters if parameter.free]
+    start = {parameter.name: 2 * parameter.value for parameter in free}
+
+    assert start_of(STUDY) is None
+    assert start_of(replace(STUDY, start=start)) == pytest.approx(np.log([2 * each.value for each in free]))

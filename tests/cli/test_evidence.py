@@ -9,6 +9,7 @@ import pytest
 
 from capplan.calibration.audit import audit
 from capplan.calibration.evidence_table import load
+from capplan.cli import evidence
 from capplan.cli.main import main
 
 ROWS = load("openprovider")
@@ -82,6 +83,32 @@ def test_the_layout_is_text_for_people_and_tables_and_an_object_in_json(capsys: 
     assert "  layout" not in said(capsys, "evidence", "show", "ts1.auth_mean")
 
 
+@pytest.mark.parametrize("arguments", [["t4.p99"], ["t4.p99", "rhino-shcm"], ["rhino-shcm", "t4.p99"]])
+def test_an_id_is_found_in_any_system_and_in_either_order(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert in_json(capsys, "evidence", "show", *arguments)["row"]["system"] == "rhino-shcm"
+
+
+def test_an_id_that_two_systems_have_needs_the_system(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(evidence, "load", lambda _: ROWS)
+
+    assert main(["evidence", "show", ROWS[0].id]) == 2
+    assert capsys.readouterr().err == (
+        f"capplan: {ROWS[0].id!r} is the id of rows of openprovider and rhino-shcm and fedora4: name the system after "
+        "it\n"
+    )
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_footer_of_a_list_has_a_command_that_works(system: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = " ".join(said(capsys, "evidence", "list", system).split()).rpartition("All of one: capplan ")[2]
+
+    assert said(capsys, *command.split()).splitlines()[0] == load(system)[0].id
+
+
 def test_words_and_open_ends_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["id"]: row for row in in_json(capsys, "evidence", "list")}
 
@@ -107,7 +134,9 @@ def test_every_row_can_be_shown(row: Any, capsys: pytest.CaptureFixture[str]) ->
     ("arguments", "sentence"),
     [
         (["show", "ts1.acct_men"], "'ts1.acct_men' is not the id of a row of evidence; did you mean 'ts1.acct_mean'?"),
-        (["show", "?"], "'?' is not the id of a row of evidence; see 'capplan evidence list openprovider'"),
+        (["show", "?"], "'?' is not the id of a row of evidence; see 'capplan evidence list SYSTEM'"),
+        (["show", "?", "fedora4"], "'?' is not the id of a row of evidence; see 'capplan evidence list fedora4'"),
+        (["show", "t4.p99", "fedora5"], "'fedora5' is not a system with evidence; did you mean 'fedora4'?"),
         (["list", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
         (["audit", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
     ],

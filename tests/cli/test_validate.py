@@ -37,7 +37,8 @@ def missed(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_packaged_fit_passes(capsys: pytest.CaptureFixture[str]) -> None:
     out = ran(capsys, "openprovider")
 
-    assert "15 of 15 documented figures of openprovider are met" in out
+    line = " ".join(out.split())
+    assert line.startswith("openprovider: 15 of 15 figures with a goal are met; 5 others are compared without one, the")
     assert "MISSED" not in out
     assert " ".join(REPORT.verdict.split()) in " ".join(out.split())
 
@@ -70,6 +71,33 @@ def test_a_missed_goal_is_a_no(missed: str, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("format_", ["--json", "--csv"])
 def test_a_missed_goal_is_a_no_for_programs_too(missed: str, format_: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "ts2.incoming" in ran(capsys, missed, format_, code=1)
+
+
+def test_the_other_systems_in_eighty_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rhino, fedora = ran(capsys, "rhino-shcm"), ran(capsys, "fedora4")
+
+    for out in (rhino, fedora):
+        assert max(map(len, out.splitlines())) <= 80
+        assert "…" not in out
+    assert "7 of 7 figures with a goal are met, and 3 of 3 goals that figures share; 45 others" in " ".join(
+        rhino.split()
+    )
+    assert "20 of 20 figures with a goal are met; 37 others are compared without one, the largest error -4" in " ".join(
+        fedora.split()
+    )
+    assert "2.80 cores" in rhino
+    assert "request latency max" in rhino
+    assert "90 % of parameters" not in rhino  # medians only
+
+
+def test_the_band_of_what_is_left_out_is_that_of_the_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ran(capsys, "openprovider").splitlines()
+    place = next(number for number, line in enumerate(lines) if "capplan, 90 %" in line)
+
+    assert "of parameters" in lines[place + 1]
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,22 @@ Progress = Callable[[str], None]
 
 
 def problem(its: Study, tests: Sequence[Experiment]) -> Problem:
-    """Return the fitting problem of some experiments."""
-    rows = rows_to_fit([row for test in tests for row in test.rows])
+    """Return the fitting problem of some experiments; the model is asked for the fitted figures only."""
+    fitted = [replace(test, rows=rows_to_fit(test.rows)) for test in tests]
+    asked = [test for test in fitted if test.rows]
     return Problem(
         its.system.parameters,
-        rows,
-        lambda values: its.predicted(tests, values),
+        tuple(row for test in asked for row in test.rows),
+        lambda values: its.predicted(asked, values),
         lambda row: Scatter(its.repeatability(row), its.logarithmic),
     )
+
+
+def start_of(its: Study) -> FloatArray | None:
+    """Return where the search for the maximum starts, logarithms of the free parameters; None: at the priors."""
+    if not its.start:
+        return None
+    return np.log([its.start[parameter.name] for parameter in its.system.parameters if parameter.free])
 
 
 def stages_of(its: Study) -> int:
@@ -42,7 +52,11 @@ def stages_of(its: Study) -> int:
 
 
 def calibrate(
-    system: str | Study, seed: int, version: str, progress: Progress = lambda _: None, kept: Path | None = None
+    system: str | Study,
+    seed: int = 1,
+    version: str | None = None,
+    progress: Progress = lambda _: None,
+    output: Path | None = None,
 ) -> Fitted:
     """Fit a system to its evidence.
 
@@ -52,12 +66,13 @@ def calibrate(
         The system, or how it is calibrated.
     seed : int
         Seed of the draws; the same seed gives the same file.
-    version : str
-        Version of capplan, for the file.
+    version : str, optional
+        Version of capplan, for the file; the installed one when left out.
     progress : function
         Told in words what is being done.
-    kept : Path, optional
-        File that keeps what is finished, so that an interrupted calibration goes on; it is gone at the end.
+    output : Path, optional
+        File that the result is for. What is finished is kept beside it, so that an interrupted calibration goes on,
+        each seed and evidence in a file of its own; it is gone at the end.
 
     Returns
     -------
@@ -66,8 +81,8 @@ def calibrate(
     """
     its = study(system) if isinstance(system, str) else system
     name = its.system.name
-    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS), progress, kept)
-    fitted = _Calibration(its, seed, stages).fitted(version)
+    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS), progress, output)
+    fitted = _Calibration(its, seed, stages).fitted(version or installed("capplan"))
     stages.end()
     return fitted
 
@@ -104,7 +119,7 @@ class _Calibration:
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
         """Fit each choice that is left open; return them, the best first, and the fit of the scenario's defaults."""
         if not self.study.choices:
-            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem))))
+            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.study)))))
         usual = vars(self.tests[0].scenario)
         fits, best = [], None
         for choice in self.study.choices:
@@ -119,7 +134,7 @@ class _Calibration:
 
     def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
         """Fit a choice."""
-        return _plain(maximum(problem(self.study, self.study.experiments(choice))))
+        return _plain(maximum(problem(self.study, self.study.experiments(choice)), start_of(self.study)))
 
     def draw(self, best: Maximum) -> Ensemble:
         """Draw the ensemble."""

@@ -19,6 +19,11 @@ from capplan.calibration.interval import Interval
 
 _MIXES = {"read": "for reads", "mixed": "with 5 % writes"}
 _WRITES = {"create": "Creates", "delete": "Deletes"}
+_READS = {
+    "alone": ("Alone", "alone", "read"),
+    "beside_creates": ("Beside creates", "mixed", "read_create"),
+    "beside_deletes": ("Beside deletes", "mixed", "read_delete"),
+}
 
 
 def _linear(rows: Rows) -> list[Finding]:
@@ -138,20 +143,21 @@ def _one_read_time(rows: Rows) -> list[Finding]:
 
 
 def _read_time_by_nodes(rows: Rows) -> list[Finding]:
-    claim, single = rows["all.read_time_by_nodes"], rows["alone.n1.read"]
+    claim = rows["all.read_time_by_nodes"]
     return [
         compare(
-            f"claim.read_time.n{nodes}",
+            f"claim.read_time.{name}.n{nodes}",
             "read times do not change significantly with the number of nodes",
             (claim, single, cluster),
             claim.interval * single.interval,
             cluster.interval,
-            f"Read alone, {in_words(nodes)} take {{documented}}; no significant change from a single server is "
+            f"{words}, reads on {in_words(nodes)} take {{documented}}; no significant change from a single server is "
             "{expected}.",
             "s",
         )
+        for name, (words, table, read) in _READS.items()
         for nodes in ("3", "4")
-        for cluster in [rows[f"alone.n{nodes}.read"]]
+        for single, cluster in [(rows[f"{table}.n1.{read}"], rows[f"{table}.n{nodes}.{read}"])]
     ]
 
 

@@ -119,31 +119,38 @@ def throttled_mean_s(response_s: Number, first_s: Number, *, users: int, request
     return response_s + first_s * min(users / requests, 1.0)
 
 
-def target_of(row: Evidence) -> float | None:
-    """Return the error that the goal allows: capacities within 3 %, means of regions within 5 % (SI).
+def bounds_of(row: Evidence) -> tuple[float, float] | None:
+    """Return what meets the goal: capacities within 3 %, means of regions within 5 % (SI).
 
     Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for the
     other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
     """
     if row.use != "fit" or row.scenario not in _GOALS:
         return None
-    return max(_GOALS[row.scenario] * row.value, row.high - row.value)
+    error = _GOALS[row.scenario] * row.value
+    return min(row.value - error, row.low), max(row.value + error, row.high)
 
 
 _GOALS = {"capacity": 0.03, "region": 0.05}
 
 
 def _kind_of(row: Evidence) -> Kind | None:
+    """Return what a left-out figure tells of; deletes on four nodes tell of nothing.
+
+    Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the prior's.
+    """
     if row.scenario == "capacity":
         return "rate"
-    return "time" if row.scenario in ("alone", "mixed") else None
+    if row.scenario not in ("alone", "mixed") or (row.request_class == "delete" and row.fold == "n4"):
+        return None
+    return "time"
 
 
 def _scored(row: Evidence) -> Scored | None:
     if row.scenario != "capacity":
         return None
-    writes = "5 % writes" if float(row.layout["write_share"]) else "reads alone"
-    return Scored(f"capacity, {writes}", float(row.layout["nodes"]))
+    family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"
+    return Scored(family, float(row.layout["nodes"]), family)
 
 
 STUDY = Study(
@@ -151,11 +158,11 @@ STUDY = Study(
     experiments=experiments,
     predicted=predicted,
     repeatability=repeatability,
-    target_of=target_of,
+    bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
     group_of=lambda row: row.request_class,
     group=lambda _, request_class: str(request_class),
-    goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %. The other times contradict one "
-    "another and are compared without a goal.",
+    goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the "
+    "document prints. The other times contradict one another and are compared without a goal.",
 )

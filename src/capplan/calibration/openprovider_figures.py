@@ -92,14 +92,15 @@ def share_of_time_at_most(experiment: Experiment, values: Values, workers: float
     return sum(time * float(server.chances(rate * ratio)[0] @ below) for time, ratio in phases(analysis))
 
 
-def target_of(row: Evidence) -> float | None:
-    """Return the error that the goal allows: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider (SI).
+def bounds_of(row: Evidence) -> tuple[float, float] | None:
+    """Return what meets the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider (SI).
 
     None for what no goal speaks of (busy workers: Little's law refutes the document's own).
     """
-    if row.quantity == "incoming_rate":
-        return 0.03 * row.value
-    return max(0.5e-3, 0.1 * row.value) if row.quantity == "latency" else None
+    if row.quantity not in ("incoming_rate", "latency"):
+        return None
+    error = 0.03 * row.value if row.quantity == "incoming_rate" else max(0.5e-3, 0.1 * row.value)
+    return row.value - error, row.value + error
 
 
 def _kind_of(row: Evidence) -> Kind | None:
@@ -112,7 +113,7 @@ def _kind_of(row: Evidence) -> Kind | None:
 def _scored(row: Evidence) -> Scored | None:
     if row.ldap or row.quantity != "incoming_rate" or row.dcs is None or row.cass_nodes is None:
         return None
-    return Scored("capacity", float(row.dcs * row.cass_nodes))
+    return Scored("capacity", float(row.dcs * row.cass_nodes), "capacity")
 
 
 CHOICES = tuple(
@@ -131,7 +132,7 @@ STUDY = Study(
     experiments=experiments,
     predicted=predicted_all,
     repeatability=lambda row: REPEATABILITY[row.quantity],
-    target_of=target_of,
+    bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
     goals_in_words="Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared "

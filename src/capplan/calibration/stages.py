@@ -26,14 +26,19 @@ class Stages:
         What the calculation hangs on, as a digest: stages of another are not used.
     told : function
         Told in words what is being done.
-    path : Path or None
-        Where finished stages are kept; None: nowhere.
+    output : Path or None
+        File that the calculation is for: finished stages are kept beside it; None: nowhere.
     """
 
     key: str
     told: Told = lambda _: None
-    path: Path | None = None
+    output: Path | None = None
     known: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path | None:
+        """Where finished stages are kept: calculations that differ neither read nor overwrite each other's."""
+        return self.output and self.output.with_name(f"{self.output.name}.{self.key[:8]}.stages")
 
     def __post_init__(self) -> None:
         if self.path is None or not self.path.is_file():

@@ -68,10 +68,13 @@ class Scored(NamedTuple):
         The figures that the rules may learn from, in words: those of one family measure the same.
     size : float
         What the rules scale by, such as the number of nodes or the load.
+    group : str
+        The figures that the verdict speaks of together, in words.
     """
 
     family: str
     size: float
+    group: str
 
 
 def _none(*_: Any) -> None:
@@ -94,8 +97,9 @@ class Study:
         Returns the relative standard deviation of a repeat of the load test, beside the rounding of a figure.
     logarithmic : bool
         Whether a repeat scatters in the logarithm: where errors are large, half is then as far off as twice.
-    target_of : function
-        Returns the largest absolute error that the goal for a figure allows (SI); None where it is not judged alone.
+    bounds_of : function
+        Returns the lowest and the highest prediction that meet the goal of a figure (SI); None where it is not judged
+        alone.
     kind_of : function
         Returns whether a left-out figure tells of the discrepancy of rates or of times; None: of neither.
     scored : function
@@ -104,9 +108,8 @@ class Study:
         The goals, for people.
     goals : function
         Returns the goals that several figures share, from what the model says (medians, SI, by row id).
-    remarks : function
-        Returns what else to say of how well the model does, in plain sentences, from the same and one value of each
-        parameter.
+    start : mapping of float
+        Where the search for the most probable parameters starts, by name; empty: at the medians of the priors.
     choices : tuple of mappings
         What the documents leave open, as fields of the scenario; each is fitted, the scenario's defaults are kept.
     group_of : function
@@ -125,12 +128,12 @@ class Study:
     experiments: Callable[..., tuple[Experiment, ...]]
     predicted: Callable[[Sequence[Experiment], Values], dict[str, FloatArray]]
     repeatability: Callable[[Evidence], float]
-    target_of: Callable[[Evidence], float | None]
+    bounds_of: Callable[[Evidence], tuple[float, float] | None]
     kind_of: Callable[[Evidence], Kind | None]
     scored: Callable[[Evidence], Scored | None]
     goals_in_words: str
     goals: Callable[[Mapping[str, float]], tuple[Goal, ...]] = lambda _: ()
-    remarks: Callable[[Mapping[str, float], Values], tuple[str, ...]] = lambda *_: ()
+    start: Mapping[str, float] = field(default_factory=dict)
     choices: tuple[Mapping[str, str], ...] = ()
     logarithmic: bool = False
     group_of: Callable[[Evidence], str] = lambda _: ""

@@ -27,8 +27,8 @@ class Compared:
         The model's median.
     error : float
         Signed relative error.
-    target : float or None
-        Largest absolute error that the goal allows, in the figure's unit; None where the figure is only checked.
+    goal_low, goal_high : float or None
+        The lowest and the highest prediction that meet the goal; None where the figure has no goal of its own.
     met : bool or None
         Whether the goal is met.
     share_of_time : float or None
@@ -44,7 +44,8 @@ class Compared:
     high: float
     predicted: float
     error: float
-    target: float | None
+    goal_low: float | None
+    goal_high: float | None
     met: bool | None
     share_of_time: float | None
 
@@ -55,8 +56,10 @@ class LeftOut:
 
     Attributes
     ----------
-    id, fold, family, unit : str
-        What it is; the baselines learn from the other folds of its family.
+    id, fold, family, group, unit : str
+        What it is; the baselines learn from the other folds of its family, the verdict speaks of groups.
+    counts : bool
+        Whether its error is a part of the discrepancy, which widens the bands of predictions.
     documented : float
         The documented figure.
     predicted, low, high : float
@@ -68,7 +71,9 @@ class LeftOut:
     id: str
     fold: str
     family: str
+    group: str
     unit: str
+    counts: bool
     documented: float
     predicted: float
     low: float
@@ -95,8 +100,6 @@ class Validation:
         Goals that several figures share.
     goals_in_words : str
         What the goals are.
-    remarks : tuple of str
-        What else there is to say of how well the model does.
     left_out : tuple of LeftOut
         Leave-one-scenario-out.
     fitted_parameters : int
@@ -113,7 +116,6 @@ class Validation:
     figures: tuple[Compared, ...]
     goals: tuple[Goal, ...]
     goals_in_words: str
-    remarks: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     fitted_parameters: int
     free_parameters: int
@@ -152,7 +154,6 @@ def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
         tuple(compared),
         its.goals(said),
         its.goals_in_words,
-        its.remarks(said, single),
         left_out,
         fitted.fitted_parameters,
         len(fitted.names),
@@ -162,26 +163,17 @@ def compare(fitted: Fitted, said: Mapping[str, float]) -> Validation:
 
 
 def _compared(its: Study, row: Evidence, predicted: float, share_of_time: float | None) -> Compared:
-    target = its.target_of(row)
+    low, high = its.bounds_of(row) or (None, None)
+    met = None if low is None or high is None else low <= predicted <= high
+    statistic = _STATISTICS.get(row.statistic, row.statistic)
+    figure = " ".join(word for word in (row.request_class, row.quantity.replace("_", " "), statistic) if word)
+    what = (row.id, row.scenario, figure, row.unit)
     error = predicted / row.value - 1
-    met = None if target is None else abs(predicted - row.value) <= target
-    kind = f"{row.request_class} {row.quantity}".strip().replace("_", " ")
-    if row.statistic.startswith("p") and row.statistic[1:].isdecimal():
-        kind = f"{kind} {row.statistic}"
-    return Compared(
-        row.id,
-        row.scenario,
-        kind,
-        row.unit,
-        row.value,
-        row.low,
-        row.high,
-        predicted,
-        error,
-        target,
-        met,
-        share_of_time,
-    )
+    return Compared(*what, row.value, row.low, row.high, predicted, error, low, high, met, share_of_time)
+
+
+_STATISTICS = {"mean": "", "constant": "", "unspecified": "", "maximum": "max"}
+"""Words for statistics; the others are called what they are."""
 
 
 def _left_out(its: Study, fitted: Fitted) -> tuple[LeftOut, ...]:
@@ -198,7 +190,8 @@ def _left_out(its: Study, fitted: Fitted) -> tuple[LeftOut, ...]:
             others = [(o, s) for o, s in places.values() if s.family == scored.family and o.fold != row.fold]
             band = (figure.documented, figure.predicted, figure.low, figure.high)
             said = _baselines(its, others, scored.size)
-            found.append(LeftOut(row.id, row.fold, scored.family, row.unit, *band, said))
+            what = (row.id, row.fold, scored.family, scored.group, row.unit, its.kind_of(row) is not None)
+            found.append(LeftOut(*what, *band, said))
     return tuple(found)
 
 
@@ -217,33 +210,25 @@ def median_errors(left_out: Sequence[LeftOut]) -> dict[str, float]:
 
 
 def _verdict(left_out: Sequence[LeftOut]) -> str:
-    errors = median_errors(left_out)
-    if not errors:
+    """Say of each group whether the model beats the rules, and what becomes of the errors."""
+    groups = dict.fromkeys(each.group for each in left_out)
+    errors = {name: median_errors([each for each in left_out if each.group == name]) for name in groups}
+    sentences = [_of_group(name, found) for name, found in errors.items() if found]
+    if not sentences:
         return "No scenario could be left out beside a simple rule: each is of its own kind."
-    best = min((name for name in errors if name != "capplan"), key=lambda name: errors[name])
-    whole = "beats" if errors["capplan"] < errors[best] else "does not beat"
-    families = dict.fromkeys(each.family for each in left_out)
-    what = next(iter(families)) if len(families) == 1 else f"{len(families)} kinds of figures"
-    text = (
-        f"Left out one by one, capplan's median error of {what} is {errors['capplan']:.1%}; it {whole} the best "
-        f"baseline, {best}, with {errors[best]:.1%}."
-    )
-    return text + _nearer(left_out)
+    return f"Left out one by one, capplan's {' Its '.join(sentences)} {_of_bands(left_out)}"
 
 
-def _nearer(left_out: Sequence[LeftOut]) -> str:
-    """Say which baselines came nearer, and to what."""
-    lost: dict[str, list[str]] = {}
-    alone = len({each.fold for each in left_out}) == len(left_out)
-    for each in left_out:
-        made = {name: abs(error) for name, error in each.errors().items()}
-        nearer = " and ".join(name for name in made if made[name] < made["capplan"])
-        if nearer:
-            lost.setdefault(nearer, []).append(each.fold if alone else each.id)
-    if not lost:
-        return ""
-    text = "".join(f" For {', '.join(where)} {names} came nearer." for names, where in lost.items())
+def _of_group(name: str, errors: Mapping[str, float]) -> str:
+    best = min((rule for rule in errors if rule != "capplan"), key=lambda rule: errors[rule])
+    outcome = "beats" if errors["capplan"] < errors[best] else "does not beat"
     return (
-        f"{text} What these scenarios add cannot be identified from the others; the bands are widened by the errors "
-        "made here."
+        f"median error of {name} is {errors['capplan']:.1%}; it {outcome} the best baseline, {best}, with "
+        f"{errors[best]:.1%}."
     )
+
+
+def _of_bands(left_out: Sequence[LeftOut]) -> str:
+    apart = dict.fromkeys(f"{each.fold}'s {each.group}" for each in left_out if not each.counts)
+    without = f", but not by those of {', '.join(apart)}" if apart else ""
+    return f"The bands of predictions are widened by the errors made here{without}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ def calibrate_(
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
     check_output(path)
-    fitted = _with_progress(study(name), seed, path.with_name(f"{path.name}.stages"))
+    fitted = _with_progress(study(name), seed, path)
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
@@ -40,7 +39,7 @@ def calibrate_(
         _show(fitted, path)
 
 
-def _with_progress(its: Study, seed: int, kept: Path) -> Fitted:
+def _with_progress(its: Study, seed: int, output: Path) -> Fitted:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -52,7 +51,7 @@ def _with_progress(its: Study, seed: int, kept: Path) -> Fitted:
             progress.update(task, description=stage, completed=started)
             started += 1
 
-        return calibrate(its, seed, version("capplan"), tell, kept)
+        return calibrate(its, seed, progress=tell, output=output)
 
 
 def _show(fitted: Fitted, path: Path) -> None:

@@ -13,6 +13,7 @@ from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError
+from capplan.models.systems import SYSTEMS
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
 FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
@@ -39,14 +40,17 @@ def list_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = 
 
 
 @app.command()
-def show(row: Id, system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
-    """Show one documented figure with every field, and its source."""
+def show(
+    row: Id,
+    system: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="Needed where two systems have the id.")
+    ] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Show one documented figure with every field, and its source; its system may stand before or after its id."""
     refuse_both(as_json, as_csv)
-    known = by_id(load(system))
-    if row not in known:
-        close = hint(row, known, f"capplan evidence list {system}")
-        raise InputError(f"{row!r} is not the id of a row of evidence{close}")
-    found = known[row]
+    found = _find(*((system, row) if row in SYSTEMS and system else (row, system)))
     source = next(each for each in sources() if each.id == found.source)
     if as_json:
         write_json({"row": found, "source": source})
@@ -54,6 +58,25 @@ def show(row: Id, system: System = "openprovider", as_json: Json = False, as_csv
         write_csv(COLUMNS, [_cells(found)])
     else:
         view.row(found, source, Screen())
+
+
+def _find(row: str, system: str | None) -> Evidence:
+    """Return the row of an id, of any system when none is given.
+
+    Raises
+    ------
+    InputError
+        When no system has it, or more than one.
+    """
+    tables = {name: by_id(load(name)) for name in ([system] if system else SYSTEMS)}
+    found = {name: known[row] for name, known in tables.items() if row in known}
+    if not found:
+        ids = {each for known in tables.values() for each in known}
+        close = hint(row, ids, f"capplan evidence list {system or 'SYSTEM'}")
+        raise InputError(f"{row!r} is not the id of a row of evidence{close}")
+    if len(found) > 1:
+        raise InputError(f"{row!r} is the id of rows of {' and '.join(found)}: name the system after it")
+    return next(iter(found.values()))
 
 
 @app.command("audit")

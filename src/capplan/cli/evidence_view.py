@@ -31,7 +31,8 @@ def rows(found: Sequence[Evidence], console: Console) -> None:
     console.print(listed)
     counts = Counter(row.use for row in found)
     uses = ", ".join(f"{count} {use}" for use, count in counts.most_common())
-    console.print(Text(f"{len(found)} figures: {uses}. All of one: capplan evidence show ID", style="dim"))
+    one = f"All of one: capplan evidence show {found[0].id} {found[0].system}"
+    console.print(Text(f"{len(found)} figures: {uses}. {one}", style="dim"))
 
 
 def _rounding(row: Evidence) -> str:

@@ -40,11 +40,7 @@ def validate_(
 
 
 def _show(report: Validation, screen: Screen) -> None:
-    missed = [figure for figure in report.figures if figure.met is False]
-    judged = [figure for figure in report.figures if figure.met is not None]
-    screen.print(
-        Text(f"{len(judged) - len(missed)} of {len(judged)} documented figures of {report.system} are met", "bold")
-    )
+    screen.print(Text(_first_line(report), "bold"))
     screen.print(report.goals_in_words)
     figures = table(
         ("scenario", "left"),
@@ -63,14 +59,27 @@ def _show(report: Validation, screen: Screen) -> None:
         screen.print(_about_busy_workers(report))
     for goal in report.goals:
         screen.print(f"{goal.name}: {goal.value:.1%} of at most {goal.limit:.0%}: {'met' if goal.met else 'MISSED'}")
-    for remark in report.remarks:
-        screen.print(remark)
     others = report.free_parameters - report.fitted_parameters
     screen.print(
         f"{report.fitted_parameters} fitted parameters and {others} with narrower priors; of all of them the figures "
         f"decide {report.effective_parameters:.1f}."
     )
     _show_left_out(report, screen)
+
+
+def _first_line(report: Validation) -> str:
+    """Say how many figures meet their goals, and how far off the worst of those without one is."""
+    met = [figure.met for figure in report.figures if figure.met is not None]
+    text = f"{report.system}: {sum(met)} of {len(met)} figures with a goal are met"
+    if report.goals:
+        text += f", and {sum(goal.met for goal in report.goals)} of {len(report.goals)} goals that figures share"
+    others = [figure for figure in report.figures if figure.met is None]
+    if not others:
+        return f"{text}."
+    worst = max(others, key=lambda figure: abs(figure.error))
+    own = " of their own" if report.goals else ""
+    largest = f"the largest error {worst.error:+.0%} ({worst.id})"
+    return f"{text}; {len(others)} others are compared without one{own}, {largest}."
 
 
 def _about_busy_workers(report: Validation) -> str:
@@ -115,7 +124,9 @@ def _families_table(families: Mapping[str, list[LeftOut]]) -> Table:
 def _left_out_table(left_out: list[LeftOut]) -> Table:
     """Return the left-out figures of one family."""
     names = list(max(left_out, key=lambda each: len(each.baselines)).errors())
-    errors = table(("scenario", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
+    errors = table(
+        ("scenario", "left"), ("capplan, 90 %\nof parameters", "right"), *((name, "right") for name in names)
+    )
     for each in left_out:
         made = each.errors()
         errors.add_row(each.fold, _band(each), *(f"{made[name]:+.1%}" if name in made else "" for name in names))
@@ -136,6 +147,8 @@ def _numbers(figure: Compared) -> tuple[str, str]:
         return f"{figure.documented * 1e3:.1f} ms", f"{figure.predicted * 1e3:.2f} ms"
     if figure.unit == "1/s":
         return f"{figure.documented:,.0f}/s", f"{figure.predicted:,.0f}/s"
+    if figure.quantity.startswith("cpu"):
+        return f"{figure.documented:.2f} cores", f"{figure.predicted:.2f} cores"
     return f"{figure.documented:g}", f"{figure.predicted:.1f}"
 
 

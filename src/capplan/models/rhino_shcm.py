@@ -37,16 +37,18 @@ REPORTED = {REQUEST: (REQUEST,)}
 """The document does not tell kinds of requests apart."""
 
 PARAMETERS = (
-    Parameter("application_s", 1.54e-3, "s", "fitted", 0.5, "wide prior: core seconds of the JVM per request"),
-    Parameter("uncached_excess", 0.34, "1", "fitted", 0.5, "wide prior: more work of the JVM without caches"),
-    Parameter("cassandra_s", 1.5e-3, "s", "fitted", 0.7, "wide prior: core seconds of a replica per request"),
-    Parameter("path_s", 3.5e-3, "s", "fitted", 0.5, "wide prior: unhindered response, 1 to 20 ms"),
-    Parameter("uncached_share", 0.57, "1", "fitted", 0.5, "wide prior: path and Cassandra's work left without caches"),
-    Parameter("short_stall_requests", 240.0, "1", "fitted", 1.0, "wide prior: requests between short stalls"),
-    Parameter("short_stall_s", 12.7e-3, "s", "fitted", 0.7, "wide prior: young collections last 3 to 50 ms"),
-    Parameter("long_stall_requests", 7500.0, "1", "fitted", 1.0, "wide prior: requests between long stalls"),
-    Parameter("long_stall_s", 76e-3, "s", "fitted", 0.7, "wide prior: longer collections last 20 to 300 ms"),
-    Parameter("cassandra_stalls", 1.4, "1", "fitted", 0.7, "wide prior: long stalls of Cassandra for each of the JVM"),
+    Parameter("application_s", 2e-3, "s", "fitted", 0.5, "wide prior: the JVM works 0.7 to 5 ms a request"),
+    Parameter("uncached_excess", 0.3, "1", "fitted", 0.5, "wide prior: 0.1 to 0.8 more work of the JVM without caches"),
+    Parameter("cassandra_s", 2e-3, "s", "fitted", 0.7, "wide prior: a replica works 0.5 to 8 ms a request"),
+    Parameter("path_s", 4e-3, "s", "fitted", 0.5, "wide prior: unhindered response, 1.5 to 11 ms"),
+    Parameter(
+        "uncached_share", 0.7, "1", "fitted", 0.5, "wide prior: 0.25 to 1.9 of path and Cassandra's work, no cache"
+    ),
+    Parameter("short_stall_requests", 300.0, "1", "fitted", 1.0, "wide prior: 40 to 2,100 requests a short stall"),
+    Parameter("short_stall_s", 10e-3, "s", "fitted", 0.7, "wide prior: young collections last 2.5 to 40 ms"),
+    Parameter("long_stall_requests", 10_000.0, "1", "fitted", 1.0, "wide prior: 1,400 to 71,000 requests a long stall"),
+    Parameter("long_stall_s", 100e-3, "s", "fitted", 0.7, "wide prior: longer collections last 25 to 400 ms"),
+    Parameter("cassandra_stalls", 1.0, "1", "fitted", 0.7, "wide prior: Cassandra has 0.25 to 4 long stalls for one"),
     Parameter("path_scv", 0.045, "1", "guess", 0.0, "the middle of the latencies at the lowest load is this narrow"),
 )
 
