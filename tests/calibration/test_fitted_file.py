@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from capplan.calibration import fitted_file
-from capplan.calibration.evidence_table import data_hash
+from capplan.calibration.evidence_table import data_hash, rows_hash
+from capplan.calibration.evidence_table import load as load_evidence
 from capplan.calibration.fitted_file import SCHEMA, Fitted, load, packaged_path, read, rounded, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.parameter import defaults
+from capplan.models.systems import SYSTEMS
 
 FITTED = load("openprovider")
 
@@ -98,6 +100,22 @@ def test_other_evidence_is_refused(document: dict[str, Any], tmp_path: Path) -> 
 
     assert refused(written(document, tmp_path)) == (
         "'mine.json' was fitted to other evidence than this version has: run `capplan calibrate openprovider`"
+    )
+
+
+@pytest.mark.parametrize("system", list(SYSTEMS))
+def test_a_fitted_file_is_refused_when_one_figure_of_its_evidence_changes(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each packaged file is of today's evidence; with any fitted figure a little different it no longer is."""
+    path, rows = packaged_path(system), load_evidence(system)
+    assert read(path).system == system
+    place = next(number for number, row in enumerate(rows) if row.use == "fit")
+    changed = (*rows[:place], replace(rows[place], value=1.001 * rows[place].value), *rows[place + 1 :])
+    monkeypatch.setattr(fitted_file, "data_hash", lambda _: rows_hash(changed))
+
+    assert refused(path) == (
+        f"'{system}.json' was fitted to other evidence than this version has: run `capplan calibrate {system}`"
     )
 
 
