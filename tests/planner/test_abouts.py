@@ -9,10 +9,11 @@ import pytest
 from capplan.calibration.evidence_table import data_hash
 from capplan.calibration.fitted_file import load
 from capplan.calibration.studies import STUDIES
+from capplan.models.errors import InputError
 from capplan.models.parameter import defaults
 from capplan.models.systems import SYSTEMS, scenario
 from capplan.planner.abouts import ABOUTS, reach_of
-from capplan.planner.predict import predict
+from capplan.planner.predict import objectives_of, predict
 from capplan.planner.prediction import Prediction, prediction_schema
 from capplan.planner.system_figures import resource_of
 
@@ -30,10 +31,28 @@ def test_every_stage_knows_every_system() -> None:
 
 
 @EVERY
-def test_objectives_can_speak_of_the_stations_that_there_are(name: str) -> None:
+def test_objectives_can_speak_of_the_stations_that_there_are_and_of_no_others(name: str) -> None:
     made = SYSTEMS[name].network(scenario(name), defaults(SYSTEMS[name].parameters), 1.0)
+    for resource in {resource_of(station.name) for station in made.stations}:
+        (objective,) = objectives_of(scenario(name, slo=(f"{resource}.utilisation<80%",)))
+        assert objective.text == f"{resource}.utilisation<80%"
+    with pytest.raises(InputError, match="tape"):
+        objectives_of(scenario(name, slo=("tape.utilisation<80%",)))
 
-    assert set(ABOUTS[name].resources) == {resource_of(station.name) for station in made.stations}
+
+def test_a_resource_or_class_that_a_layout_does_not_have_is_refused() -> None:
+    with pytest.raises(InputError, match="cassandra"):
+        objectives_of(scenario("rhino-shcm", colocated=True, slo=("cassandra.utilisation<50%",)))
+    with pytest.raises(InputError, match="create"):
+        objectives_of(scenario("fedora4", slo=("create.p99<20ms",)))
+
+
+def test_an_objective_that_nothing_meets_leaves_no_capacity() -> None:
+    made = predict(scenario("rhino-shcm", slo=("request.mean<1ms",)), engine="analytic")
+
+    assert made.capacity_tps is not None
+    assert made.capacity_tps.value == 0.0
+    assert made.objectives[0].met is False
 
 
 @EVERY
@@ -73,8 +92,7 @@ def test_every_answer_is_the_published_value(prediction: Prediction) -> None:
 
 
 def test_every_answer_names_its_bottleneck_and_orders_its_percentiles(prediction: Prediction) -> None:
-    resources = (*ABOUTS[str(prediction.scenario["system"])].resources, "workers", "native-transport")
-    assert prediction.bottleneck in resources
+    assert prediction.bottleneck in (*prediction.utilisation, "workers", "native-transport")
     for latency in prediction.latency_ms.values():
         percentiles = [latency.p50, latency.p90, latency.p95, latency.p99, latency.p999]
         values = [band.value for band in percentiles if band is not None]

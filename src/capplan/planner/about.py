@@ -45,8 +45,6 @@ class About:
 
     Attributes
     ----------
-    resources : tuple of str
-        Kinds of stations that objectives can speak of.
     axes : mapping of str
         Numbers of a layout that may lie outside the measured range: fields of the scenario, in words.
     rates : str
@@ -73,7 +71,6 @@ class About:
         Units that each of the outermost pools has, by what they are workers of; empty without pools.
     """
 
-    resources: tuple[str, ...]
     axes: Mapping[str, str]
     rates: str
     approximate: str

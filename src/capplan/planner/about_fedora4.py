@@ -120,7 +120,6 @@ def _workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
 
 
 ABOUT = About(
-    resources=("repository",),
     axes={"nodes": "nodes"},
     rates="Rates are requests per second over all nodes; latencies are those of clients in the chosen region, with the "
     "round trip.",
@@ -133,6 +132,6 @@ ABOUT = About(
     outages=_outages,
     apart=_round_trip,
     widening=2.0,
-    budget_s=0.5,
+    budget_s=0.4,
     workers=_workers,
 )

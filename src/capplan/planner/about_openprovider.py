@@ -132,7 +132,6 @@ def _workers(scenario: OpenproviderScenario) -> Mapping[str, Number]:
 
 
 ABOUT = About(
-    resources=("cassandra", "cassandra-storage", "front"),
     axes={
         "dcs": "data centres",
         "cass_nodes": "Cassandra nodes per data centre",

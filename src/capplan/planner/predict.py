@@ -12,6 +12,7 @@ from capplan.calibration.evidence_table import sources
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.operating_point import LARGEST_LOSS
+from capplan.models.parameter import defaults
 from capplan.models.scenario import Scenario
 from capplan.models.systems import system
 from capplan.models.traffic import Bursty
@@ -22,7 +23,7 @@ from capplan.planner.objective import Lookup, Metric, Objective, figures_of, par
 from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
 from capplan.planner.simulation_effort import check_budget
 from capplan.planner.solved_latency import solved_latency
-from capplan.planner.system_figures import Figures, Layout
+from capplan.planner.system_figures import Figures, Layout, resource_of
 from capplan.planner.uncertainty import estimated
 from capplan.simulator.draws import RunsDone
 
@@ -116,10 +117,14 @@ def objectives_of(scenario: Scenario) -> tuple[Objective, ...]:
     Raises
     ------
     InputError
-        When one cannot be read.
+        When one cannot be read, or speaks of a request class or a resource that the layout does not have.
     """
+    if not scenario.slo:
+        return ()
     its = system(scenario.system)
-    return tuple(parse(text, its.asked(scenario), ABOUTS[scenario.system].resources) for text in scenario.slo)
+    stations = its.network(scenario, defaults(its.parameters), 1.0).stations
+    resources = dict.fromkeys(resource_of(station.name) for station in stations)
+    return tuple(parse(text, its.asked(scenario), tuple(resources)) for text in scenario.slo)
 
 
 def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _Asked:
