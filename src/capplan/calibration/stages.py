@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from capplan.models.code_digest import code_digest
 from capplan.models.replaced_file import replace_file
 
 Told = Callable[[str], None]
@@ -67,15 +67,6 @@ class Stages:
 
 def digest(*parts: object) -> str:
     """Return a digest of what a calculation hangs on, its code included."""
-    text = json.dumps([version("capplan"), _code(), *parts], sort_keys=True, default=str)
+    code = code_digest(("models", "simulator", "calibration"))
+    text = json.dumps([version("capplan"), code, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _code() -> str:
-    """Return a digest of the modules that a calibration runs through."""
-    found = hashlib.sha256()
-    for folder in ("models", "simulator", "calibration"):
-        root = Path(str(files("capplan") / folder))
-        for path in sorted(root.rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()

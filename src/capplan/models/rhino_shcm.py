@@ -1,8 +1,8 @@
 """The `rhino-shcm` system: the Sh cache microservice (a JVM on Rhino) that keeps subscriber data in Cassandra.
 
 Facts and figures: evidence source `rhino-shcm` (seven load tests of two hours). Requests go through one application
-server with eight cores. One in a few hundred meets a short stall of that virtual machine, one in a few thousand a long
-one; all others wait meanwhile, and then for those before. Where the only Cassandra node stands on the same server, its
+server with eight cores. One in a few hundred meets a short stall of its JVM, one in some ten thousand a long one; all
+others wait meanwhile, and then for those before. Where the only Cassandra node stands on the same server, its
 work takes the same cores and its own long stalls stop the requests too. Where there are several nodes, a request waits
 for a quorum of the replicas, so that the stall of one is not seen.
 
@@ -163,6 +163,7 @@ def _replica(scenario: RhinoShcmScenario, values: Values, node: int) -> Distribu
     """Return the service of one replica: its work, unless that is done by the application's server, or a long stall."""
     long = values["cassandra_stalls"] / values["long_stall_requests"]
     elsewhere = scenario.colocated and node == 0
+    # No work, but as many draws as elsewhere: the laws of a mixture have one shape.
     work_s = 0.0 * cassandra_s(scenario, values) if elsewhere else cassandra_s(scenario, values) / CORES
     return Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
 
@@ -189,8 +190,8 @@ def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, 
     """Return the response that a share `level` of the requests does not exceed, or the mean; seconds, (draws,).
 
     In closed form, and at most just below saturation. The wait for small services is counted by its mean (of M/D/1:
-    Kleinrock 1975, section 5.6). The work of Cassandra nodes on their own servers and their stalls are left out: it is
-    5 to 20 % below a simulation (decision 0010).
+    Kleinrock 1975, section 5.6). The work of Cassandra nodes on their own servers and their stalls are left out:
+    decision 0010 has how far that is from a simulation.
     """
     work_s = _server_s(scenario, values)
     rate = plain(np.minimum(rate_per_s, (1 - NEAREST) * np.asarray(saturation_per_s(scenario, values))))

@@ -41,7 +41,7 @@ class System:
         parameter values, the offered rate, and the level of a percentile or None for the mean; seconds, over draws.
     settling : function
         How long the system takes to settle from empty, from a scenario, parameter values and the offered rate; seconds,
-        over draws.
+        over draws. Half a second unless given: at 95 % of capacity openprovider's mean response has settled by then.
     mix : function or None
         Reported classes that the traffic of a scenario has; None: all.
     """

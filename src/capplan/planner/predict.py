@@ -183,7 +183,7 @@ def _latency(
 
     plan = Plan(case.uncertainty.seed, asked.engine, budget_s, progress)
     found = simulated_latency(case.scenario, case.fitted.values(), figures, case.uncertainty, plan)
-    return found.latency_ms, [found.note, *([_JUDGED] if asked.objectives else [])]
+    return found.latency_ms, [found.note, *([_JUDGED, asked.about.approximate] if asked.objectives else [])]
 
 
 def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objective, ...]) -> Prediction:

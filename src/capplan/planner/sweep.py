@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
+from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
@@ -86,18 +86,8 @@ class Task:
         said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")}
         said["fitted"] = _digest(self.fitted or load_fitted(self.scenario.system))
-        said["code"] = code_digest()
+        said["code"] = code_digest(suffixes=(".py", ".csv", ".toml", ".json"))
         return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
-
-
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """Return a digest of what computes rows: capplan's own files, evidence and all, and the libraries beneath."""
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted(each for each in package.rglob("*") if each.suffix in (".py", ".csv", ".toml", ".json")):
-        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
-    digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")).encode())
-    return digest.hexdigest()
 
 
 @lru_cache(maxsize=4)
