@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
     *("schema", "scenario", "capacity_tps", "bottleneck", "offered_tps", "offered_source", "latency_ms"),
-    *("utilisation", "busy_workers", "throughput_ratio", "outages", "objectives", "evidence"),
+    *("utilisation", "busy_workers", "throughput_ratio", "throughput_ratios", "outages", "objectives", "evidence"),
     *("engine", "seed", "version"),
 ]
 

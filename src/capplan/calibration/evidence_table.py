@@ -166,6 +166,11 @@ def sources() -> tuple[Source, ...]:
     return tuple(_source(key, entry) for key, entry in table.items())
 
 
+def cited(system: str) -> tuple[str, ...]:
+    """Return the citations of every source that documents `system`."""
+    return tuple(source.citation for source in sources() if system in source.systems)
+
+
 def _source(key: str, entry: dict[str, Any]) -> Source:
     lists = {name: tuple(entry[name]) for name in ("systems", "defects")}
     return Source(**{**entry, **lists, "id": key})

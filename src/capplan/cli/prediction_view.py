@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capplan.cli.figures import Format, band, given, rate, share_band, significant
+from capplan.cli.figures import Format, band, given, rate, share_band, significant, width
 from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.models.scenario import defaults_of
@@ -34,6 +34,7 @@ def render(prediction: Prediction, console: Console) -> None:
     """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout."""
     console.print(heading(headline(prediction)))
     _capacity(prediction, console)
+    _ratios(prediction, console)
     _latency(prediction, console)
     _resources(prediction, console)
     _outages(prediction, console)
@@ -97,10 +98,22 @@ def _capacity(prediction: Prediction, console: Console) -> None:
         named["capacity"] = f"{band(capacity, rate)} TPS{whole}"
         named["its 90 % band"] = _parts(capacity.parts, rate)
         named["criterion"] = capacity.criterion
+    if prediction.throughput_ratio is not None:
+        named["its 90 % band"] = _parts(prediction.throughput_ratio.parts, width)
     if prediction.bottleneck is not None:
         verb = "run out" if prediction.bottleneck == "workers" else "saturates"
         named["bottleneck"] = f"{prediction.bottleneck} {verb} first"
     console.print(facts(named))
+
+
+def _ratios(prediction: Prediction, console: Console) -> None:
+    if not prediction.throughput_ratios:
+        return
+    console.print(section("Throughput over that of the reference"))
+    listed = table(("  reference", "left"), ("ratio", "left"))
+    for reference, ratio in prediction.throughput_ratios.items():
+        listed.add_row(f"  {reference}", _figure(ratio))
+    console.print(listed)
 
 
 def _plainly(value: Any) -> str:

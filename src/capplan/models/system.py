@@ -44,6 +44,9 @@ class System:
         over draws. Half a second unless given: at 95 % of capacity openprovider's mean response has settled by then.
     mix : function or None
         Reported classes that the traffic of a scenario has; None: all.
+    ratios : function or None
+        For a system that is documented as ratios only: throughput over that of a reference layout, by what the
+        reference is, the one that was asked about first; from a scenario and parameter values, arrays over draws.
     """
 
     name: str
@@ -56,6 +59,7 @@ class System:
     response: Callable[[Any, Values, FloatArray, float | None], FloatArray] | None = None
     settling: Callable[[Any, Values, FloatArray], FloatArray] = lambda *_: np.array(0.5)
     mix: Callable[[Any], Collection[str]] | None = None
+    ratios: Callable[[Any, Values], Mapping[str, FloatArray]] | None = None
 
     def asked(self, scenario: Scenario) -> tuple[str, ...]:
         """Return the reported classes that the traffic of a scenario has."""

@@ -10,9 +10,9 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.study import Experiment
 from capplan.models.parameter import Values
 from capplan.models.quantity import Number
-from capplan.planner.prediction import Capacity, Outage
+from capplan.planner.prediction import Outage
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
-from capplan.planner.system_figures import Figures, Layout
+from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import NOTHING_APART, Apart, Uncertainty
 
 Outside = Sequence[tuple[float, str]]
@@ -54,7 +54,8 @@ class About:
     claims : function
         What documents say of such a layout without a measurement, in plain sentences.
     notes : function
-        What else a reader must know, in plain sentences.
+        What else a reader must know, in plain sentences: of a case, its capacity and its figures at the offered rate;
+        of the case alone where the system is documented as ratios only.
     outside : function
         How far a layout lies outside in other ways than by its axes.
     outages : function
@@ -75,7 +76,7 @@ class About:
     rates: str
     approximate: str
     claims: Callable[[Any], tuple[str, ...]]
-    notes: Callable[[Case, Capacity, Figures], list[str]]
+    notes: Callable[..., list[str]]
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
     apart: Callable[[Any, Values], Apart] = lambda *_: NOTHING_APART

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capplan.calibration.evidence_table import sources
+from capplan.calibration.evidence_table import cited
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.operating_point import LARGEST_LOSS
@@ -21,6 +21,7 @@ from capplan.planner.abouts import ABOUTS, beyond_measured, reach_of
 from capplan.planner.extrapolation import Reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
 from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
+from capplan.planner.ratio import predicted_ratio
 from capplan.planner.simulation_effort import check_budget
 from capplan.planner.solved_latency import solved_latency
 from capplan.planner.system_figures import Figures, Layout, resource_of
@@ -84,6 +85,9 @@ def predict(
     budget_s = ABOUTS[scenario.system].budget_s if budget_s is None else budget_s
     check_budget(budget_s)
     asked = _asked(scenario, fitted or load_fitted(scenario.system), engine, seed)
+    its = system(scenario.system)
+    if its.ratios is not None:
+        return predicted_ratio(its, asked.about, asked.case, asked.reach)
     capacity, given = _capacity(asked), scenario.offered_per_s()
     offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
     asked = _at_load(asked, offered)
@@ -202,11 +206,10 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
 
 def _basis(asked: _Asked, capacity: Capacity, figures: Figures, of_latency: list[str]) -> Basis:
     case, about = asked.case, asked.about
-    cited = tuple(source.citation for source in sources() if case.scenario.system in source.systems)
     notes = (*_overload_note(figures), about.rates, *about.notes(case, capacity, figures), *of_latency)
     if asked.objectives:
         notes = (*notes, "What is left after an outage is judged by loss and backlog only, not by the objectives.")
-    return Basis(cited, asked.reach.verdict, asked.reach.why, about.claims(case.scenario), notes)
+    return Basis(cited(case.scenario.system), asked.reach.verdict, asked.reach.why, about.claims(case.scenario), notes)
 
 
 def _overload_note(figures: Figures) -> tuple[str, ...]:

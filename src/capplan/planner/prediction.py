@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 SCHEMA = "capplan.prediction/1"
@@ -38,10 +38,10 @@ class Parts:
     simulation: float | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            part = getattr(self, field.name)
+        for each in fields(self):
+            part = getattr(self, each.name)
             if part is not None and not part >= 0:
-                raise ValueError(f"half-width {field.name} is {part}: it must be at least 0, or None if not modelled")
+                raise ValueError(f"half-width {each.name} is {part}: it must be at least 0, or None if not modelled")
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,8 @@ class Prediction:
         Mean number of busy workers of one node, by tier.
     throughput_ratio
         Throughput over that of the reference layout, for systems that are documented as ratios only; else null.
+    throughput_ratios
+        The same beside each reference that the documents have, the one that was asked about first; else empty.
     outages
         What is left when parts of the layout are lost.
     objectives
@@ -262,6 +264,7 @@ class Prediction:
     utilisation: Mapping[str, Band]
     busy_workers: Mapping[str, Band]
     throughput_ratio: Band | None = None
+    throughput_ratios: Mapping[str, Band] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
     objectives: tuple[ObjectiveVerdict, ...] = ()
     evidence: Basis
@@ -284,7 +287,7 @@ def plain(value: Any) -> Any:
     """
     if is_dataclass(value) and not isinstance(value, type):
         figure = isinstance(value, (Band, Parts))
-        cells = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        cells = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
         return {name: rounded(cell) if figure else cell for name, cell in cells.items()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -313,10 +316,10 @@ def prediction_schema() -> dict[str, Any]:
     for part in (published, *published["$defs"].values()):
         part["additionalProperties"] = False
         part["required"] = list(part["properties"])
-        for field in part["properties"].values():
-            field.pop("default", None)  # what stands in a document, not what Python may leave out
+        for its in part["properties"].values():
+            its.pop("default", None)  # what stands in a document, not what Python may leave out
     for name in ("Band", "Capacity"):
         for number in ("value", "low", "high"):
-            field = published["$defs"][name]["properties"][number]
-            field["type"] = ["number", "null"]  # JSON has no infinity
+            its = published["$defs"][name]["properties"][number]
+            its["type"] = ["number", "null"]  # JSON has no infinity
     return published

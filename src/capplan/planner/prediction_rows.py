@@ -51,6 +51,8 @@ def _figures(prediction: Prediction) -> Iterator[Row]:
         yield Row("offered", "", prediction.offered_source, offered, offered, offered, "1/s")
     if prediction.throughput_ratio is not None:
         yield _row("throughput_ratio", "", "mean", prediction.throughput_ratio, "1")
+    for reference, band in prediction.throughput_ratios.items():
+        yield _row(f"throughput_ratio.{reference}", "", "mean", band, "1")
     for name, latency in prediction.latency_ms.items():
         for statistic in STATISTICS:
             if (band := getattr(latency, statistic)) is not None:
