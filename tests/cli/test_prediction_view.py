@@ -50,8 +50,8 @@ def test_the_layout_in_words(scenario: dict[str, Any], start: str) -> None:
 
 def test_a_system_of_ratios_has_no_capacity() -> None:
     ratio = Band(1.3, 1.1, 1.5)
-    changed = {"capacity_tps": None, "bottleneck": None, "offered_tps": None, "throughput_ratio": ratio}
-    changed["throughput_ratios"] = {"encrypted": ratio, "plain": Band(0.96, 0.9, 1.0)}
+    changed: dict[str, Any] = {"capacity_tps": None, "bottleneck": None, "offered_tps": None}
+    changed |= {"throughput_ratio": ratio, "throughput_ratios": {"encrypted": ratio, "plain": Band(0.96, 0.9, 1.0)}}
     out = shown(**changed, latency_ms={}, utilisation={}, busy_workers={}, outages=())
 
     assert "about 1.30 (1.10 to 1.50) times the reference layout" in " ".join(out.split())
