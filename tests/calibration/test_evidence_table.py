@@ -201,6 +201,7 @@ def _with_cells(cells: dict[str, str]) -> str:
         ("proxy", "maybe", "'yes', 'no' or empty"),
         ("source", "", "column 'source' is empty"),
         ("use", "excluded", "column 'reason' is empty"),
+        ("status", "missing", "status 'missing' must have unit 'name' and use 'excluded'"),
         ("id", "ts1.outgoing", "'ts1.outgoing' more than once"),
         ("unit", "name", "takes a 'text'"),
         ("layout", "nodes", "column 'layout' has 'nodes': it must be pairs key=value"),

@@ -22,8 +22,10 @@ Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The c
 `load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not said)
 `conditions`              in words: during what, per what
 `status`                  `configured` (set, not measured), `measured`, `claimed` (said without data), `derived`
-                          (computed from other rows), `contradictory` (other rows refute it, see the audit); where
-                          measured figures disagree and nothing says which is wrong, all of them stay `measured`
+                          (computed from other rows), `contradictory` (other rows refute it, see the audit), `missing`
+                          (the document refers to figures that its text does not have, such as those of a picture; the
+                          row says where and of what, and has no number); where measured figures disagree and nothing
+                          says which is wrong, all of them stay `measured`
 `duplicate_group`         rows of one experiment that was reported more than once share it
 `fold`                    the independent scenario that cross-validation leaves out as a whole. A layout measured with
                           and without LDAP is one fold: leaving out one of the two would leak the other
@@ -36,8 +38,10 @@ Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The c
 rates of 7000 and 7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step of 400; mean
 times a step of 0.5 ms; workers are whole. In `rhino-shcm` times have three digits and no step below 0.1 ms, CPU a step
 of 10 %, heap of 0.1 G. In `fedora4` times are whole milliseconds (those of regions the mean of two such), capacities
-have a step of 25/s, or of 10/s where a figure is no multiple of 25. Words ("a few", "almost twice") are read as an
-interval that `rounding` states; such a reading is a guess.
+have a step of 25/s, or of 10/s where a figure is no multiple of 25. In `vcider` changes of a ratio have a step of 0.1
+points, but the averages over encrypted native of a whole point. In `arion` offered rates have a step of 10000/s,
+clients of 10 or 100, times of 0.1 ms, watches of 0.1 s. Words ("a few", "almost twice") are read as an interval that
+`rounding` states; such a reading is a guess.
 
 Inside capplan the numbers are SI: `Evidence.value`, `low` and `high` are in seconds, per second, metres, bytes; CPU is
 in cores, so that 280 % of one core are 2.8.
@@ -73,6 +77,8 @@ UNITS = {
     "min": ("s", "60"),
     "h": ("s", "3600"),
     "km": ("m", "1000"),
+    "B": ("B", "1"),
+    "MB": ("B", "1000000"),
     "GB": ("B", "1000000000"),
     "GiB": ("B", "1073741824"),
     "name": ("name", "1"),
@@ -84,7 +90,7 @@ PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 STATISTICS = frozenset(
     {"constant", "peak", "mean", "minimum", "maximum", "ratio", "difference", "unspecified", *PERCENTILES}
 )
-STATUSES = frozenset({"configured", "measured", "claimed", "derived", "contradictory"})
+STATUSES = frozenset({"configured", "measured", "claimed", "derived", "contradictory", "missing"})
 USES = frozenset({"fit", "check", "context", "excluded"})
 LOAD_KINDS = frozenset({"", "open", "closed", "throttled", "bursty"})
 _FLAGS = {"yes": True, "no": False, "": None}
@@ -177,6 +183,12 @@ def _source(key: str, entry: dict[str, Any]) -> Source:
 
 
 @lru_cache
+def documented() -> tuple[str, ...]:
+    """Return every system that a source documents, in the order of `sources.toml`."""
+    return tuple(dict.fromkeys(name for source in sources() for name in source.systems))
+
+
+@lru_cache
 def load(system: str) -> tuple[Evidence, ...]:
     """Return every row of evidence about `system`, in the order of its files.
 
@@ -185,9 +197,8 @@ def load(system: str) -> tuple[Evidence, ...]:
     InputError
         If no source documents `system`, or a row breaks a rule.
     """
-    known = {name for source in sources() for name in source.systems}
-    if system not in known:
-        raise InputError(f"{system!r} is not a system with evidence{nearest(system, known)}")
+    if system not in documented():
+        raise InputError(f"{system!r} is not a system with evidence{nearest(system, documented())}")
     names = [f"{source.id}.csv" for source in sources() if system in source.systems]
     rows = [row for name in names for row in parse(_folder().joinpath(name).read_text(encoding="utf-8"), name)]
     return tuple(row for row in rows if row.system == system)
@@ -226,6 +237,10 @@ def _row(cells: dict[str, Any], where: str) -> Evidence:
             raise InputError(f"{where}: column {name!r} has {cells[name]!r}{nearest(cells[name], choices - {''})}")
     if cells["use"] != "fit" and cells["use"] != "context" and not cells["reason"]:
         raise InputError(f"{where}: column 'reason' is empty: a row with use {cells['use']!r} must say why")
+    if cells["status"] == "missing" and (cells["unit"], cells["use"]) != ("name", "excluded"):
+        raise InputError(
+            f"{where}: a row with status 'missing' must have unit 'name' and use 'excluded': it has no figure"
+        )
     counts = {
         name: _count(cells[name], f"{where}: column {name!r}") for name in ("dcs", "front_nodes", "cass_nodes", "rf")
     }

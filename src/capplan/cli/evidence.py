@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.audit import AuditReport, audit
-from capplan.calibration.evidence_table import Evidence, by_id, layout_text, load, sources
+from capplan.calibration.evidence_table import Evidence, by_id, documented, layout_text, load, sources
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError
-from capplan.models.systems import SYSTEMS
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
 FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
@@ -50,7 +49,7 @@ def show(
 ) -> None:
     """Show one documented figure with every field, and its source; its system may stand before or after its id."""
     refuse_both(as_json, as_csv)
-    found = _find(*((system, row) if row in SYSTEMS and system else (row, system)))
+    found = _find(*((system, row) if row in documented() and system else (row, system)))
     source = next(each for each in sources() if each.id == found.source)
     if as_json:
         write_json({"row": found, "source": source})
@@ -68,7 +67,7 @@ def _find(row: str, system: str | None) -> Evidence:
     InputError
         When no system has it, or more than one.
     """
-    tables = {name: by_id(load(name)) for name in ([system] if system else SYSTEMS)}
+    tables = {name: by_id(load(name)) for name in ([system] if system else documented())}
     found = {name: known[row] for name, known in tables.items() if row in known}
     if not found:
         ids = {each for known in tables.values() for each in known}

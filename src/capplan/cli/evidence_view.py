@@ -17,7 +17,13 @@ from capplan.calibration.evidence_table import UNITS, Evidence, Source, layout_t
 from capplan.calibration.finding import Finding, shown
 from capplan.cli.layout import bullets, facts, heading, section, table
 
-STYLES = {"contradicted": "bold red", "contradictory": "red", "rounding": "yellow", "consistent": "green"}
+STYLES = {
+    "contradicted": "bold red",
+    "contradictory": "red",
+    "missing": "magenta",
+    "rounding": "yellow",
+    "consistent": "green",
+}
 SAVED = ("consistent", "rounding")
 LEFT_OUT = ("value", "low", "high", "unit", "written", "text")  # shown as one figure with its rounding
 
@@ -25,6 +31,7 @@ LEFT_OUT = ("value", "low", "high", "unit", "written", "text")  # shown as one f
 def rows(found: Sequence[Evidence], console: Console) -> None:
     """Print rows of evidence, one line each."""
     listed = table(("id", "left"), ("figure", "right"), ("rounding", "left"), ("status", "left"), ("use", "left"))
+    listed.columns[1].no_wrap = False  # a fact in words may need two lines
     for row in found:
         status = Text(row.status, style=STYLES.get(row.status, ""))
         listed.add_row(row.id, row.written, _rounding(row), status, row.use)
