@@ -13,6 +13,7 @@ from capplan.models.systems import SYSTEMS, read_scenario, scenario, system
 from capplan.models.traffic import Open
 
 EVERY = pytest.mark.parametrize("its", SYSTEMS.values(), ids=list(SYSTEMS))
+WITH_RATES = [its for its in SYSTEMS.values() if its.ratios is None]  # the others are documented as ratios only
 
 
 @EVERY
@@ -23,9 +24,14 @@ def test_a_system_stands_under_its_name(its: System) -> None:
 
 
 @EVERY
-def test_a_scenario_has_a_rate_and_objectives(its: System) -> None:
+def test_a_scenario_has_a_rate_and_objectives_or_refuses_them(its: System) -> None:
     assert {"system", "tps", "slo"} <= set(fields_of(its.scenario))
-    assert changed(scenario(its.name), tps=123.0, slo=("capacity>1",)).tps == 123.0
+    if its in WITH_RATES:
+        assert changed(scenario(its.name), tps=123.0, slo=("capacity>1",)).tps == 123.0
+    else:
+        for field in ({"tps": 123.0}, {"slo": ("capacity>1",)}):
+            with pytest.raises(InputError, match="ratios"):
+                changed(scenario(its.name), **field)
 
 
 @EVERY
@@ -51,7 +57,7 @@ def test_every_parameter_has_a_source_and_fitted_ones_are_free(its: System) -> N
 @EVERY
 def test_a_scenario_file_is_read_back(its: System, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    asked = changed(scenario(its.name), slo=("capacity>1",))
+    asked = changed(scenario(its.name), slo=("capacity>1",)) if its in WITH_RATES else scenario(its.name, rf=1)
     write(asked, path)
     if its.name != "openprovider":  # the default system need not be named, so its name is not written
         path.write_text(f'system = "{its.name}"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")

@@ -22,7 +22,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "tps": 5000.0},
     "rhino-shcm": {"cass_nodes": 5, "sps": 1300.0},
     "fedora4": {"nodes": 6, "write_share": 0.05, "region": "asia"},
+    "vcider": {"rf": 3, "column_bytes": 512},
 }
+WITH_RATES = [name for name, its in SYSTEMS.items() if its.ratios is None]
 
 
 def test_every_stage_knows_every_system() -> None:
@@ -30,7 +32,7 @@ def test_every_stage_knows_every_system() -> None:
     assert list(SYSTEMS) == list(ASKED)
 
 
-@EVERY
+@pytest.mark.parametrize("name", WITH_RATES)
 def test_objectives_can_speak_of_the_stations_that_there_are_and_of_no_others(name: str) -> None:
     made = SYSTEMS[name].network(scenario(name), defaults(SYSTEMS[name].parameters), 1.0)
     for resource in {resource_of(station.name) for station in made.stations}:
@@ -76,7 +78,7 @@ def test_the_packaged_calibration_is_of_today_s_evidence_and_keeps_every_figure(
     assert len(set(fitted.draws)) > len(fitted.draws) / 2
 
 
-@pytest.fixture(scope="module", params=list(SYSTEMS))
+@pytest.fixture(scope="module", params=WITH_RATES)
 def prediction(request: pytest.FixtureRequest) -> Prediction:
     """Ask each system about a layout; the analytic engine, for speed."""
     return predict(scenario(request.param, **ASKED[request.param]), engine="analytic")
@@ -98,3 +100,17 @@ def test_every_answer_names_its_bottleneck_and_orders_its_percentiles(prediction
         values = [band.value for band in percentiles if band is not None]
         assert values == sorted(values)
         assert len(values) == 5
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in WITH_RATES])
+def test_a_system_of_ratios_has_bands_of_them_and_nothing_else(name: str) -> None:
+    made = predict(scenario(name, **ASKED[name]))
+    jsonschema.validate(json.loads(json.dumps(made.to_json())), prediction_schema())
+
+    assert made.capacity_tps is None
+    assert made.offered_tps is None
+    assert not made.latency_ms
+    assert made.throughput_ratio == next(iter(made.throughput_ratios.values()))
+    for band in made.throughput_ratios.values():
+        assert 0 < band.low < band.value < band.high
+    assert made.evidence.sources

@@ -46,6 +46,9 @@ OPTIONS: Mapping[str, Any] = {
     "cache": _switch("cache", "Caches in the application."),
     "write_share": _text("SHARE", "Writes as a share of the requests: 5%."),
     "data_factor": _text("X", "Cassandra's times over the test's: 2.5."),
+    "column_bytes": _count("Width of a column, bytes."),
+    "encryption": _text("LINKS", "Encrypted: client, internode, client+internode."),
+    "virtual_encrypts": _text("TEXT", "What the virtual network encrypts: all, same, none."),
     "sps": _text("RATE", "Offered sessions per second, instead of --tps."),
 }
 """The options that lay out one system or another, by argument; what each lays out is what its scenario has."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from capplan.calibration.studies import study
 from capplan.models.scenario import Scenario
-from capplan.planner import about_fedora4, about_openprovider, about_rhino_shcm
+from capplan.planner import about_fedora4, about_openprovider, about_rhino_shcm, about_vcider
 from capplan.planner.about import About, Outside
 from capplan.planner.extrapolation import Reach, reach
 
@@ -15,6 +15,7 @@ ABOUTS: Mapping[str, About] = {
     "openprovider": about_openprovider.ABOUT,
     "rhino-shcm": about_rhino_shcm.ABOUT,
     "fedora4": about_fedora4.ABOUT,
+    "vcider": about_vcider.ABOUT,
 }
 
 

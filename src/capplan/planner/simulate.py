@@ -60,8 +60,13 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     Raises
     ------
     InputError
-        When an objective cannot be read, or the system is not calibrated.
+        When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
+    if system(scenario.system).ratios is not None:
+        raise InputError(
+            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
+            f"ask `capplan predict {scenario.system}`"
+        )
     fitted = fitted or load_fitted(scenario.system)
     given = scenario.offered_per_s()
     offered = default_rate(scenario, fitted) if given is None else float(np.max(given))

@@ -163,4 +163,4 @@ def estimated(fitted: Fitted, scenario: Scenario, distance: float, seed: int) ->
 
 
 def _spread(errors: Sequence[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(errors))))
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0

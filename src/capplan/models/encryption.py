@@ -1,0 +1,92 @@
+"""What encrypted links cost the processors at their ends, as shares of the cost of one plain operation.
+
+An *exchange* is one request and its answer over one link: two messages, one of which carries the data of a row. It is
+worked on at both ends, which cost alike. Costs are relative because the only evidence is (source `vcider`):
+`capplan.models.vcider` estimates them, and a Cassandra system multiplies them by what an operation costs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capplan.models.errors import InputError, nearest
+from capplan.models.quantity import Number
+
+LINKS: Mapping[str, frozenset[str]] = {
+    "client": frozenset({"client"}),
+    "internode": frozenset({"internode"}),
+    "client+internode": frozenset({"client", "internode"}),
+}
+"""Encrypted links, by the word for them."""
+VPNS = ("user", "kernel")
+CLIENT_SHARE, INTERNODE_SHARE = "encryption_client", "encryption_internode"
+"""Names of the values that a layout with encryption has beside its system's parameters."""
+MESSAGES = 2  # of an exchange: a request and its answer
+
+
+@dataclass(frozen=True)
+class End:
+    """Work at one end of a link, as shares of one plain operation.
+
+    Attributes
+    ----------
+    message : number
+        For each message, sent or received.
+    byte : number
+        For each byte of data.
+    """
+
+    message: Number = 0.0
+    byte: Number = 0.0
+
+    def exchange(self, data_bytes: float) -> Number:
+        """Return the work on one request and its answer, which carry so many bytes of data."""
+        return MESSAGES * self.message + data_bytes * self.byte
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """Work on one exchange at one end of each kind of link, as shares of one plain operation; 0: not encrypted."""
+
+    client: Number = 0.0
+    internode: Number = 0.0
+
+
+def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges | None:
+    """Return what the encrypted links of a layout cost; None where nothing is encrypted.
+
+    Parameters
+    ----------
+    encryption : str or None
+        The encrypted links, as in a scenario.
+    values : mapping
+        Parameter values of the system; with `CLIENT_SHARE` and `INTERNODE_SHARE` where links are encrypted.
+    """
+    if encryption is None:
+        return None
+    links = LINKS[encryption]
+    return Exchanges(
+        values[CLIENT_SHARE] if "client" in links else 0.0, values[INTERNODE_SHARE] if "internode" in links else 0.0
+    )
+
+
+def check_encryption(encryption: str | None, vpn: str | None) -> None:
+    """Check what a scenario says of encryption.
+
+    Raises
+    ------
+    InputError
+        When a word is unknown, or says how nothing is encrypted.
+    """
+    if encryption is not None and encryption not in LINKS:
+        raise InputError(
+            f"encryption {encryption!r} does not exist{nearest(encryption, LINKS)}; leave it out where nothing is "
+            "encrypted"
+        )
+    if vpn is not None and vpn not in VPNS:
+        raise InputError(f"vpn {vpn!r} does not exist{nearest(vpn, VPNS)}")
+    if vpn is not None and encryption is None:
+        raise InputError(
+            f"vpn {vpn!r} says where links are encrypted and none is: give encryption too, such as 'client+internode'"
+        )

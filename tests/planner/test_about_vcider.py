@@ -1,0 +1,70 @@
+"""What is told beside a ratio of the virtual network: distance, doubts, and no simulation."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from capplan.calibration.fitted_file import load
+from capplan.calibration.vcider_figures import experiments
+from capplan.models.errors import InputError
+from capplan.models.systems import scenario
+from capplan.models.vcider_scenario import VciderScenario
+from capplan.planner.about_vcider import ABOUT
+from capplan.planner.extrapolation import reach
+from capplan.planner.predict import predict
+from capplan.planner.simulate import of_scenario
+
+TESTS = experiments()
+
+
+def notes(**layout: Any) -> str:
+    case = cast("Any", SimpleNamespace(scenario=VciderScenario(**layout), fitted=load("vcider")))
+    return " ".join(ABOUT.notes(case))
+
+
+@pytest.mark.parametrize(
+    ("layout", "verdict", "words"),
+    [
+        ({"rf": 3, "column_bytes": 32}, "inside", "Every part of the layout lies within the measured range."),
+        ({"rf": 2, "column_bytes": 100, "encryption": "none"}, "inside", "Every part"),
+        ({"rf": 4}, "near", "4 replicas: none measured above 3."),
+        ({"column_bytes": 512}, "far", "512 bytes a column: none measured above 256."),
+        ({"column_bytes": 24}, "near", "24 bytes a column: none measured below 32."),
+    ],
+)
+def test_how_far_a_layout_lies_from_the_measured_ones(layout: dict[str, Any], verdict: str, words: str) -> None:
+    found = reach(VciderScenario(**layout), TESTS, ABOUT)
+
+    assert found.verdict == verdict
+    assert words in found.why
+
+
+def test_doubts_are_told_where_they_apply() -> None:
+    assert "fit best with the same links" in notes(encryption="internode")
+    assert "fit best" not in notes(encryption="none")
+    assert "Rows are taken to have 5 columns" in notes(column_bytes=512)
+    assert "columns" not in notes()
+    assert "several regions" in ABOUT.claims(VciderScenario())[0]
+
+
+def test_the_documented_gains_are_inside_their_bands_and_bands_widen_outside() -> None:
+    """Averages of the document: +59, +30 and -4.2 % (replication factors 1, 3 and 3)."""
+    one, three = (predict(scenario("vcider", rf=rf)) for rf in (1, 3))
+    for made, name, published in (
+        (one, "native, client+internode encryption", 1.59),
+        (three, "native, client+internode encryption", 1.30),
+        (three, "native, no encryption", 0.958),
+    ):
+        band = made.throughput_ratios[name]
+        assert band.low < published < band.high
+        assert band.value == pytest.approx(published, abs=0.02)
+    wide = predict(scenario("vcider", rf=3, column_bytes=512)).throughput_ratio
+    assert wide is not None
+    assert three.throughput_ratio is not None
+    assert wide.high - wide.low > three.throughput_ratio.high - three.throughput_ratio.low
+
+
+def test_there_is_no_rate_to_simulate_it_at() -> None:
+    with pytest.raises(InputError, match="ratios of throughput only, so there is no rate to simulate it at: ask"):
+        of_scenario(scenario("vcider"))
