@@ -41,8 +41,7 @@ def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
     "arguments",
     [
         ["systems"],
-        *(["evidence", "list", system] for system in documented()),
-        *(["evidence", "audit", system] for system in SYSTEMS),
+        *(["evidence", verb, system] for verb in ("list", "audit") for system in documented()),
         ["evidence", "show", "ts4-ldap.auth_ratio"],
         ["evidence", "show", "t4.p99", "rhino-shcm"],
         ["evidence", "show", "region.asia.r600.mean", "fedora4"],
@@ -160,7 +159,7 @@ def test_the_audit_prints_every_contradiction_and_every_gap(capsys: pytest.Captu
     assert all(gap.scenario in table for gap in report.worker_gaps)
 
 
-@pytest.mark.parametrize("system", ["rhino-shcm", "fedora4"])
+@pytest.mark.parametrize("system", ["rhino-shcm", "fedora4", "vcider", "arion"])
 def test_the_audit_of_the_other_systems_prints_every_contradiction_and_no_workers(
     system: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +170,20 @@ def test_the_audit_of_the_other_systems_prints_every_contradiction_and_no_worker
     for finding in (*report.contradictions, *report.readings):
         assert finding.name in out
     assert "Busy workers" not in out
+
+
+def test_the_audit_lists_what_the_document_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
+    report = audit("arion")
+    out = said(capsys, "evidence", "audit", "arion")
+    missing = out[out.index("its text does not have") :]
+
+    assert len(report.missing) == 18
+    assert all(row.id in missing for row in report.missing)
+    assert "2 charts (QPS, latency)" in " ".join(missing.split())
+    assert [row["id"] for row in in_json(capsys, "evidence", "audit", "arion")["missing"]] == [
+        row.id for row in report.missing
+    ]
+    assert "does not have" not in said(capsys, "evidence", "audit", "fedora4")
 
 
 def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:

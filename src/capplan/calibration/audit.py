@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from capplan.calibration import (
+    arion_claims,
+    arion_laws,
+    arion_readings,
     fedora4_claims,
     fedora4_laws,
     fedora4_readings,
@@ -19,6 +22,9 @@ from capplan.calibration import (
     rhino_shcm_claims,
     rhino_shcm_laws,
     rhino_shcm_readings,
+    vcider_claims,
+    vcider_laws,
+    vcider_readings,
 )
 from capplan.calibration.evidence_table import Evidence, load, rows_hash
 from capplan.calibration.finding import Finding
@@ -41,6 +47,8 @@ CHECKS = {
     "openprovider": Checks(openprovider_laws.laws, openprovider_claims.register, openprovider_readings.readings),
     "rhino-shcm": Checks(rhino_shcm_laws.laws, rhino_shcm_claims.register, rhino_shcm_readings.readings),
     "fedora4": Checks(fedora4_laws.laws, fedora4_claims.register, fedora4_readings.readings),
+    "vcider": Checks(vcider_laws.laws, vcider_claims.register, vcider_readings.readings),
+    "arion": Checks(arion_laws.laws, arion_claims.register, arion_readings.readings),
 }
 
 
@@ -60,6 +68,8 @@ class AuditReport:
         What the document says about its own figures, or one of its tests about another, against the figures.
     readings : tuple of Finding
         Readings that the document leaves open, tried; a refuted one is no contradiction.
+    missing : tuple of Evidence
+        What the document refers to and its text does not have, such as the figures of a picture.
     """
 
     system: str
@@ -68,6 +78,7 @@ class AuditReport:
     worker_gaps: tuple[WorkerGap, ...]
     register: tuple[Finding, ...]
     readings: tuple[Finding, ...]
+    missing: tuple[Evidence, ...]
 
     @property
     def contradictions(self) -> tuple[Finding, ...]:
@@ -100,4 +111,5 @@ def audit_rows(system: str, rows: Iterable[Evidence]) -> AuditReport:
     gaps = worker_gaps(rows) if system == "openprovider" else ()
     found = (check(rows) for check in (checks.laws, checks.register, checks.readings))
     laws, register, readings = found
-    return AuditReport(system, rows_hash(rows), laws, gaps, register, readings)
+    missing = tuple(row for row in rows if row.status == "missing")
+    return AuditReport(system, rows_hash(rows), laws, gaps, register, readings, missing)

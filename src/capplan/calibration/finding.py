@@ -81,7 +81,8 @@ def shown(interval: Interval, unit: str = "1") -> str:
         return f"at most {_digits(high)}{suffix}"
     if low == high:
         return f"{_digits(value, 4)}{suffix}"
-    digits = next((count for count in range(3, 7) if _digits(low, count) != _digits(high, count)), 3)
+    apart = {low, value, high}
+    digits = next((count for count in range(3, 7) if len({_digits(each, count) for each in apart}) == len(apart)), 3)
     return f"{_digits(value, digits)}{suffix} [{_digits(low, digits)}, {_digits(high, digits)}]"
 
 

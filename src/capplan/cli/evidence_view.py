@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import groupby
 
 from rich.console import Console
 from rich.padding import Padding
@@ -92,6 +93,9 @@ def report(found: AuditReport, console: Console) -> None:
     _findings((each for each in found.register if each.verdict == "untested"), console)
     console.print(section("Readings that the document leaves open, tried"))
     _findings(found.readings, console)
+    if found.missing:
+        console.print(section("Figures that the document refers to and its text does not have"))
+        _missing(found.missing, console)
     console.print(Text(f"data {found.data_hash[:12]}", style="dim"))
 
 
@@ -129,6 +133,18 @@ def _worker_gaps(found: AuditReport, console: Console) -> None:
 def _findings(found: Iterable[Finding], console: Console) -> None:
     for each in found:
         console.print(_line(each.verdict, Text.assemble(each.sentence, (f"  {each.name}", "dim"))))
+
+
+def _missing(found: Iterable[Evidence], console: Console) -> None:
+    """Print what is missing, one line for each place in the document."""
+    for place, absent in groupby(found, key=lambda row: row.locator):
+        listed = tuple(absent)
+        kinds = Counter((row.quantity, row.text) for row in listed)
+        what = ", ".join(
+            f"{kind} ({text})" if count == 1 else f"{count} {kind}s ({text})" for (kind, text), count in kinds.items()
+        )
+        ids = " ".join(row.id for row in listed)
+        console.print(_line("missing", Text.assemble(f"{place}: {what}", (f"  {ids}", "dim"))))
 
 
 def _line(verdict: str, text: Text) -> Table:
