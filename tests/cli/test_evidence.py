@@ -11,9 +11,9 @@ from capplan.calibration.audit import audit
 from capplan.calibration.evidence_table import documented, load
 from capplan.cli import evidence
 from capplan.cli.main import main
+from capplan.models.systems import SYSTEMS
 
 ROWS = load("openprovider")
-SYSTEMS = ("openprovider", "rhino-shcm", "fedora4")
 
 
 @pytest.fixture(autouse=True)
@@ -201,7 +201,8 @@ def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
     cells = {each["name"]: each for each in in_csv(capsys, "systems")}
 
     assert cells["openprovider"]["models"] == system["models"]
-    assert set(cells) == {"openprovider", "rhino-shcm", "fedora4"}
+    assert set(cells) == set(SYSTEMS)
+    assert set(SYSTEMS) <= set(documented())
     assert system["evidence"]["figures"] == len(ROWS)
     assert "--cass-nodes" in system["options"]
     assert "--rtt" in said(capsys, "systems")
