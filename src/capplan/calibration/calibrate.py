@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -12,43 +11,25 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fit import Ensemble, Maximum, Problem, Scatter, ensemble, maximum, rows_to_fit
-from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, rounded
-from capplan.calibration.stages import Stages, digest
+from capplan.calibration.fit import Maximum, maximum
+from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, Posterior, rounded
+from capplan.calibration.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.calibration.problem import problem, start_of
+from capplan.calibration.refits import DRAWS, PROPOSALS, figures, refits_of, refitted
+from capplan.calibration.stages import Stages, digest, refit_code
 from capplan.calibration.studies import study
-from capplan.calibration.study import Experiment, Study
-from capplan.models.parameter import from_log
+from capplan.calibration.study import Study
 from capplan.models.quantity import FloatArray
 
-DRAWS = 240
 _PROPOSALS = 2500
-_PROPOSALS_LEFT_OUT = 1000
+_STEPS = 20
 
 Progress = Callable[[str], None]
 
 
-def problem(its: Study, tests: Sequence[Experiment]) -> Problem:
-    """Return the fitting problem of some experiments; the model is asked for the fitted figures only."""
-    fitted = [replace(test, rows=rows_to_fit(test.rows)) for test in tests]
-    asked = [test for test in fitted if test.rows]
-    return Problem(
-        its.system.parameters,
-        tuple(row for test in asked for row in test.rows),
-        lambda values: its.predicted(asked, values),
-        lambda row: Scatter(its.repeatability(row), its.logarithmic),
-    )
-
-
-def start_of(its: Study) -> FloatArray | None:
-    """Return where the search for the maximum starts, logarithms of the free parameters; None: at the priors."""
-    if not its.start:
-        return None
-    return np.log([its.start[parameter.name] for parameter in its.system.parameters if parameter.free])
-
-
 def stages_of(its: Study) -> int:
     """Return how often `calibrate` tells its progress."""
-    return max(len(its.choices), 1) + 2 + len(_folds(its.experiments()))
+    return max(len(its.choices), 1) + 3 + refits_of(its)
 
 
 def calibrate(
@@ -81,7 +62,7 @@ def calibrate(
     """
     its = study(system) if isinstance(system, str) else system
     name = its.system.name
-    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS), progress, output)
+    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
     fitted = _Calibration(its, seed, stages).fitted(version or installed("capplan"))
     stages.end()
     return fitted
@@ -98,22 +79,28 @@ class _Calibration:
     def fitted(self, version: str) -> Fitted:
         """Go through the stages and put the fitted file together."""
         hypotheses, best = self.choices()
-        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.draw(best))))
+        first = _ensemble(self.stages.of("finding the posterior", lambda: _plain(self.found(best))))
+        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.drawn(first))))
+        said = self.stages.of("predicting", lambda: figures(self.study, self.tests, drawn))
+        most_probable = tuple(rounded(float(value)) for value in np.exp(best.log_point))
+        refits = refitted(self.study, most_probable, self.seed, self.stages)
         free = [parameter for parameter in self.study.system.parameters if parameter.free]
         return Fitted(
             system=self.study.system.name,
             version=version,
             seed=self.seed,
             data_hash=data_hash(self.study.system.name),
+            code=refit_code(),
             names=tuple(parameter.name for parameter in free),
-            most_probable=tuple(rounded(float(value)) for value in np.exp(best.log_point)),
+            most_probable=most_probable,
             draws=tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points)),
             fitted_parameters=sum(parameter.kind == "fitted" for parameter in free),
             effective_parameters=rounded(best.effective_parameters),
-            effective_sample_size=rounded(drawn.effective_size),
+            posterior=_posterior(best, drawn),
             hypotheses=hypotheses,
-            figures=_read(self.stages.of("predicting", lambda: self.figures(self.tests, drawn))),
-            left_out=tuple(each for fold in self.left_out(best) for each in fold),
+            figures=tuple(FittedFigure(*each) for each in said),
+            left_out=refits.left_out,
+            nested=refits.nested,
         )
 
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
@@ -136,41 +123,19 @@ class _Calibration:
         """Fit a choice."""
         return _plain(maximum(problem(self.study, self.study.experiments(choice)), start_of(self.study)))
 
-    def draw(self, best: Maximum) -> Ensemble:
-        """Draw the ensemble."""
-        return ensemble(self.problem, best, DRAWS, _PROPOSALS, self.seed)
+    def found(self, best: Maximum) -> Ensemble:
+        """Draw the ensemble by importance."""
+        return resampled(self.problem, best, DRAWS, _PROPOSALS, self.seed)
 
-    def left_out(self, best: Maximum) -> list[tuple[FittedFigure, ...]]:
-        """Predict each independent scenario by a fit without it."""
-        return [
-            _read(self.stages.of(f"refitting without {fold}", partial(self.without, fold, number, best)))
-            for number, fold in enumerate(_folds(self.tests))
-        ]
-
-    def without(self, fold: str, number: int, best: Maximum) -> list[list[Any]]:
-        """Predict a scenario by a fit without it."""
-        left = [test for test in self.tests if test.fold == fold]
-        seed = self.seed + 1 + number
-        others = problem(self.study, [test for test in self.tests if test.fold != fold])
-        fit = maximum(others, best.log_point)
-        return self.figures(left, ensemble(others, fit, DRAWS, _PROPOSALS_LEFT_OUT, seed))
-
-    def figures(self, tests: Sequence[Experiment], drawn: Ensemble) -> list[list[Any]]:
-        """Return what the model says of the figures of some experiments: the fields of `FittedFigure`."""
-        said = self.study.predicted(tests, from_log(self.study.system.parameters, drawn.log_points))
-        return [
-            [row.id, row.fold, row.value, *(rounded(float(v)) for v in np.quantile(said[row.id], [0.5, 0.05, 0.95]))]
-            for test in tests
-            for row in test.rows
-        ]
+    def drawn(self, first: Ensemble) -> Ensemble:
+        """Let the draws walk."""
+        return moved(self.problem, first, _STEPS, self.seed)
 
 
-def _folds(tests: Sequence[Experiment]) -> list[str]:
-    return list(dict.fromkeys(test.fold for test in tests))
-
-
-def _read(figures: Sequence[Sequence[Any]]) -> tuple[FittedFigure, ...]:
-    return tuple(FittedFigure(*each) for each in figures)
+def _posterior(best: Maximum, drawn: Ensemble) -> Posterior:
+    told = (drawn.effective_size, drawn.acceptance, drawn.shift, distance_from_laplace(best, drawn))
+    size, acceptance, shift, laplace = (rounded(each) for each in told)
+    return Posterior(size, drawn.steps, acceptance, shift, laplace)
 
 
 def _plain(found: Maximum | Ensemble) -> dict[str, Any]:

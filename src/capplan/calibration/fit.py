@@ -1,11 +1,8 @@
-"""Fitting a system's parameters to its evidence: maximum a posteriori, then an ensemble that keeps the correlation.
+"""Fitting a system's parameters to its evidence: the most probable ones (maximum a posteriori).
 
 A documented figure is an interval, since it was rounded; a repeat of the load test would scatter around what the model
 says. The likelihood of an interval is the normal probability of falling into it (interval-censored data). Priors are
-normal in the logarithm of each parameter.
-
-The ensemble is drawn by adaptive importance resampling from a multivariate t that starts with the curvature at the
-maximum (Gelman et al. 2013, section 10.4); the effective sample size is reported.
+normal in the logarithm of each parameter. `posterior` draws the ensemble around them.
 """
 
 from __future__ import annotations
@@ -23,9 +20,6 @@ from capplan.models.quantity import FloatArray
 
 _STEP = 2e-3  # of the central differences, in the logarithm of a parameter
 _CHUNK = 250  # draws evaluated at once: bounds the memory
-_T_DEGREES = 5.0
-_ROUNDS = 5
-_FIRST = 2.0  # widens the first proposal, so that a curvature that is too sharp there does not trap it
 
 Model = Callable[[Values], dict[str, FloatArray]]
 
@@ -106,6 +100,10 @@ class Problem:
             parts.append(np.stack([said[row.id] for row in self.rows], axis=-1))
         return np.concatenate(parts)
 
+    def log_posterior(self, log_points: FloatArray) -> FloatArray:
+        """Return the log posterior, less its constant (draws,); minus infinity where the model says nothing."""
+        return np.nan_to_num(-0.5 * (self.residuals(log_points) ** 2).sum(axis=-1), nan=-np.inf)
+
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return deviance residuals and standardised priors (draws, rows + free).
 
@@ -136,6 +134,11 @@ class Maximum:
     misfit: float
     data_misfit: float
     jacobian: FloatArray
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the logarithms (free, free) in Laplace's approximation: the inverse of the curvature."""
+        return np.asarray(np.linalg.inv(self.jacobian.T @ self.jacobian), dtype=np.float64)
 
     @property
     def effective_parameters(self) -> float:
@@ -197,72 +200,6 @@ def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
     residuals, jacobian = evaluator.at(found.x)
     data = residuals[: len(problem.rows)]
     return Maximum(found.x, float(residuals @ residuals), float(data @ data), jacobian)
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """Draws from the posterior.
-
-    Attributes
-    ----------
-    log_points : array (draws, free)
-        Logarithms of the free parameters, equally weighted.
-    effective_size : float
-        Effective sample size of the proposals that they were resampled from (Kong 1992).
-    """
-
-    log_points: FloatArray
-    effective_size: float
-
-
-def ensemble(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:
-    """Draw an ensemble of `draws` points from the posterior.
-
-    Adaptive importance sampling (Cappe et al. 2008): `proposals` points in each of `_ROUNDS` rounds, from a
-    multivariate t whose centre and covariance are those of the round before; the round with the largest effective
-    sample size is resampled.
-    """
-    random = np.random.default_rng(seed)
-    centre = best.log_point
-    covariance = _FIRST * np.asarray(np.linalg.inv(best.jacobian.T @ best.jacobian), dtype=np.float64)
-    rounds = []
-    for _ in range(_ROUNDS):
-        points, weight = _weighted(problem, centre, covariance, proposals, random)
-        rounds.append((float(1 / (weight**2).sum()), points, weight))
-        tempered = _tempered(weight, 2 * len(centre))
-        centre = tempered @ points
-        covariance = np.asarray(((points - centre).T * tempered) @ (points - centre), dtype=np.float64)
-    size, points, weight = max(rounds, key=lambda each: each[0])
-    levels = (np.arange(draws) + random.random()) / draws  # systematic resampling: least noise
-    chosen = np.minimum(np.searchsorted(np.cumsum(weight), levels), proposals - 1)
-    return Ensemble(points[chosen], size)
-
-
-def _weighted(
-    problem: Problem, centre: FloatArray, covariance: FloatArray, count: int, random: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Propose points from a multivariate t; return them with their normalised importance weights."""
-    root = np.linalg.cholesky((covariance + covariance.T) / 2)
-    normal = random.standard_normal((count, len(centre)))
-    scaled = normal * np.sqrt(_T_DEGREES / random.chisquare(_T_DEGREES, count))[:, None]
-    points = centre + scaled @ root.T
-    log_proposal = -(_T_DEGREES + len(centre)) / 2 * np.log1p((scaled**2).sum(axis=-1) / _T_DEGREES)
-    log_weight = -0.5 * (problem.residuals(points) ** 2).sum(axis=-1) - log_proposal
-    weight = np.exp(log_weight - log_weight.max())
-    return points, weight / weight.sum()
-
-
-def _tempered(weight: FloatArray, least: int) -> FloatArray:
-    """Flatten weights until a tenth of the points count, so that a poor round does not collapse the next.
-
-    At least `least` points count, so that their covariance has full rank, if there are twice as many.
-    """
-    power = 1.0
-    flat = weight
-    while 1 / (flat**2).sum() < min(max(0.1 * len(weight), least), 0.5 * len(weight)):
-        power *= 0.8
-        flat = weight**power / (weight**power).sum()
-    return flat
 
 
 def rows_to_fit(rows: Sequence[Evidence]) -> tuple[Evidence, ...]:

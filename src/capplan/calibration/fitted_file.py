@@ -20,7 +20,7 @@ from capplan.models.parameter import Parameter, defaults
 from capplan.models.quantity import Number
 from capplan.models.replaced_file import replace_file
 
-SCHEMA = "capplan.fitted/1"
+SCHEMA = "capplan.fitted/2"
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,52 @@ class FittedFigure:
     predicted: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class NestedFigure:
+    """A documented figure as a fit says that saw neither its scenario nor another one (SI).
+
+    Attributes
+    ----------
+    id, fold : str
+        The figure and its scenario.
+    without : str
+        The other scenario that the fit did not see.
+    predicted : float
+        What the fit says, at its most probable parameters.
+    """
+
+    id: str
+    fold: str
+    without: str
+    predicted: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """How the draws came about, and how far they are from Laplace's approximation: see `posterior`.
+
+    Attributes
+    ----------
+    effective_sample_size : float
+        Of the proposals that the draws were resampled from.
+    steps : int
+        Steps that every draw then walked (emcee).
+    acceptance : float
+        Share of the moves that were accepted.
+    shift : float
+        How far the walk moved the mean of a parameter's logarithm at most, in standard deviations.
+    laplace : float
+        Largest Kolmogorov-Smirnov distance of a parameter's draws from the normal law with the curvature at the
+        maximum.
+    """
+
+    effective_sample_size: float
+    steps: int
+    acceptance: float
+    shift: float
+    laplace: float
 
 
 @dataclass(frozen=True)
@@ -59,6 +105,8 @@ class Fitted:
     ----------
     system, version, seed, data_hash
         What was fitted, by which capplan, with which random numbers, to which evidence.
+    code : str
+        Digest of the code that fitted it: see `stages.refit_code`.
     names : tuple of str
         Free parameters, in the order of the columns of `draws`.
     most_probable : tuple of float
@@ -69,27 +117,31 @@ class Fitted:
         Free parameters with wide priors.
     effective_parameters : float
         Parameters that the figures decide.
-    effective_sample_size : float
-        Of the proposals that the draws were resampled from.
+    posterior : Posterior
+        How the draws came about.
     hypotheses : tuple of Hypothesis
         The open choices, the best first; empty where the documents leave none open.
     figures, left_out : tuple of FittedFigure
         The figures as fitted, and each scenario's as predicted by a fit without it.
+    nested : tuple of NestedFigure
+        The figures as predicted by fits without their scenario and another one.
     """
 
     system: str
     version: str
     seed: int
     data_hash: str
+    code: str
     names: tuple[str, ...]
     most_probable: tuple[float, ...]
     draws: tuple[tuple[float, ...], ...]
     fitted_parameters: int
     effective_parameters: float
-    effective_sample_size: float
+    posterior: Posterior
     hypotheses: tuple[Hypothesis, ...]
     figures: tuple[FittedFigure, ...]
     left_out: tuple[FittedFigure, ...]
+    nested: tuple[NestedFigure, ...]
 
     def values(self) -> dict[str, Number]:
         """Return all parameter values, the free ones as arrays (draws,)."""
@@ -195,6 +247,8 @@ def _built(found: Mapping[str, Any]) -> Fitted:
             "hypotheses": tuple(Hypothesis(**item) for item in found["hypotheses"]),
             "figures": tuple(FittedFigure(**item) for item in found["figures"]),
             "left_out": tuple(FittedFigure(**item) for item in found["left_out"]),
+            "nested": tuple(NestedFigure(**item) for item in found["nested"]),
+            "posterior": Posterior(**found["posterior"]),
         }
     )
     if not isinstance(found["system"], str) or not _sound(fitted):

@@ -279,5 +279,4 @@ STUDY = Study(
     start=_NEAR_THE_FIT,
     baselines={name: rule for name, rule in BASELINES.items() if name != "USL"},  # a law of capacities
     logarithmic=True,
-    slow=True,
 )

@@ -13,6 +13,8 @@ from typing import Any
 from capplan.models.code_digest import code_digest
 from capplan.models.replaced_file import replace_file
 
+_FOLDERS = ("models", "simulator", "calibration")
+
 Told = Callable[[str], None]
 
 
@@ -65,8 +67,13 @@ class Stages:
             self.path.unlink(missing_ok=True)
 
 
+def refit_code() -> str:
+    """Return a digest of all code that a fit hangs on, but for its comments."""
+    return code_digest(_FOLDERS, plain=True)
+
+
 def digest(*parts: object) -> str:
     """Return a digest of what a calculation hangs on, its code included."""
-    code = code_digest(("models", "simulator", "calibration"))
+    code = code_digest(_FOLDERS)
     text = json.dumps([version("capplan"), code, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

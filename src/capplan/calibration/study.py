@@ -116,8 +116,6 @@ class Study:
         Returns the group of a figure of time: figures of one group share a discrepancy.
     group : function
         Returns the group that the times of a request class of a scenario belong to.
-    slow : bool
-        Whether to predict all figures takes minutes: then validation takes those that the fitted file keeps.
     baselines : mapping of functions
         The simple rules.
     share_of_time : function
@@ -138,6 +136,5 @@ class Study:
     logarithmic: bool = False
     group_of: Callable[[Evidence], str] = lambda _: ""
     group: Callable[[Any, str], str] = lambda *_: ""
-    slow: bool = False
     baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)
     share_of_time: Callable[[Experiment, Evidence, Values], float | None] = _none
