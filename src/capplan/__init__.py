@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from capplan.calibration.audit import audit
     from capplan.calibration.calibrate import calibrate
-    from capplan.calibration.validate import validate
     from capplan.models.analytic import Analysis
     from capplan.models.document import read_network, write_network
     from capplan.models.errors import InputError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from capplan.models.systems import scenario
     from capplan.planner.predict import predict
     from capplan.planner.prediction import Prediction
+    from capplan.planner.validate import validate
     from capplan.simulator.engine import simulate
 
 _HOMES = {
@@ -34,7 +34,7 @@ _HOMES = {
     "read_network": "models.document",
     "scenario": "models.systems",
     "simulate": "simulator.engine",
-    "validate": "calibration.validate",
+    "validate": "planner.validate",
     "write_network": "models.document",
 }
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.models.quantity import FloatArray
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.draw_relation import Relation, related
 from capplan.planner.draw_samples import Samples
 from capplan.planner.simulated import carried_over, evenly_chosen
@@ -114,7 +115,7 @@ def test_the_whole_band_holds_what_a_load_test_would_measure_in_90_percent(draws
     Quadrature of a Student's t and normal parts is exact for normal ones only, and errs to the wide side: 1.5 %.
     """
     generator, held = np.random.default_rng(12), 0
-    uncertainty = Uncertainty(rate=0.04, time=0.05, seed=1)
+    uncertainty = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.05), seed=1)
     for _ in range(2000):
         relation, truth = noisy(generator, draws, 1.05, noise)
         band = carried_over(relation, ENSEMBLE, uncertainty)
@@ -126,7 +127,7 @@ def test_the_whole_band_holds_what_a_load_test_would_measure_in_90_percent(draws
 
 def test_the_parts_of_a_band_are_what_each_would_be_alone() -> None:
     relation, _ = noisy(np.random.default_rng(2), 12, 1.0, 0.03)
-    band = carried_over(relation, ENSEMBLE, Uncertainty(rate=0.04, time=0.05, seed=1))
+    band = carried_over(relation, ENSEMBLE, Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.05), seed=1))
     figures = relation.at(ENSEMBLE) * 1e3
 
     assert band.value == pytest.approx(float(np.median(figures)))
@@ -135,7 +136,7 @@ def test_the_parts_of_a_band_are_what_each_would_be_alone() -> None:
     assert band.parts.simulation == pytest.approx(
         band.value * np.sinh(relation.half_width(float(np.median(ENSEMBLE)))), rel=1e-3
     )
-    without = Uncertainty(rate=0.04, time=0.05, seed=1).of_time(figures)
+    without = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.05), seed=1).of_time(figures)
     assert band.low < without.low < band.value < without.high < band.high
 
 

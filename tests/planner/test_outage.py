@@ -8,12 +8,13 @@ import pytest
 from capplan.calibration.fitted_file import load
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.scenario import changed
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.outage import outages
 from capplan.planner.prediction import Outage
 from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import Uncertainty
 
-SURE = Uncertainty(0.0, 0.0, 1)
+SURE = Uncertainty(Discrepancy(0.0), Discrepancy(0.0), 1)
 VALUES = load("openprovider").values()
 
 
@@ -120,7 +121,7 @@ def test_a_lone_survivor_is_a_layout_of_one_data_centre() -> None:
 
 
 def test_the_low_end_of_the_band_decides_whether_survivors_carry_the_load() -> None:
-    unsure = Uncertainty(0.1, 0.1, 1)
+    unsure = Uncertainty(Discrepancy(0.1), Discrepancy(0.1), 1)
     row = next(iter(outages(OpenproviderScenario(), VALUES, 1.0, unsure)))
     assert row.capacity_tps is not None
     low, value = row.capacity_tps.low, row.capacity_tps.value

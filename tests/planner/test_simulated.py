@@ -19,6 +19,7 @@ from capplan.models.quantity import FloatArray
 from capplan.models.scenario import changed
 from capplan.models.traffic import Open
 from capplan.planner import simulated
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.predict import predict
 from capplan.planner.prediction import STATISTICS, Latency
 from capplan.planner.simulated import Plan, Simulated, evenly_chosen, simulated_latency
@@ -67,7 +68,9 @@ def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Told:
 
 
 def asked(figures: Figures, budget_s: float) -> Simulated:
-    return simulated_latency(ONE_DC, VALUES, figures, Uncertainty(0.04, 0.05, 1), Plan(1, "compiled", budget_s))
+    return simulated_latency(
+        ONE_DC, VALUES, figures, Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1), Plan(1, "compiled", budget_s)
+    )
 
 
 def bands(latency: Latency) -> Iterator[tuple[str, Any]]:
@@ -143,7 +146,7 @@ def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures:
         ONE_DC,
         VALUES,
         replace(figures, peak_rate=np.full(240, 1e8)),
-        Uncertainty(0.04, 0.05, 1),
+        Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1),
         Plan(1, "compiled", 2),
     )
     ((_, runs),) = pretending

@@ -8,6 +8,7 @@ import pytest
 
 from capplan.calibration.fitted_file import FittedFigure, load
 from capplan.models.systems import scenario
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.uncertainty import Apart, Uncertainty, estimated
 
 FITTED, ASKED = load("openprovider"), scenario("openprovider")
@@ -19,7 +20,7 @@ def lognormal_draws(log_sd: float, count: int = 4000) -> np.ndarray[tuple[int], 
 
 
 def test_a_band_is_the_90_percent_of_parameters_and_discrepancy_together() -> None:
-    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_rate(lognormal_draws(0.03))
+    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_rate(lognormal_draws(0.03))
 
     # Independent normal errors in the logarithm: 3 % and 4 % make 5 %. The 5th percentile of 4000 draws has a standard
     # error of 0.033 of a standard deviation: four of them.
@@ -30,7 +31,7 @@ def test_a_band_is_the_90_percent_of_parameters_and_discrepancy_together() -> No
 
 def test_the_parts_are_what_each_would_be_alone() -> None:
     draws = lognormal_draws(0.03)
-    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_rate(draws)
+    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_rate(draws)
 
     assert band.parts.parameter == pytest.approx(float(np.quantile(draws, 0.95) - np.quantile(draws, 0.05)) / 2)
     assert band.parts.discrepancy == pytest.approx(NORMAL_95 * 0.04 * band.value)
@@ -38,7 +39,7 @@ def test_the_parts_are_what_each_would_be_alone() -> None:
 
 
 def test_draws_that_agree_leave_the_discrepancy() -> None:
-    band = Uncertainty(rate=0.04, time=0.1, seed=1).of_time(np.full(2000, 5.0))
+    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_time(np.full(2000, 5.0))
 
     assert band.value == 5.0
     assert band.high == pytest.approx(5.0 * math.exp(NORMAL_95 * 0.1), rel=1e-3)
@@ -47,28 +48,28 @@ def test_draws_that_agree_leave_the_discrepancy() -> None:
 
 
 def test_a_utilisation_never_passes_one() -> None:
-    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_share(np.full(100, 0.97))
+    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_share(np.full(100, 0.97))
 
     assert band.low < band.value == 0.97
     assert band.high == 1.0
 
 
 def test_no_more_servers_are_busy_than_there_are() -> None:
-    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_busy(np.full(100, 60.0), 64)
+    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_busy(np.full(100, 60.0), 64)
 
     assert 45 < band.low < band.value == 60.0
     assert band.high == 64
 
 
 def test_a_capacity_of_zero_is_zero() -> None:
-    band = Uncertainty(rate=0.1, time=0.1, seed=1).of_rate(np.zeros(50))
+    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_rate(np.zeros(50))
 
     assert (band.low, band.value, band.high) == (0, 0, 0)
 
 
 def test_the_seed_pairs_draws_with_discrepancies() -> None:
     draws = lognormal_draws(0.03, 200)
-    first, again, other = (Uncertainty(0.04, 0.1, seed).of_rate(draws) for seed in (1, 1, 2))
+    first, again, other = (Uncertainty(Discrepancy(0.04), Discrepancy(0.1), seed).of_rate(draws) for seed in (1, 1, 2))
 
     assert first == again
     assert first != other
@@ -108,7 +109,7 @@ def test_the_packaged_discrepancy_covers_what_was_missed() -> None:
 
 def test_a_part_apart_bounds_a_band_from_below() -> None:
     """A round trip of 100 ms that is known to 1 % does not become 70 ms because the rest is not known at all."""
-    known = Uncertainty(0.1, 1.0, 1, apart=Apart(0.1, 0.01))
+    known = Uncertainty(Discrepancy(0.1), Discrepancy(1.0), 1, apart=Apart(0.1, Discrepancy(0.01)))
     band = known.of_time(np.full(240, 110.0))
 
     assert band.value == 110.0
@@ -118,7 +119,7 @@ def test_a_part_apart_bounds_a_band_from_below() -> None:
 
 def test_what_nothing_bounds_has_a_band_without_an_end() -> None:
     half = np.where(np.arange(240) < 200, 50.0, np.inf)
-    band = Uncertainty(0.1, 0.2, 1).of_time(half)
+    band = Uncertainty(Discrepancy(0.1), Discrepancy(0.2), 1).of_time(half)
 
     assert math.isfinite(band.value)
     assert band.high == math.inf

@@ -102,7 +102,8 @@ class Problem:
 
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior, less its constant (draws,); minus infinity where the model says nothing."""
-        return np.nan_to_num(-0.5 * (self.residuals(log_points) ** 2).sum(axis=-1), nan=-np.inf)
+        squares: FloatArray = (self.residuals(log_points) ** 2).sum(axis=-1)
+        return np.asarray(np.nan_to_num(-squares / 2, nan=-np.inf))
 
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return deviance residuals and standardised priors (draws, rows + free).

@@ -61,6 +61,10 @@ class Stages:
                 replace_file(self.path, json.dumps({"key": self.key, "stages": self.known}))
         return self.known[name]
 
+    def complete(self, count: int) -> bool:
+        """Whether so many stages are finished."""
+        return len(self.known) >= count
+
     def end(self) -> None:
         """Forget the stages: the calculation is done."""
         if self.path is not None:

@@ -46,12 +46,15 @@ class Goal:
     name : str
         What has to be small, in words.
     value, limit : float
-        What it is, and the most that it may be; shares.
+        What it is, and the most that it may be.
+    share : bool
+        Whether they are shares, so that people read them in per cent.
     """
 
     name: str
     value: float
     limit: float
+    share: bool = True
 
     @property
     def met(self) -> bool:

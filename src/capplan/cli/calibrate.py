@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from capplan.calibration.calibrate import calibrate, stages_of
 from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, write
 from capplan.calibration.studies import study
-from capplan.calibration.study import Study
 from capplan.cli.layout import facts, heading
+from capplan.cli.progress import stages
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, check_output, write_json
 
@@ -31,7 +29,9 @@ def calibrate_(
     name = read_target(system).scenario.system
     path = output or packaged_path(name)
     check_output(path)
-    fitted = _with_progress(study(name), seed, path)
+    its = study(name)
+    with stages(f"calibrating {name}", stages_of(its)) as progress:
+        fitted = calibrate(its, seed, progress=progress, output=path)
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
@@ -39,27 +39,15 @@ def calibrate_(
         _show(fitted, path)
 
 
-def _with_progress(its: Study, seed: int, output: Path) -> Fitted:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("calibrating", total=stages_of(its))
-        started = 0
-
-        def tell(stage: str) -> None:
-            nonlocal started
-            progress.update(task, description=stage, completed=started)
-            started += 1
-
-        return calibrate(its, seed, progress=tell, output=output)
-
-
 def _show(fitted: Fitted, path: Path) -> None:
     screen = Screen()
     screen.print(heading(f"{fitted.system} is calibrated: {path.name}"))
     values = dict(zip(fitted.names, fitted.most_probable, strict=True))
     screen.print(facts({name: f"{value:.4g}" for name, value in values.items()}))
+    its = fitted.posterior
     screen.print(
         f"{fitted.fitted_parameters} fitted parameters; the figures decide {fitted.effective_parameters:.1f}. "
-        f"{len(fitted.draws)} draws from an effective {fitted.effective_sample_size:.0f}, seed {fitted.seed}."
+        f"{len(fitted.draws)} draws, resampled from an effective {its.effective_sample_size:.0f} and moved by "
+        f"{its.steps} steps of emcee (accepted {its.acceptance:.0%}, means shifted by at most {its.shift:.2f} standard "
+        f"deviations); at most {its.laplace:.2f} from a normal law (Kolmogorov-Smirnov). Seed {fitted.seed}."
     )

@@ -6,11 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bar
 from rich.table import Column
 
@@ -52,6 +61,21 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     task = bar.add_task(what, total=None)
     with _after(PATIENCE_S, bar):
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Show which of how many stages of a long calculation goes on; yield what is told the name of each."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn())
+    bar = Bar(*columns, **_quiet(console))
+    task, names = bar.add_task(what, total=total), count()
+
+    def tell(stage: str) -> None:
+        bar.update(task, description=f"{what}: {stage}", completed=next(names))
+
+    with _after(PATIENCE_S, bar):
+        yield tell
 
 
 def _quiet(console: Console) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class About:
         of the case alone where the system is documented as ratios only.
     outside : function
         How far a layout lies outside in other ways than by its axes.
+    outside_of_rates : function
+        The same of what matters to rates only: times were measured there.
     outages : function
         What is left when parts of the layout are lost, at an offered rate.
     apart : function
@@ -78,6 +80,7 @@ class About:
     claims: Callable[[Any], tuple[str, ...]]
     notes: Callable[..., list[str]]
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
+    outside_of_rates: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
     apart: Callable[[Any, Values], Apart] = lambda *_: NOTHING_APART
     measured_per_s: Callable[[Any, Sequence[Experiment]], float | None] = lambda *_: None

@@ -17,6 +17,7 @@ from capplan.models.parameter import Values
 from capplan.models.quantity import Number
 from capplan.models.scenario import changed
 from capplan.planner.about import About, Case, Outside
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.outage import thinned
 from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures, Layout
@@ -111,7 +112,7 @@ def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
 
 def _round_trip(scenario: Fedora4Scenario, values: Values) -> Apart:
     """Return the clients' round trip, which scatters as the document's do: the cluster's own time is less sure."""
-    return Apart(round_trip_s(scenario, values), REPEATABILITY["region"])
+    return Apart(round_trip_s(scenario, values), Discrepancy(REPEATABILITY["region"]))
 
 
 def _workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
@@ -128,7 +129,7 @@ ABOUT = About(
     "nodes, reads are up to 7 % off and creates up to 26 % too fast; --engine compiled simulates them.",
     claims=_claims,
     notes=_notes,
-    outside=_outside,
+    outside_of_rates=_outside,
     outages=_outages,
     apart=_round_trip,
     widening=2.0,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from capplan.calibration.studies import study
+from capplan.calibration.study import Experiment
 from capplan.models.scenario import Scenario
 from capplan.planner import about_fedora4, about_openprovider, about_rhino_shcm, about_vcider
 from capplan.planner.about import About, Outside
@@ -24,9 +25,13 @@ def reach_of(scenario: Scenario, load: Outside = ()) -> Reach:
     return reach(scenario, study(scenario.system).experiments(), ABOUTS[scenario.system], load)
 
 
-def beyond_measured(scenario: Scenario, rate_per_s: float) -> Outside:
-    """Return how far a rate lies above those that were measured with such a layout, where it matters."""
-    highest = ABOUTS[scenario.system].measured_per_s(scenario, study(scenario.system).experiments())
+def beyond_measured(scenario: Scenario, rate_per_s: float, tests: Sequence[Experiment] | None = None) -> Outside:
+    """Return how far a rate lies above those that were measured with such a layout, where it matters.
+
+    `tests` are the experiments that count; all of the system when left out.
+    """
+    known = study(scenario.system).experiments() if tests is None else tests
+    highest = ABOUTS[scenario.system].measured_per_s(scenario, known)
     if highest is None or rate_per_s <= highest:
         return ()
     return (

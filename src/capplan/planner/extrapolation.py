@@ -22,6 +22,8 @@ class Reach:
     ----------
     distance : float
         Doublings outside the measured range, added up over the axes.
+    of_times : float
+        The same without what only rates are outside of.
     verdict : str
         `inside`, `near` or `far`.
     why : str
@@ -29,8 +31,13 @@ class Reach:
     """
 
     distance: float
+    of_times: float
     verdict: Extrapolation
     why: str
+
+    def factors(self, widening: float) -> dict[str, float]:
+        """Return how much wider the discrepancies of rates and of times are, when each doubling adds `widening`."""
+        return {"rate": 1 + widening * self.distance, "time": 1 + widening * self.of_times}
 
 
 def reach(scenario: Any, tests: Sequence[Experiment], about: About, load: Outside = ()) -> Reach:
@@ -40,12 +47,15 @@ def reach(scenario: Any, tests: Sequence[Experiment], about: About, load: Outsid
         measured = [getattr(test.scenario, axis) for test in tests]
         outside += _outside(float(getattr(scenario, axis)), min(measured), max(measured), words)
     outside += [*about.outside(scenario, tests), *load]
-    distance = sum(each for each, _ in outside)
+    of_rates = about.outside_of_rates(scenario, tests)
+    of_times = sum(each for each, _ in outside)
+    distance = of_times + sum(each for each, _ in of_rates)
+    outside += of_rates
     if not outside:
-        return Reach(0.0, "inside", "Every part of the layout lies within the measured range.")
+        return Reach(0.0, 0.0, "inside", "Every part of the layout lies within the measured range.")
     verdict: Extrapolation = "near" if distance <= _NEAR else "far"
     why = "; ".join(words for _, words in outside)
-    return Reach(distance, verdict, why[0].upper() + why[1:] + ".")
+    return Reach(distance, of_times, verdict, why[0].upper() + why[1:] + ".")
 
 
 def _outside(value: float, low: float, high: float, words: str) -> list[tuple[float, str]]:

@@ -133,21 +133,22 @@ def objectives_of(scenario: Scenario) -> tuple[Objective, ...]:
 
 def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _Asked:
     objectives, about = objectives_of(scenario), ABOUTS[scenario.system]
-    far = reach_of(scenario)
-    values = fitted.values()
-    layout, distance = Layout(scenario, values), about.widening * far.distance
-    beyond = sum(doublings for doublings, _ in beyond_measured(scenario, float(np.median(layout.capacity))))
-    uncertainty = replace(estimated(fitted, scenario, distance, seed), apart=about.apart(scenario, values))
-    uncertainty = uncertainty.widened(rate=1 + about.widening * beyond / (1 + distance))
+    values, far = fitted.values(), reach_of(scenario)
+    layout = Layout(scenario, values)
+    at_capacity = reach_of(scenario, beyond_measured(scenario, float(np.median(layout.capacity))))
+    uncertainty = replace(estimated(fitted, scenario, seed), apart=about.apart(scenario, values)).widened(
+        rate=at_capacity.factors(about.widening)["rate"], time=far.factors(about.widening)["time"]
+    )
     return _Asked(Case(scenario, fitted, layout, uncertainty), about, far, objectives, engine)
 
 
 def _at_load(asked: _Asked, offered: float) -> _Asked:
     """Return it with times less sure where the load is above every measured one."""
-    load = beyond_measured(asked.case.scenario, offered)
-    far, before = reach_of(asked.case.scenario, load), 1 + asked.about.widening * asked.reach.distance
-    times = asked.case.uncertainty.widened(time=(1 + asked.about.widening * far.distance) / before)
-    return replace(asked, case=replace(asked.case, uncertainty=times), reach=far)
+    far = reach_of(asked.case.scenario, beyond_measured(asked.case.scenario, offered))
+    before, now = (each.factors(asked.about.widening)["time"] for each in (asked.reach, far))
+    return replace(
+        asked, case=replace(asked.case, uncertainty=asked.case.uncertainty.widened(time=now / before)), reach=far
+    )
 
 
 def default_rate(scenario: Scenario, fitted: Fitted) -> float:

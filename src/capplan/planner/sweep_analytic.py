@@ -20,6 +20,7 @@ from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
 from capplan.planner.abouts import reach_of
+from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.predict import objectives_of, rate_at
 from capplan.planner.prediction import STATISTICS, plain, rounded
 from capplan.planner.representatives import Representatives, representatives
@@ -70,7 +71,7 @@ class _Solved:
         self.few = _few(fitted, draws)
         self.layout = Layout(scenario, self.few.thinned(fitted.values()), folded=True)
         far = reach_of(scenario)
-        self.uncertainty: Uncertainty = estimated(fitted, scenario, far.distance, seed)
+        self.uncertainty: Uncertainty = estimated(fitted, scenario, seed).widened(**far.factors(1.0))
         capacity = self.uncertainty.spread(
             self._every(self.layout.capacity_with(objectives_of(scenario))), self.uncertainty.rate
         )
@@ -90,7 +91,7 @@ class _Solved:
     def rows(self, offered: list[float]) -> Iterator[Row]:
         """Yield a row for each offered rate."""
         figures = self._at(offered)
-        busy = self.uncertainty.spread(self._every(self._busy(figures)), self._busy_sd())
+        busy = self.uncertainty.spread(self._every(self._busy(figures)), self._busy_discrepancy())
         lost = self._every(figures.point.loss)
         loss = np.quantile(np.where(lost < _NO_LOSS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
         times = iter(self._times([rate for rate in offered if rate <= self.endless], figures))
@@ -140,7 +141,7 @@ class _Solved:
             return figures.busy_workers() / self.workers
         return np.full(figures.peak_rate.shape, np.nan)  # threads of a pool inside: not modelled
 
-    def _busy_sd(self) -> float:
+    def _busy_discrepancy(self) -> Discrepancy:
         return self.uncertainty.time if self.bottleneck == "workers" else self.uncertainty.rate
 
 

@@ -67,7 +67,7 @@ class _Point:
     def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: Wish, seed: int) -> None:
         self.wish, self.seed = wish, seed
         self.layout, self.drawn = _layout(scenario, fitted)
-        self.uncertainty = estimated(fitted, scenario, reach_of(scenario).distance, seed)
+        self.uncertainty = estimated(fitted, scenario, seed).widened(**reach_of(scenario).factors(1.0))
 
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""

@@ -1,13 +1,12 @@
 """From parameter draws to 90 % bands: what the parameters leave open, and what the model gets wrong at its best.
 
-The discrepancy is estimated from the scenarios that were left out of a refit: the root mean square of the logarithmic
-errors there, of rates and of times. It is widened with the distance from the measured layouts, by as much again for
-each doubling of an axis: no evidence says how it grows, so that factor is a guess.
+The discrepancy is widened with the distance from the measured layouts, by as much again for each doubling of an axis:
+no evidence says how it grows, so that factor is a guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,10 +16,10 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.studies import study
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.scenario import Scenario
+from capplan.planner.discrepancy import HIGH_LEVEL, Discrepancy, discrepancies
 from capplan.planner.prediction import Band, Parts
 
-LOW, HIGH = 0.05, 0.95
-_NORMAL_95 = 1.6448536269514722  # 95th percentile of the standard normal law
+LOW, HIGH = 1 - HIGH_LEVEL, HIGH_LEVEL
 
 
 class Apart(NamedTuple):
@@ -30,15 +29,15 @@ class Apart(NamedTuple):
     ----------
     time_s : number
         How long it is, seconds; may be an array over draws.
-    log_sd : float
-        Standard deviation of its logarithm from repeat to repeat.
+    discrepancy : Discrepancy
+        How far its logarithm is off from repeat to repeat.
     """
 
     time_s: Number
-    log_sd: float
+    discrepancy: Discrepancy
 
 
-NOTHING_APART = Apart(0.0, 0.0)
+NOTHING_APART = Apart(0.0, Discrepancy(0.0))
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ class Uncertainty:
 
     Attributes
     ----------
-    rate, time : float
-        Standard deviation of the logarithm of the discrepancy of rates and of times.
-    by_class : mapping of float
+    rate, time : Discrepancy
+        That of rates and of times.
+    by_class : mapping of Discrepancy
         That of times of a request class, where it is known apart.
     apart : Apart
         The part of every latency that the discrepancy of times is not about.
@@ -57,16 +56,16 @@ class Uncertainty:
         Seed of the pairing of parameter draws with discrepancies.
     """
 
-    rate: float
-    time: float
+    rate: Discrepancy
+    time: Discrepancy
     seed: int
-    by_class: Mapping[str, float] = field(default_factory=dict)
+    by_class: Mapping[str, Discrepancy] = field(default_factory=dict)
     apart: Apart = NOTHING_APART
 
     def widened(self, rate: float = 1.0, time: float = 1.0) -> Uncertainty:
         """Return it with the discrepancies of rates and of times so many times as wide."""
-        by_class = {name: each * time for name, each in self.by_class.items()}
-        return replace(self, rate=self.rate * rate, time=self.time * time, by_class=by_class)
+        by_class = {name: each.times(time) for name, each in self.by_class.items()}
+        return replace(self, rate=self.rate.times(rate), time=self.time.times(time), by_class=by_class)
 
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of anything in proportion to it."""
@@ -74,18 +73,18 @@ class Uncertainty:
 
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
         """Return the band of a latency, in ms; `name` is its request class."""
-        log_sd = self.by_class.get(name, self.time)
+        own = self.by_class.get(name, self.time)
         if not np.all(np.isfinite(draws)):
-            return _unbounded(draws * self._noise(draws, log_sd))
-        if not self.apart.log_sd:
-            return self._band(draws, log_sd)
+            return _unbounded(draws * self._noise(draws, own))
+        if not self.apart.discrepancy.log_sd:
+            return self._band(draws, own)
         apart = np.broadcast_to(np.asarray(self.apart.time_s) * 1e3, draws.shape)
-        own = np.maximum(draws - apart, 0.0)
-        repeated = own * self._noise(draws, log_sd) + apart * self._noise(draws, self.apart.log_sd, 1)
+        rest = np.maximum(draws - apart, 0.0)
+        repeated = rest * self._noise(draws, own) + apart * self._noise(draws, self.apart.discrepancy, 1)
         value = float(np.median(draws))
         low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
-        spread = np.hypot(log_sd * np.median(own), self.apart.log_sd * np.median(apart))
-        parts = Parts(parameter=_half_width(draws), discrepancy=_NORMAL_95 * float(spread))
+        spread = np.hypot(own.half_width * np.median(rest), self.apart.discrepancy.half_width * np.median(apart))
+        parts = Parts(parameter=_half_width(draws), discrepancy=float(spread))
         return Band(value, min(low, value), max(high, value), parts)
 
     def of_share(self, draws: FloatArray) -> Band:
@@ -96,29 +95,29 @@ class Uncertainty:
         """Return the band of a mean number of busy servers: as uncertain as the times, and never above `servers`."""
         return _at_most(self._band(draws, self.time), servers)
 
-    def _band(self, draws: FloatArray, log_sd: float) -> Band:
-        value, low, high = (float(x) for x in self.spread(draws, log_sd))
-        parts = Parts(parameter=_half_width(draws), discrepancy=_NORMAL_95 * log_sd * value)
+    def _band(self, draws: FloatArray, discrepancy: Discrepancy) -> Band:
+        value, low, high = (float(x) for x in self.spread(draws, discrepancy))
+        parts = Parts(parameter=_half_width(draws), discrepancy=discrepancy.half_width * value)
         return Band(value, low, high, parts)
 
-    def _noise(self, draws: FloatArray, log_sd: float, stream: int = 0) -> FloatArray:
-        """Return factors of a lognormal discrepancy, one for each draw, in an order of their own for each stream."""
+    def _noise(self, draws: FloatArray, discrepancy: Discrepancy, stream: int = 0) -> FloatArray:
+        """Return the factors of a discrepancy, one for each draw, in an order of their own for each stream."""
         count = draws.shape[-1]
         seed = [self.seed, stream] if stream else self.seed
         levels = (np.random.default_rng(seed).permutation(count) + 0.5) / count
-        return np.exp(log_sd * _normal_quantile(levels))
+        return np.exp(discrepancy.quantile(levels))
 
-    def spread(self, draws: FloatArray, log_sd: float) -> FloatArray:
+    def spread(self, draws: FloatArray, discrepancy: Discrepancy) -> FloatArray:
         """Return value, low and high end (3, ...) of the bands of many figures (..., draws).
 
         Parameters
         ----------
         draws
             The figures, by parameter draw.
-        log_sd
-            Standard deviation of the logarithm of their discrepancy: `rate` or `time`.
+        discrepancy
+            Their discrepancy: `rate` or `time`.
         """
-        repeated = draws * self._noise(draws, log_sd)
+        repeated = draws * self._noise(draws, discrepancy)
         value = np.median(draws, axis=-1)
         low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
         return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
@@ -138,29 +137,9 @@ def _at_most(band: Band, limit: float) -> Band:
     return Band(min(band.value, limit), min(band.low, limit), min(band.high, limit), band.parts)
 
 
-def _normal_quantile(levels: FloatArray) -> FloatArray:
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(levels))
-
-
-def estimated(fitted: Fitted, scenario: Scenario, distance: float, seed: int) -> Uncertainty:
-    """Estimate the discrepancy for a scenario, at a distance (doublings) from the measured layouts."""
-    its, widened = study(fitted.system), 1 + distance
-    rows = {row.id: row for test in its.experiments() for row in test.rows}
-    rates: list[float] = []
-    times: dict[str, list[float]] = {}
-    for figure in fitted.left_out:
-        row = rows[figure.id]
-        error = widened * float(np.log(figure.predicted / figure.documented))
-        if its.kind_of(row) == "rate":
-            rates.append(error)
-        elif its.kind_of(row) == "time":
-            times.setdefault(its.group_of(row), []).append(error)
+def estimated(fitted: Fitted, scenario: Scenario, seed: int) -> Uncertainty:
+    """Estimate the discrepancy for a scenario among the measured layouts."""
+    its, known = study(fitted.system), discrepancies(fitted)
     groups = {name: its.group(scenario, name) for name in its.system.reported}
-    by_class = {name: _spread(times[group]) for name, group in groups.items() if group in times}
-    return Uncertainty(_spread(rates), _spread([each for group in times.values() for each in group]), seed, by_class)
-
-
-def _spread(errors: Sequence[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
+    by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
+    return Uncertainty(known.rate, known.time, seed, by_class)

@@ -6,7 +6,6 @@ unnoticed and the old machine code would run. So the cache has a folder for each
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+
+from capplan.models.user_cache import user_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 HERE = Path(__file__).parent
@@ -51,23 +52,12 @@ def cache_folder() -> Path:
     text = blake2b(f"{numba.__version__} {sys.version}".encode(), digest_size=8)
     for file in sorted(HERE.glob("*.py")):
         text.update(file.read_bytes())
-    return _user_cache() / f"kernel-{text.hexdigest()}"
+    return user_cache() / f"kernel-{text.hexdigest()}"
 
 
 def is_compiled() -> bool:
     """Tell whether machine code of the kernel is there, so that a run can begin at once."""
     return any(cache_folder().glob("**/*.nbc"))
-
-
-def _user_cache() -> Path:
-    given = os.environ.get("CAPPLAN_CACHE_DIR")
-    if given:
-        return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "capplan"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "capplan"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "capplan"
 
 
 @contextmanager
