@@ -13,12 +13,12 @@ from capplan.calibration.fit import (
     Problem,
     Scatter,
     deviance_residual,
-    ensemble,
     log_likelihood,
     maximum,
     rows_to_fit,
 )
 from capplan.calibration.openprovider_figures import REPEATABILITY
+from capplan.calibration.posterior import resampled as ensemble
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray
 

@@ -64,7 +64,7 @@ def test_what_the_packaged_file_must_have() -> None:
     assert 0 < FITTED.effective_parameters < len(free)
     assert len(FITTED.draws) >= 200
     assert len(set(FITTED.draws)) > len(FITTED.draws) / 2  # an ensemble, not one point over and over
-    assert FITTED.effective_sample_size >= 200
+    assert FITTED.posterior.effective_sample_size >= 200
     assert [each.misfit for each in FITTED.hypotheses] == sorted(each.misfit for each in FITTED.hypotheses)
     assert len({(each.choice["consistency_read"], each.choice["consistency_write"]) for each in FITTED.hypotheses}) == 4
     assert {figure.id for figure in FITTED.left_out} == {figure.id for figure in FITTED.figures}

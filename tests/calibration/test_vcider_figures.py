@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.calibrate import problem
 from capplan.calibration.evidence_table import by_id, load
 from capplan.calibration.fit import maximum
+from capplan.calibration.problem import problem
 from capplan.calibration.vcider_figures import (
     REPEATABILITY,
     STUDY,

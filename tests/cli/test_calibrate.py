@@ -13,9 +13,10 @@ import pytest
 import capplan.calibration.calibrate as calibration
 import capplan.cli.calibrate as face
 from capplan.calibration import fit
-from capplan.calibration.calibrate import calibrate, problem, stages_of, start_of
+from capplan.calibration.calibrate import calibrate, stages_of
 from capplan.calibration.fitted_file import Fitted, load, packaged_path, read, to_json
 from capplan.calibration.openprovider_figures import STUDY, experiments
+from capplan.calibration.problem import problem, start_of
 from capplan.calibration.stages import Stages
 from capplan.calibration.study import Experiment, Study
 from capplan.cli.main import main
