@@ -5,6 +5,7 @@ Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 the r
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -51,6 +52,7 @@ def capplan(
 
 def run() -> None:
     """Run the command line of this process and exit."""
+    gc.set_threshold(100_000, 50, 100)  # what a command makes lives to its end: looking for garbage took a tenth of it
     sys.exit(main(sys.argv[1:]))
 
 

@@ -151,5 +151,4 @@ ABOUT = About(
     outside=_outside,
     measured_per_s=_measured_per_s,
     outages=_outages,
-    budget_s=0.8,
 )

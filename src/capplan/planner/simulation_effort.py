@@ -15,7 +15,7 @@ from capplan.models.network import Network
 from capplan.models.step import Step, children
 from capplan.simulator.engine import Engine
 
-DEFAULT_BUDGET_S = 2.0
+DEFAULT_BUDGET_S = 0.8  # what the other parts of the bands leave worth while
 LONGEST_BUDGET_S = 3600.0
 FEWEST_DRAWS = 6  # Student's t of five degrees of freedom is a quarter wider than the normal law
 FEWEST_REQUESTS = 4_000

@@ -23,7 +23,7 @@ from capplan.simulator.clock import to_ticks
 from capplan.simulator.kernel import layout as at
 from capplan.simulator.kernel.layout import Floats, Ints, Program, Records
 from capplan.simulator.program_draws import Numbers, fixed_waits
-from capplan.simulator.program_flow import Code, Label, RouteInfo
+from capplan.simulator.program_flow import Code, RouteInfo
 from capplan.simulator.sampling import FlatLaws
 from capplan.simulator.streams import source_key
 from capplan.simulator.traffic_time import Segment, segments, trace_ticks
@@ -277,7 +277,7 @@ class _Lowering:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
         return Program(
             code=_instructions(code, flat),
-            table=np.array([_resolved(cell) for cell in code.table], dtype=np.int64),
+            table=np.array(code.table, dtype=np.int64),
             laws=numbers.law_records(flat),
             numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
             parts=flat.parts,
@@ -302,8 +302,11 @@ class _Lowering:
 
 
 def _instructions(code: Code, flat: FlatLaws) -> Records:
-    cells = ((key, *map(_resolved, row), 0) for key, row in zip(code.keys, code.rows, strict=True))
-    rows = np.array(list(cells), dtype=at.CODE)
+    rows = np.zeros(len(code.rows), dtype=at.CODE)
+    rows["key"] = code.keys
+    cells = np.array(code.rows, dtype=np.int64)
+    for place, column in enumerate(("op", "a", "b", "c", "d", "step", "unwind")):
+        rows[column] = cells[:, place]
     for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
         mine = np.isin(rows["op"], operations)
         rows[column][mine] = flat.rows[rows[column][mine]]
@@ -331,10 +334,6 @@ def _session(network: Network, name: str) -> Session:
 
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:
     return (*station.pauses, *station.background)
-
-
-def _resolved(cell: int | Label) -> int:
-    return cell.place if isinstance(cell, Label) else cell
 
 
 def _segment(part: Segment) -> list[float]:

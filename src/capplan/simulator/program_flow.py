@@ -40,9 +40,12 @@ LEARNING: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 @dataclass(eq=False)
 class Label:
-    """A place in the code that is not known yet."""
+    """A place in the code that is not known yet; an array of whole numbers takes its place."""
 
     place: int = -1
+
+    def __int__(self) -> int:
+        return self.place
 
 
 Cell = int | Label
