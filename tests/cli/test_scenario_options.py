@@ -24,6 +24,15 @@ def test_options_are_read_with_their_units() -> None:
     assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("loss<1%",))
 
 
+def test_encryption_is_asked_of_systems_with_cassandra() -> None:
+    made = with_options(scenario("openprovider"), {"encryption": "client", "vpn": "kernel"})
+
+    assert made == scenario("openprovider", encryption="client", vpn="kernel")
+    with pytest.raises(InputError) as caught:
+        with_options(scenario("rhino-shcm"), {"vpn": "kernel"})
+    assert str(caught.value).startswith("vpn 'kernel' says where links are encrypted and none is: give encryption too")
+
+
 def test_the_rate_that_is_given_replaces_the_one_of_a_file() -> None:
     of_file = scenario("rhino-shcm", sps=1000.0)
 
@@ -38,6 +47,9 @@ def test_the_rate_that_is_given_replaces_the_one_of_a_file() -> None:
     [
         ("fedora4", "dcs", "--dcs lays out openprovider, not fedora4, which takes --nodes, --region, --write-share"),
         ("openprovider", "colocated", "--colocated lays out rhino-shcm, not openprovider, which takes --dcs,"),
+        ("fedora4", "encryption", "--encryption lays out openprovider and rhino-shcm and vcider, not fedora4, which"),
+        ("vcider", "vpn", "--vpn lays out openprovider and rhino-shcm, not vcider, which takes --rf, --column-bytes"),
+        ("openprovider", "column_bytes", "--column-bytes lays out vcider, not openprovider, which takes --dcs,"),
         ("openprovider", "region", "--region lays out fedora4, not openprovider, which takes --dcs,"),
     ],
 )

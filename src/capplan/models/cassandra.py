@@ -11,11 +11,12 @@ Not modelled, and so not hidden in a parameter either: speculative retry, digest
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 from capplan.models.consistency import Need, check_level, need
 from capplan.models.distribution import Deterministic, Erlang
+from capplan.models.encryption import MESSAGES, Exchanges
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.quantity import Number
 from capplan.models.station import Pool, Station
@@ -52,6 +53,8 @@ class Costs:
         Work that nobody waits for (garbage collection, flush and compaction, the kernel), as a share of the work above.
     storage
         Seconds of the storage path (commit log, flush, compaction) per mutation, detached.
+    links
+        What encrypting links costs at each of their ends by operation (`read`, `write`), in seconds for an exchange.
     """
 
     coordinator: Number
@@ -59,6 +62,15 @@ class Costs:
     mutation: Number
     unseen: Number
     storage: Number
+    links: Mapping[str, Exchanges] = field(default_factory=dict)
+
+    def with_links(self, shares: Exchanges) -> Costs:
+        """Return them with encrypted links that cost shares of a plain operation: with one replica, all its work."""
+        by_operation = {
+            operation: shares.in_seconds(self.coordinator + replica * (1 + self.unseen))
+            for operation, replica in (("read", self.read), ("write", self.mutation))
+        }
+        return replace(self, links=by_operation)
 
 
 @dataclass(frozen=True)
@@ -144,14 +156,14 @@ def statement(
         )
     wanted = cluster.need(check_level(level, operation), dc)
     _check_living(cluster, wanted, dc, level)
-    builder = _Statement(cluster, costs, dc, wanted)
+    links = costs.links.get(operation, Exchanges())
+    parse_s = costs.coordinator if links.client is None else costs.coordinator + links.client
+    builder = _Statement(cluster, costs, dc, wanted, links.internode)
     build = builder.read if operation == "read" else builder.write
     by_coordinator = []
     for name in cluster.living(dc)[:coordinators]:
         ranges = tuple(build(name, first) for first in _ranges(cluster))
-        inside = Steps(
-            (Visit(name, _work(costs.coordinator), name="parse"), Route("token_aware", ranges, name="range"))
-        )
+        inside = Steps((Visit(name, _work(parse_s), name="parse"), Route("token_aware", ranges, name="range")))
         by_coordinator.append(Steps((_hop(cluster.lan_s), Hold(_native(name), inside), _hop(cluster.lan_s))))
     return Route("round_robin", tuple(by_coordinator), name=operation)
 
@@ -173,8 +185,9 @@ def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
 class _Statement:
     """Builds the steps of one kind of statement; what several token ranges do alike is built once and shared."""
 
-    def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need) -> None:
+    def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
+        self.exchange_s = exchange_s  # of an encrypted link between nodes, at one end
         self.built: dict[tuple[object, ...], Step] = {}
 
     def _once(self, key: tuple[object, ...], build: Callable[[], Step]) -> Step:
@@ -187,12 +200,17 @@ class _Statement:
         count = self.wanted.total or self.wanted.by_dc[self.dc]
         local = _from(me, self.cluster.replicas(self.dc, first))
         asked = local if count <= len(local) else (*local, *self._remote(_number(me) + first, first))
-        return self._once(("read", asked, me in local), lambda: self._read(asked, (me, len(local)), count))
+        return self._once(
+            ("read", asked, self._seen(me, me in local)), lambda: self._read(asked, (me, len(local)), count)
+        )
 
     def _read(self, asked: tuple[str, ...], place: tuple[str, int], count: int) -> Step:
         """Return a read that asks `count` replicas; `place` is the coordinator and how many of `asked` are near it."""
         me, near = place
-        contacted = tuple(self._read_at(name, name == me) for name in asked)
+        contacted = tuple(
+            self._read_at(name, True) if name == me else self._with_own(me, MESSAGES, self._read_at(name, False))
+            for name in asked
+        )
         plain = ForkJoin(contacted[:count], count, name="replicas")
         if count >= near:
             return plain
@@ -215,9 +233,24 @@ class _Statement:
         def build() -> Step:
             way = () if here else (Delay(Deterministic(2 * self._one_way_s(name))),)
             read, unseen = self.costs.read, self.costs.read * self.costs.unseen
-            return Steps((*way, Visit(name, _work(read), name=_slot(name)), _unseen(name, unseen)))
+            work = Visit(name, _work(self._busy_s(read, 0 if here else MESSAGES)), name=_slot(name))
+            return Steps((*way, work, _unseen(name, unseen)))
 
         return self._once(("read at", name, here), build)
+
+    def _seen(self, me: str, otherwise: object) -> object:
+        """Return what tells coordinators apart: each, where it works on encrypted messages, or only what it is."""
+        return otherwise if self.exchange_s is None else me
+
+    def _busy_s(self, work_s: Number, messages: int) -> Number:
+        """Return a node's work with that on so many messages, sent or received, where they are encrypted."""
+        return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
+
+    def _with_own(self, name: str, messages: int, step: Step) -> Step:
+        """Return a step after a node's own work on so many messages; the step itself where they are plain."""
+        if self.exchange_s is None:
+            return step
+        return Steps((Visit(name, _work(self.exchange_s * (messages / MESSAGES)), name="messages"), step))
 
     def _one_way_s(self, name: str) -> Number:
         other = _dc_of(name)
@@ -229,15 +262,21 @@ class _Statement:
         rings = {dc: self.cluster.replicas(dc, first) for dc in range(len(self.cluster.nodes)) if dc != self.dc}
         turn = _number(me) + first
         forwarders = {dc: (ring, ring[turn % len(ring)]) for dc, ring in rings.items() if ring}
-        key = ("write", local, me in local, *forwarders.values())
+        key = ("write", local, self._seen(me, me in local), *forwarders.values())
         return self._once(key, lambda: self._write(me, local, forwarders))
 
     def _write(self, me: str, local: tuple[str, ...], forwarders: Mapping[int, tuple[tuple[str, ...], str]]) -> Step:
         hop = _hop(self.cluster.lan_s)
         branches = [
-            self._apply(name, self.dc, () if name == me else (hop,), () if name == me else (hop,)) for name in local
+            self._apply(name, self.dc, (), ())
+            if name == me
+            else self._with_own(me, MESSAGES, self._apply(name, self.dc, (hop,), (hop,), MESSAGES))
+            for name in local
         ]
-        branches += [self._forwarded(other, *chosen) for other, chosen in forwarders.items()]
+        branches += [
+            self._with_own(me, 1 + len(chosen[0]), self._forwarded(other, *chosen))  # one there, an answer from each
+            for other, chosen in forwarders.items()
+        ]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
         return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
@@ -248,20 +287,26 @@ class _Statement:
         def build() -> Step:
             away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
             branches = [
-                self._apply(name, other, () if name == forwarder else (hop,), (away,))
+                self._apply(name, other, (), (away,), 1)
+                if name == forwarder
+                else self._apply(name, other, (hop,), (away,), MESSAGES)
                 for name in _from(forwarder, replicas)
             ]
-            return Steps((away, ForkJoin(tuple(branches), 0)), name=f"to-dc{other + 1}")
+            passed = self._with_own(forwarder, len(replicas), ForkJoin(tuple(branches), 0))  # got, and sent to peers
+            return Steps((away, passed), name=f"to-dc{other + 1}")
 
         return self._once(("forwarded", replicas, forwarder), build)
 
-    def _apply(self, name: str, dc: int, there: tuple[Step, ...], back: tuple[Step, ...]) -> Step:
-        """Return one replica's mutation, the work that nobody waits for, and its answer where the level counts it."""
+    def _apply(self, name: str, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> Step:
+        """Return one replica's mutation, the work that nobody waits for, and its answer where the level counts it.
+
+        `messages` is how many it works on, where they are encrypted.
+        """
         costs = self.costs
 
         def build() -> Step:
             later = ForkJoin((Visit(_storage(name), Deterministic(costs.storage), name="storage"),), 0)
-            work = Visit(name, _work(costs.mutation), name=_slot(name))
+            work = Visit(name, _work(self._busy_s(costs.mutation, messages)), name=_slot(name))
             unseen = _unseen(name, costs.mutation * costs.unseen)
             return Steps((*there, work, unseen, later, *self._answer(dc, back)))
 

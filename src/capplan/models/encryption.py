@@ -47,14 +47,19 @@ class End:
 
 @dataclass(frozen=True)
 class Exchanges:
-    """Work on one exchange at one end of each kind of link, as shares of one plain operation; 0: not encrypted."""
+    """Work on one exchange at one end of each kind of link, as shares of one plain operation; None: not encrypted."""
 
-    client: Number = 0.0
-    internode: Number = 0.0
+    client: Number | None = None
+    internode: Number | None = None
+
+    def in_seconds(self, operation_s: Number) -> Exchanges:
+        """Return it in seconds of a core, where a plain operation takes `operation_s`."""
+        client, internode = (None if each is None else each * operation_s for each in (self.client, self.internode))
+        return Exchanges(client, internode)
 
 
-def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges | None:
-    """Return what the encrypted links of a layout cost; None where nothing is encrypted.
+def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges:
+    """Return what the encrypted links of a layout cost.
 
     Parameters
     ----------
@@ -63,11 +68,9 @@ def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges
     values : mapping
         Parameter values of the system; with `CLIENT_SHARE` and `INTERNODE_SHARE` where links are encrypted.
     """
-    if encryption is None:
-        return None
-    links = LINKS[encryption]
+    links = frozenset() if encryption is None else LINKS[encryption]
     return Exchanges(
-        values[CLIENT_SHARE] if "client" in links else 0.0, values[INTERNODE_SHARE] if "internode" in links else 0.0
+        values[CLIENT_SHARE] if "client" in links else None, values[INTERNODE_SHARE] if "internode" in links else None
     )
 
 
@@ -80,10 +83,8 @@ def check_encryption(encryption: str | None, vpn: str | None) -> None:
         When a word is unknown, or says how nothing is encrypted.
     """
     if encryption is not None and encryption not in LINKS:
-        raise InputError(
-            f"encryption {encryption!r} does not exist{nearest(encryption, LINKS)}; leave it out where nothing is "
-            "encrypted"
-        )
+        known = nearest(encryption, LINKS)
+        raise InputError(f"encryption {encryption!r} names no links (leave it out where none is encrypted){known}")
     if vpn is not None and vpn not in VPNS:
         raise InputError(f"vpn {vpn!r} does not exist{nearest(vpn, VPNS)}")
     if vpn is not None and encryption is None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from capplan.models.cassandra import Cluster, Costs, pools, statement, stations, stays_local
 from capplan.models.distribution import Exponential
+from capplan.models.encryption import encrypted
 from capplan.models.network import Network
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import Parameter, Values, defaults
@@ -29,6 +30,8 @@ FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
+OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
+"""What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
 """Request classes as the document reports them, by the classes of the network."""
 
@@ -171,13 +174,18 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
 
 
 def _costs(scenario: OpenproviderScenario, values: Values) -> Costs:
-    factor = scenario.data_factor
-    return Costs(
+    young = Costs(
         coordinator=values["coordinator_s"],
-        read=values["replica_read_s"] * factor,
-        mutation=values["mutation_s"] * factor,
+        read=values["replica_read_s"],
+        mutation=values["mutation_s"],
         unseen=values["unseen_work"],
-        storage=values["storage_s"] * factor,
+        storage=values["storage_s"],
+    )
+    # What encryption costs is a share of an operation of the load test: it is no dearer where data are old.
+    links = young.with_links(encrypted(scenario.encryption, values)).links
+    factor = scenario.data_factor
+    return replace(
+        young, read=young.read * factor, mutation=young.mutation * factor, storage=young.storage * factor, links=links
     )
 
 
@@ -196,10 +204,17 @@ def _by_dc(
     return Route("round_robin", tuple(targets), name="dc")
 
 
+def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
+    """Work of a policing node on one message: its own, and its end of the encrypted links to Cassandra."""
+    links = _costs(scenario, values).links
+    exchanges = [links[operation].client for operation in OPERATIONS[name]]
+    return values["front_s"] + sum((each for each in exchanges if each is not None), 0.0)
+
+
 def _at_front(
     scenario: OpenproviderScenario, values: Values, place: tuple[int, int], name: str, statements: tuple[Step, ...]
 ) -> Step:
-    own = Visit(front_name(*place), Exponential(values["front_s"]), name="front-cpu")
+    own = Visit(front_name(*place), Exponential(_front_s(scenario, values, name)), name="front-cpu")
     ldap = (Delay(Exponential(values["ldap_s"]), name="ldap"),) if scenario.ldap and name == "auth" else ()
     forwards = scenario.proxy and name != "auth"
     sent = (

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.consistency import check_level, need
 from capplan.models.construct import LANGUAGE
+from capplan.models.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.quantity import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
 from capplan.models.scenario import LARGEST, Scenario
@@ -48,6 +49,10 @@ class OpenproviderScenario(Scenario):
         Whether each authorization asks an LDAP server.
     data_factor
         Service times of Cassandra relative to the load test's young data: production has 2 to 3 times higher ones.
+    encryption
+        Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; left out, none.
+    vpn
+        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity when left out.
     slo
@@ -67,6 +72,8 @@ class OpenproviderScenario(Scenario):
     proxy: bool = False
     ldap: bool = False
     data_factor: Annotated[float, Field(gt=0, le=100)] = 1.0
+    encryption: str | None = None
+    vpn: str | None = None
     tps: PositivePerSecond | None = None
     slo: tuple[str, ...] = ()
 
@@ -87,6 +94,7 @@ class OpenproviderScenario(Scenario):
             need(level, [self.rf] * self.dcs, 0)
         self.distance_m()
         self.given_rtt_s()
+        check_encryption(self.encryption, self.vpn)
 
     def told(self) -> dict[str, Any]:
         """Return the fields that say something; of distance and round trip, the one that counts."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from capplan.models.distribution import Deterministic, Distribution, Exponential, Lognormal, Mixture
+from capplan.models.encryption import Exchanges, encrypted
 from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray, Number, plain
@@ -77,7 +78,8 @@ def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> 
     )
     apart = _apart(scenario)
     if apart:
-        steps = (*steps, _replicas(scenario, values))
+        replicas = _replicas if scenario.encryption is None else _encrypted_replicas
+        steps = (*steps, replicas(scenario, values))
     return Network(
         name=scenario.system,
         stations=(Station(SERVER, 1), *(Station(_name(node), 1) for node in apart)),
@@ -128,10 +130,28 @@ def disk_bytes() -> float:
     return COMMITLOG_BYTES + DATA_BYTES
 
 
+def _exchanges_s(scenario: RhinoShcmScenario, values: Values) -> Exchanges:
+    """Core seconds at each end of an encrypted link for an exchange; a replica's work counts as the whole operation."""
+    return encrypted(scenario.encryption, values).in_seconds(cassandra_s(scenario, values))
+
+
+def remote_replicas(scenario: RhinoShcmScenario) -> float:
+    """Mean number of replicas of a row that are not its coordinator, which is any of the nodes."""
+    return scenario.replicas * (1 - 1 / scenario.nodes)
+
+
+def _links_s(scenario: RhinoShcmScenario, values: Values) -> Number:
+    """Core seconds of the application's server per request on encrypted links, at the ends that are there."""
+    exchanges, here = _exchanges_s(scenario, values), 1 / scenario.nodes if scenario.colocated else 0.0
+    clients = 0.0 if exchanges.client is None else exchanges.client * (1 + here)
+    nodes = 0.0 if exchanges.internode is None else exchanges.internode * (2 * here * remote_replicas(scenario))
+    return clients + nodes
+
+
 def _server_s(scenario: RhinoShcmScenario, values: Values) -> Number:
     """Mean time of the server per request without stalls: all its cores work on what there is."""
     colocated = node_share(scenario) * cassandra_s(scenario, values) if scenario.colocated else 0.0
-    return (application_s(scenario, values) + colocated) / CORES
+    return (application_s(scenario, values) + colocated + _links_s(scenario, values)) / CORES
 
 
 def _chances(scenario: RhinoShcmScenario, values: Values) -> tuple[Number, Number]:
@@ -152,19 +172,53 @@ def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
     visits = [
         Visit(_name(node), _replica(scenario, values, node), name=f"node-{node + 1}") for node in _apart(scenario)
     ]
-    needed = scenario.replicas // 2 + 1
+    return Route(
+        "random", tuple(_row(scenario, [visits[node] for node in ring]) for ring in _rings(scenario)), name="row"
+    )
+
+
+def _rings(scenario: RhinoShcmScenario) -> list[list[int]]:
+    """Return the nodes of each row: one row where all nodes have every row."""
     count = 1 if scenario.replicas == scenario.nodes else scenario.nodes
-    rings = [[visits[(first + k) % scenario.nodes] for k in range(scenario.replicas)] for first in range(count)]
-    rows = tuple(ForkJoin(tuple(ring), needed, name="replicas") for ring in rings)
-    return Route("random", rows, name="row")
+    return [[(first + k) % scenario.nodes for k in range(scenario.replicas)] for first in range(count)]
 
 
-def _replica(scenario: RhinoShcmScenario, values: Values, node: int) -> Distribution:
+def _row(scenario: RhinoShcmScenario, replicas: list[Visit]) -> Step:
+    return ForkJoin(tuple(replicas), scenario.replicas // 2 + 1, name="replicas")
+
+
+def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
+    """Return the database's part with the work on encrypted links, by any of the nodes as coordinator."""
+    exchanges = _exchanges_s(scenario, values)
+    between = 0.0 if exchanges.internode is None else exchanges.internode
+    clients = 0.0 if exchanges.client is None else exchanges.client
+    near, far = (
+        [Visit(_name(n), _replica(scenario, values, n, more), name=f"node-{n + 1}") for n in _apart(scenario)]
+        for more in (0.0, between)
+    )
+    targets = []
+    for me in _apart(scenario):
+        rows = []
+        for ring in _rings(scenario):
+            row = _row(scenario, [near[node] if node == me else far[node] for node in ring])
+            busy_s = clients + between * sum(node != me for node in ring)
+            own = () if _elsewhere(scenario, me) else (Visit(_name(me), Deterministic(busy_s / CORES), name="links"),)
+            rows.append(Sequence((*own, row)))
+        targets.append(Route("random", tuple(rows), name="row"))
+    return Route("random", tuple(targets), name="coordinator")
+
+
+def _elsewhere(scenario: RhinoShcmScenario, node: int) -> bool:
+    """Whether a node's work is done by the application's server."""
+    return scenario.colocated and node == 0
+
+
+def _replica(scenario: RhinoShcmScenario, values: Values, node: int, links_s: Number = 0.0) -> Distribution:
     """Return the service of one replica: its work, unless that is done by the application's server, or a long stall."""
     long = values["cassandra_stalls"] / values["long_stall_requests"]
-    elsewhere = scenario.colocated and node == 0
+    own_s = cassandra_s(scenario, values) + links_s
     # No work, but as many draws as elsewhere: the laws of a mixture have one shape.
-    work_s = 0.0 * cassandra_s(scenario, values) if elsewhere else cassandra_s(scenario, values) / CORES
+    work_s = 0.0 * own_s if _elsewhere(scenario, node) else own_s / CORES
     return Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from capplan.models.construct import LANGUAGE
+from capplan.models.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.quantity import AtLeastOne, Number, PositivePerSecond
 from capplan.models.scenario import LARGEST, Scenario
@@ -32,6 +33,10 @@ class RhinoShcmScenario(Scenario):
         Whether one of the Cassandra nodes stands on the application's server.
     cache
         Whether the application caches what it has read.
+    encryption
+        Encrypted links: `client` (application to Cassandra), `internode` or `client+internode`; left out, none.
+    vpn
+        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
     sps
         Offered sessions per second, of 1.8 requests each; instead of `tps`.
     tps
@@ -50,6 +55,8 @@ class RhinoShcmScenario(Scenario):
     rf: AtLeastOne | None = None
     colocated: bool = False
     cache: bool = True
+    encryption: str | None = None
+    vpn: str | None = None
     sps: PositivePerSecond | None = None
     tps: PositivePerSecond | None = None
     slo: tuple[str, ...] = ()
@@ -62,6 +69,7 @@ class RhinoShcmScenario(Scenario):
                 f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
                 f"nodes, or lower rf to {self.nodes}"
             )
+        check_encryption(self.encryption, self.vpn)
         if self.sps is not None and self.tps is not None:
             raise InputError(
                 f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "

@@ -21,11 +21,12 @@ with probability 3/4) have one request and one answer with it. Work is counted i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from capplan.models.distribution import Erlang
-from capplan.models.encryption import End, Exchanges
+from capplan.models.encryption import End
 from capplan.models.network import Network
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray, Number
@@ -65,6 +66,13 @@ PARAMETERS = (
 """Costs are in plain operations with one replica, per message and byte at one end of a link."""
 
 
+class Ends(NamedTuple):
+    """Work on one exchange at one end of a client's link and of one between nodes, in plain operations."""
+
+    client: Number
+    internode: Number
+
+
 def ratios(scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
     """Return the virtual network's throughput over the native one, by what that encrypts: the one asked for first.
 
@@ -94,7 +102,7 @@ def ratio(scenario: VciderScenario, values: Values, encryption: str) -> FloatArr
     return np.atleast_1d(reference / demand(scenario, values, virtual(scenario, values, encryption)))
 
 
-def demand(scenario: VciderScenario, values: Values, links: Exchanges) -> Number:
+def demand(scenario: VciderScenario, values: Values, links: Ends) -> Number:
     """Return the work that an operation costs all nodes together, in plain operations with one replica."""
     own = coordinator_work(values) + scenario.rf * replica_work(values)
     return own + links.client + 2 * remote_replicas(scenario) * links.internode
@@ -124,32 +132,32 @@ def row_bytes(scenario: VciderScenario) -> int:
     return COLUMNS * scenario.column_bytes
 
 
-def user_space(values: Values, data_bytes: float) -> Exchanges:
+def user_space(values: Values, data_bytes: float) -> Ends:
     """Return what encryption in user space costs: a VPN process for clients, Cassandra's own TLS between nodes."""
     client, internode = (End(values[f"{link}_message"], values["cipher_byte"]) for link in ("client", "internode"))
-    return Exchanges(client.exchange(data_bytes), internode.exchange(data_bytes))
+    return Ends(client.exchange(data_bytes), internode.exchange(data_bytes))
 
 
-def in_kernel(values: Values, data_bytes: float) -> Exchanges:
+def in_kernel(values: Values, data_bytes: float) -> Ends:
     """Return what an encrypted virtual network in the kernel costs, its own work included."""
     message = values["kernel_message"] + values["kernel_cipher_message"]
     each = End(message, values["cipher_byte"]).exchange(data_bytes)
-    return Exchanges(each, each)
+    return Ends(each, each)
 
 
-def native(scenario: VciderScenario, values: Values, encryption: str) -> Exchanges:
+def native(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
     """Return what links cost natively: nothing where they are plain, as that is a part of an operation."""
     costs = user_space(values, row_bytes(scenario))
     client = costs.client if encryption == "client+internode" else 0.0
-    return Exchanges(client, costs.internode if encryption != "none" else 0.0)
+    return Ends(client, costs.internode if encryption != "none" else 0.0)
 
 
-def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Exchanges:
+def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
     """Return what links cost on the virtual network, beside a native reference that encrypts `encryption`."""
     costs, plain = in_kernel(values, row_bytes(scenario)), End(values["kernel_message"]).exchange(0)
     encrypts = encryption != "none" and scenario.virtual_encrypts != "none"
     clients = encrypts and (scenario.virtual_encrypts == "all" or encryption == "client+internode")
-    return Exchanges(costs.client if clients else plain, costs.internode if encrypts else plain)
+    return Ends(costs.client if clients else plain, costs.internode if encrypts else plain)
 
 
 def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
@@ -177,7 +185,7 @@ def reference_network(scenario: VciderScenario, values: Values, rate_per_s: Numb
     return cluster(scenario, values, rate_per_s, native(scenario, values, scenario.encryption))
 
 
-def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links: Exchanges) -> Network:
+def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links: Ends) -> Network:
     """Compose a cluster whose links cost `links`."""
     return Network(
         name=scenario.system,
@@ -187,7 +195,7 @@ def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links:
     )
 
 
-def _flow(scenario: VciderScenario, values: Values, links: Exchanges) -> Step:
+def _flow(scenario: VciderScenario, values: Values, links: Ends) -> Step:
     """Return an operation: a coordinator and a row at random, whose replicas are neighbours on the ring."""
     rows = [
         [_operation(scenario, values, links, (me, first)) for first in range(NODES)] for me in range(NODES)
@@ -196,7 +204,7 @@ def _flow(scenario: VciderScenario, values: Values, links: Exchanges) -> Step:
     return Route("random", coordinators, name="coordinator")
 
 
-def _operation(scenario: VciderScenario, values: Values, links: Exchanges, place: tuple[int, int]) -> Step:
+def _operation(scenario: VciderScenario, values: Values, links: Ends, place: tuple[int, int]) -> Step:
     """Return an operation on the row whose first replica is the second number, coordinated by the first."""
     me, first = place
     replicas = [(first + each) % NODES for each in range(scenario.rf)]

@@ -10,6 +10,7 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.study import Experiment
 from capplan.models.parameter import Values
 from capplan.models.quantity import Number
+from capplan.planner.parameter_values import values_of
 from capplan.planner.prediction import Outage
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
 from capplan.planner.system_figures import Layout
@@ -27,6 +28,11 @@ class Case:
     fitted: Fitted
     layout: Layout
     uncertainty: Uncertainty
+
+    @property
+    def values(self) -> dict[str, Number]:
+        """All parameter values of the layout, the free ones as arrays (draws,)."""
+        return values_of(self.fitted, self.scenario)
 
 
 def _nothing_else(scenario: Any, tests: Sequence[Experiment]) -> Outside:

@@ -106,7 +106,7 @@ def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
     if case.scenario.nodes == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
     fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(Layout(fewer, thinned(case.fitted.values()), folded=True).capacity)
+    capacity = case.uncertainty.of_rate(Layout(fewer, thinned(case.values), folded=True).capacity)
     return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_tps),)
 
 

@@ -17,7 +17,9 @@ from capplan.models.parameter import defaults
 from capplan.models.quantity import Number
 from capplan.models.wan import round_trip_s
 from capplan.planner.about import About, Case, Outside
+from capplan.planner.about_encryption import encryption_notes, encryption_outside
 from capplan.planner.outage import outages
+from capplan.planner.parameter_values import median_values_of
 from capplan.planner.prediction import Capacity, Outage
 from capplan.planner.system_figures import Figures, Layout
 
@@ -33,7 +35,7 @@ def _outside(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Out
     if levels != usual:
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
         found.append((_LEVELS, words))
-    return found
+    return [*found, *encryption_outside(scenario)]
 
 
 def _wan(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
@@ -84,7 +86,7 @@ def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
     notes.append(_levels_note(case))
     if case.scenario.data_factor == 1:
         notes.append(_production_note(case))
-    return notes
+    return notes + encryption_notes(case)
 
 
 def _levels_note(case: Case) -> str:
@@ -114,7 +116,7 @@ def _front_note(scenario: OpenproviderScenario, capacity: Capacity) -> str:
 def _production_note(case: Case) -> str:
     slower = np.array([3.0, 2.0])  # both at once, as two draws
     times = ("replica_read_s", "mutation_s", "storage_s")
-    single = case.fitted.median_values()
+    single = median_values_of(case.fitted, case.scenario)
     slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
@@ -124,7 +126,7 @@ def _production_note(case: Case) -> str:
 
 
 def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
-    return outages(case.scenario, case.fitted.values(), offered_tps, case.uncertainty)
+    return outages(case.scenario, case.values, offered_tps, case.uncertainty)
 
 
 def _workers(scenario: OpenproviderScenario) -> Mapping[str, Number]:

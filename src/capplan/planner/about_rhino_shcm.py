@@ -13,6 +13,7 @@ from capplan.models.quantity import FloatArray
 from capplan.models.rhino_shcm import CORES, application_cores, disk_bytes, two_hour_maximum_s
 from capplan.models.rhino_shcm_scenario import SESSION_REQUESTS, RhinoShcmScenario
 from capplan.planner.about import About, Case, Outside
+from capplan.planner.about_encryption import encryption_notes, encryption_outside
 from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures
 
@@ -24,7 +25,7 @@ _APART = 3  # nodes and replicas of the only cluster that was measured apart
 def _outside(scenario: RhinoShcmScenario, tests: Sequence[Experiment]) -> Outside:
     """Return how far a layout lies from the two that were measured: one node beside the application, or three apart."""
     del tests
-    found: list[tuple[float, str]] = []
+    found: list[tuple[float, str]] = [*encryption_outside(scenario)]
     if scenario.colocated and scenario.nodes == 1:
         return found
     if scenario.colocated:
@@ -57,13 +58,24 @@ def _claims(scenario: RhinoShcmScenario) -> tuple[str, ...]:
 
 def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
     scenario: RhinoShcmScenario = case.scenario
-    values, offered = case.fitted.values(), figures.peak_rate
+    values, offered = case.values, figures.peak_rate
     cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
     cpu = (
         f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
-        f"{cores.high:.1f}), beside what stalls cost; `server` is its machine, stalls included."
+        f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
     )
-    return [cpu, _longest(case, offered), _disk_note(), _stalls(case), *_doubts(scenario, capacity, figures)]
+    return [
+        cpu,
+        _longest(case, offered),
+        _disk_note(),
+        _stalls(case),
+        *_doubts(scenario, capacity, figures),
+        *encryption_notes(case),
+    ]
+
+
+def _and_links(scenario: RhinoShcmScenario) -> str:
+    return "" if scenario.encryption is None else " and encryption"
 
 
 def _every(value: object, like: FloatArray) -> FloatArray:
@@ -71,7 +83,7 @@ def _every(value: object, like: FloatArray) -> FloatArray:
 
 
 def _longest(case: Case, offered: FloatArray) -> str:
-    draws = _every(two_hour_maximum_s(case.scenario, case.fitted.values(), offered) * 1e3, offered)
+    draws = _every(two_hour_maximum_s(case.scenario, case.values, offered) * 1e3, offered)
     if not np.all(np.isfinite(draws)):
         return "No longest answer of two hours: with some draws of the parameters the rate is beyond capacity."
     longest = case.uncertainty.of_time(draws, "request")

@@ -12,7 +12,6 @@ from capplan.calibration.evidence_table import cited
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.operating_point import LARGEST_LOSS
-from capplan.models.parameter import defaults
 from capplan.models.scenario import Scenario
 from capplan.models.systems import system
 from capplan.models.traffic import Bursty
@@ -20,6 +19,7 @@ from capplan.planner.about import About, Case
 from capplan.planner.abouts import ABOUTS, beyond_measured, reach_of
 from capplan.planner.extrapolation import Reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
+from capplan.planner.parameter_values import default_values_of, values_of
 from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
 from capplan.planner.ratio import predicted_ratio
 from capplan.planner.simulation_effort import check_budget
@@ -126,14 +126,14 @@ def objectives_of(scenario: Scenario) -> tuple[Objective, ...]:
     if not scenario.slo:
         return ()
     its = system(scenario.system)
-    stations = its.network(scenario, defaults(its.parameters), 1.0).stations
+    stations = its.network(scenario, default_values_of(scenario), 1.0).stations
     resources = dict.fromkeys(resource_of(station.name) for station in stations)
     return tuple(parse(text, its.asked(scenario), tuple(resources)) for text in scenario.slo)
 
 
 def _asked(scenario: Scenario, fitted: Fitted, engine: Engine, seed: int) -> _Asked:
     objectives, about = objectives_of(scenario), ABOUTS[scenario.system]
-    values, far = fitted.values(), reach_of(scenario)
+    values, far = values_of(fitted, scenario), reach_of(scenario)
     layout = Layout(scenario, values)
     at_capacity = reach_of(scenario, beyond_measured(scenario, float(np.median(layout.capacity))))
     uncertainty = replace(estimated(fitted, scenario, seed), apart=about.apart(scenario, values)).widened(
@@ -159,7 +159,7 @@ def default_rate(scenario: Scenario, fitted: Fitted) -> float:
     InputError
         When an objective of the scenario cannot be read.
     """
-    capacity = Layout(scenario, fitted.values()).capacity_with(objectives_of(scenario))
+    capacity = Layout(scenario, values_of(fitted, scenario)).capacity_with(objectives_of(scenario))
     return rate_at(DEFAULT_SHARE, float(np.median(capacity)))
 
 
@@ -187,7 +187,7 @@ def _latency(
     from capplan.planner.simulated import Plan, simulated_latency  # not needed for the analytic solver
 
     plan = Plan(case.uncertainty.seed, asked.engine, budget_s, progress)
-    found = simulated_latency(case.scenario, case.fitted.values(), figures, case.uncertainty, plan)
+    found = simulated_latency(case.scenario, case.values, figures, case.uncertainty, plan)
     return found.latency_ms, [found.note, *([_JUDGED, asked.about.approximate] if asked.objectives else [])]
 
 

@@ -18,7 +18,7 @@ def predicted_ratio(its: System, about: About, case: Case, far: Reach) -> Predic
     """
     if its.ratios is None:
         raise ValueError(f"{its.name} is documented with rates and times, not as ratios")
-    said = its.ratios(case.scenario, case.fitted.values())
+    said = its.ratios(case.scenario, case.values)
     ratios = {reference: case.uncertainty.of_rate(draws) for reference, draws in said.items()}
     notes = (about.rates, *about.notes(case))
     return Prediction(

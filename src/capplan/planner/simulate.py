@@ -19,6 +19,7 @@ from capplan.models.scenario import Scenario
 from capplan.models.systems import system
 from capplan.models.traffic import Closed
 from capplan.planner.controls import controls_of
+from capplan.planner.parameter_values import median_values_of
 from capplan.planner.predict import default_rate
 from capplan.planner.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
 from capplan.planner.simulation_figures import Figures
@@ -70,7 +71,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     fitted = fitted or load_fitted(scenario.system)
     given = scenario.offered_per_s()
     offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
-    network = system(scenario.system).network(scenario, fitted.median_values(), offered)
+    network = system(scenario.system).network(scenario, median_values_of(fitted, scenario), offered)
     return Subject(network, scenario.told(), offered, "default" if given is None else "given")
 
 

@@ -21,6 +21,7 @@ from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
 from capplan.planner.abouts import reach_of
 from capplan.planner.discrepancy import Discrepancy
+from capplan.planner.parameter_values import values_of
 from capplan.planner.predict import objectives_of, rate_at
 from capplan.planner.prediction import STATISTICS, plain, rounded
 from capplan.planner.representatives import Representatives, representatives
@@ -69,7 +70,7 @@ class _Solved:
 
     def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, draws: int, seed: int) -> None:
         self.few = _few(fitted, draws)
-        self.layout = Layout(scenario, self.few.thinned(fitted.values()), folded=True)
+        self.layout = Layout(scenario, self.few.thinned(values_of(fitted, scenario)), folded=True)
         far = reach_of(scenario)
         self.uncertainty: Uncertainty = estimated(fitted, scenario, seed).widened(**far.factors(1.0))
         capacity = self.uncertainty.spread(

@@ -19,6 +19,7 @@ from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
 from capplan.planner.abouts import reach_of
+from capplan.planner.parameter_values import values_of
 from capplan.planner.prediction import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.simulated import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
 from capplan.planner.sweep_table import Row, band_columns
@@ -112,9 +113,9 @@ def spread_out(order_by: FloatArray, count: int) -> IntArray:
 @lru_cache(maxsize=2)
 def _layout(scenario: OpenproviderScenario, fitted: Fitted) -> tuple[Layout, Drawn]:
     """Return a layout with all draws, and those that may be simulated; rates of a layout come one after another."""
-    layout = Layout(scenario, fitted.values())
+    layout = Layout(scenario, values_of(fitted, scenario))
     busy = layout.at(USUAL_LOAD * float(np.median(layout.capacity)))
-    return layout, Drawn(scenario, fitted.values(), spread_out(mean_response_s(busy), MOST_DRAWS))
+    return layout, Drawn(scenario, values_of(fitted, scenario), spread_out(mean_response_s(busy), MOST_DRAWS))
 
 
 def _columns(latency: dict[str, Latency]) -> Row:

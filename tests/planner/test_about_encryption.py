@@ -1,0 +1,140 @@
+"""Encryption in predictions: its costs over draws, the distance, what is told, and that nothing changes without it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capplan.calibration.fitted_file import load
+from capplan.models.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS
+from capplan.models.parameter import defaults
+from capplan.models.quantity import FloatArray
+from capplan.models.scenario import Scenario, changed
+from capplan.models.systems import scenario, system
+from capplan.models.vcider import in_kernel, user_space
+from capplan.planner.abouts import reach_of
+from capplan.planner.parameter_values import default_values_of, median_values_of, values_of
+from capplan.planner.predict import predict
+from capplan.planner.prediction import Prediction
+from capplan.planner.simulate import of_scenario
+from capplan.planner.system_figures import Layout
+
+WITH_CASSANDRA = ("openprovider", "rhino-shcm")
+EVERY = pytest.mark.parametrize("name", WITH_CASSANDRA)
+
+
+def shares(asked: Scenario, **more: Any) -> tuple[FloatArray, FloatArray]:
+    found = values_of(load(asked.system), asked, **more)
+    return np.asarray(found[CLIENT_SHARE]), np.asarray(found[INTERNODE_SHARE])
+
+
+@EVERY
+def test_without_encryption_the_values_are_the_calibrated_ones(name: str) -> None:
+    plain, fitted = scenario(name), load(name)
+    found = values_of(fitted, plain)
+
+    assert list(found) == list(fitted.values())
+    assert all(np.array_equal(found[each], value) for each, value in fitted.values().items())
+    assert median_values_of(fitted, plain) == fitted.median_values()
+    assert default_values_of(plain) == defaults(system(name).parameters)
+
+
+@EVERY
+def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
+    asked = scenario(name, encryption="client+internode")
+    draws = len(load(name).draws)
+    for part, most in zip(shares(asked), shares(asked, full=True), strict=True):
+        assert part.shape == most.shape == (draws,)
+        assert np.sort(part / most) == pytest.approx((np.arange(draws) + 0.5) / draws)
+    known = user_space(load("vcider").values(), 640.0)
+    for most, each in zip(shares(asked, full=True), known, strict=True):
+        assert set(most) <= set(np.asarray(each))
+        assert np.median(most) == pytest.approx(np.median(each), rel=0.02)
+    medians = median_values_of(load(name), asked)
+    assert medians[CLIENT_SHARE] == pytest.approx(np.median(shares(asked)[0]))
+
+
+def test_the_kernel_never_costs_more_than_user_space() -> None:
+    """In every draw of the test of 2011: nothing in the model forces it, the ratios do."""
+    values = load("vcider").values()
+    kernel, user = in_kernel(values, 640.0), user_space(values, 640.0)
+
+    assert np.all(np.asarray(kernel.client) < np.asarray(user.client))
+    assert np.all(np.asarray(kernel.internode) < np.asarray(user.internode))
+
+
+@EVERY
+def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
+    """None above plain, none in user space above the kernel's, none of two links above that of one."""
+
+    def capacity(**fields: str) -> FloatArray:
+        asked = changed(scenario(name), **fields)
+        return Layout(asked, values_of(load(name), asked), folded=True).capacity
+
+    plain = capacity()
+    for links in LINKS:
+        kernel, user = capacity(encryption=links, vpn="kernel"), capacity(encryption=links)
+        assert np.all(user <= kernel * (1 + 1e-5))
+        assert np.all(kernel <= plain * (1 + 1e-5))
+        assert np.array_equal(user, capacity(encryption=links, vpn="user"))
+        assert np.all(capacity(encryption="client+internode") <= user * (1 + 1e-5))
+
+
+@EVERY
+@pytest.mark.parametrize("links", list(LINKS))
+def test_encrypted_links_are_far_from_every_measurement(name: str, links: str) -> None:
+    found = reach_of(scenario(name, encryption=links))
+
+    assert found.verdict == "far"
+    assert "no load test had them, and a test of 2011 bounds what they cost." in found.why
+    assert reach_of(scenario(name)).verdict == "inside"
+
+
+def asked(name: str, **fields: str) -> Prediction:
+    return predict(scenario(name, **fields), engine="analytic")
+
+
+def capacity_of(made: Prediction) -> float:
+    assert made.capacity_tps is not None
+    return made.capacity_tps.value
+
+
+@EVERY
+def test_the_note_has_the_capacity_at_full_cost_and_without(name: str) -> None:
+    plain, encrypted = asked(name), asked(name, encryption="client+internode", vpn="user")
+    (note,) = (note for note in encrypted.evidence.notes if note.startswith("Encryption in user space"))
+    full, without = (float(word.replace(",", "")) for word in note.split() if word[0].isdigit() and "," in word)
+
+    assert full < capacity_of(encrypted) < without
+    assert without == pytest.approx(capacity_of(plain), rel=0.02)
+    assert encrypted.scenario["encryption"] == "client+internode"
+    assert encrypted.scenario["vpn"] == "user"
+    assert "encryption" not in plain.scenario
+    assert not any("Encryption" in note for note in plain.evidence.notes)
+
+
+def test_what_is_left_after_an_outage_is_encrypted_too() -> None:
+    plain, encrypted = asked("openprovider"), asked("openprovider", encryption="internode")
+    for without, left in zip(plain.outages, encrypted.outages, strict=True):
+        if without.available:
+            assert left.capacity_tps is not None
+            assert without.capacity_tps is not None
+            assert left.capacity_tps.value < without.capacity_tps.value
+
+
+@EVERY
+def test_a_simulation_has_the_encrypted_links(name: str) -> None:
+    """The same layout at one rate: every visit to Cassandra by an encrypted message is one more step."""
+    plain, encrypted = (
+        of_scenario(scenario(name, tps=100.0, **fields)).network for fields in ({}, {"encryption": "internode"})
+    )
+
+    assert plain != encrypted
+    assert [station.name for station in plain.stations] == [station.name for station in encrypted.stations]
+
+
+def test_objectives_of_an_encrypted_layout_are_judged() -> None:
+    made = predict(scenario("openprovider", encryption="client", slo=("acct.p99<1s",)), engine="analytic")
+
+    assert made.objectives[0].met is True
+    assert any("by loss and backlog alone" in note for note in made.evidence.notes)
