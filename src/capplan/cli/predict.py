@@ -39,8 +39,8 @@ def predict_(
         typer.Option(
             metavar="TIME",
             help="How long to simulate, on a nominal machine with two threads of 200 ns a visit, so that the answer "
-            "does not hang on this one; each system has its own, 800ms at most. Four times as long, half the simulation's "
-            "part of a band.",
+            "does not hang on this one; each system has its own, 800ms at most. Four times as long, half the "
+            "simulation's part of a band.",
         ),
     ] = None,
     as_json: Json = False,
