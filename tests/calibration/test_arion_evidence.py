@@ -24,6 +24,7 @@ PICTURES = {
 # What is fitted: id, value, low and high (SI), and its test.
 FITTED = [
     ("peak.rps", 40_000, 35_000, 45_000, "steps"),
+    ("peak.droop", 0.95, 0.9, 1.0, "steps"),
     ("peak.clients", 30, 25, 35, "clients"),
     ("clients300.mean", 1e-3, 0.95e-3, 1.05e-3, "clients"),
     ("clients1000.peak", 40_000, 35_000, 45_000, "clients1000"),

@@ -23,6 +23,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "rhino-shcm": {"cass_nodes": 5, "sps": 1300.0},
     "fedora4": {"nodes": 6, "write_share": 0.05, "region": "asia"},
     "vcider": {"rf": 3, "column_bytes": 512},
+    "arion": {"servers": 10, "clients": 10_000, "rps_per_client": 30.0},
 }
 WITH_RATES = [name for name, its in SYSTEMS.items() if its.ratios is None]
 

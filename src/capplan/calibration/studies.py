@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capplan.calibration import fedora4_figures, openprovider_figures, rhino_shcm_figures, vcider_figures
+from capplan.calibration import (
+    arion_figures,
+    fedora4_figures,
+    openprovider_figures,
+    rhino_shcm_figures,
+    vcider_figures,
+)
 from capplan.calibration.study import Study
 from capplan.models.errors import InputError, nearest
 
 STUDIES: Mapping[str, Study] = {
     each.system.name: each
-    for each in (openprovider_figures.STUDY, rhino_shcm_figures.STUDY, fedora4_figures.STUDY, vcider_figures.STUDY)
+    for each in (
+        openprovider_figures.STUDY,
+        rhino_shcm_figures.STUDY,
+        fedora4_figures.STUDY,
+        vcider_figures.STUDY,
+        arion_figures.STUDY,
+    )
 }
 
 

@@ -51,10 +51,15 @@ OPTIONS: Mapping[str, Any] = {
     "vpn": _text("WHERE", "Encryption in user space or in the kernel: user, kernel."),
     "virtual_encrypts": _text("TEXT", "What the virtual network encrypts: all, same, none."),
     "sps": _text("RATE", "Offered sessions per second, instead of --tps."),
+    "servers": _count("gRPC masters."),
+    "clients": _count("Clients of all masters together."),
+    "rps_per_client": _text("RATE", "Offered requests per second of each client, instead of --tps."),
+    "stream_messages": _count("Requests that share one streaming call; 1 is unary."),
 }
 """The options that lay out one system or another, by argument; what each lays out is what its scenario has."""
 
 _FIELDS = {"distance_km": "distance"}  # options that are named unlike the field that they fill
+_RATES = ("tps", "sps", "rps_per_client")  # ways to say what is offered
 Tps = _text("RATE", "Offered peak rate over all data centres.")
 Slo = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Objective, such as 'acct.p99<20ms'.")]
 
@@ -128,12 +133,19 @@ def with_options(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
     fields = {name: _READ.get(name, lambda value: value)(value) for name, value in given.items()}
     if "distance_km" in fields:
         fields |= {"distance": fields.pop("distance_km"), "rtt": None}
-    if ("sps" in fields) != ("tps" in fields):  # the one that is given replaces the one of a file
-        fields = {"sps": None, "tps": None} | fields if "sps" in vars(scenario) else fields
+    fields = _replacing(scenario, fields)
     try:
         return changed(scenario, **fields)
     except InputError as error:  # on the command line nobody wrote the name of a class
         raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
+
+
+def _replacing(scenario: Scenario, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with what they replace in a file emptied: of two ways to say a rate, the one not given."""
+    ways = [name for name in _RATES if name in vars(scenario)]
+    if sum(name in fields for name in ways) != 1:
+        return fields
+    return dict.fromkeys(ways) | fields
 
 
 def refuse_both_distances(given: Mapping[str, Any]) -> None:
@@ -173,5 +185,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "write_share": parse_share,
     "tps": parse_rate_per_s,
     "sps": parse_rate_per_s,
+    "rps_per_client": parse_rate_per_s,
     "slo": tuple,
 }

@@ -25,6 +25,7 @@ from capplan.models.erlang import erlang_c
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
 from capplan.models.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
+from capplan.models.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray, Number
 from capplan.models.random_time import RandomTime
@@ -33,7 +34,8 @@ from capplan.models.station import Pool, Station
 from capplan.models.step import Hold, Step, children
 from capplan.models.traffic import Bursty, Open
 
-_ENDLESS = 20  # pools: a queue without limit is cut at so many times the pool's size, which loses next to nothing
+# A pool's queue without limit is cut at so many times its size, at most at so many places: both lose next to nothing.
+_ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
 _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 
@@ -101,17 +103,25 @@ class Analysis:
         return [ratio, *(time.total for time in self.unloaded.values())]
 
     def load(self, station: str) -> FloatArray:
-        """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s)."""
-        return self._full(self.work[station].demand / self.stations[station].servers)
+        """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s).
+
+        Where the speed depends on the requests inside, that with an endless queue counts: what always drains it.
+        """
+        return self._full(self.work[station].demand / endless_speed(self.stations[station]))
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
-        """Stations of equal discipline, size and load (`fcfs`: of equal visits too), the most loaded first."""
+        """Stations of equal discipline, size, speeds and load (`fcfs`: of equal visits too), the most loaded first."""
         groups: dict[tuple[int | str, ...], list[str]] = {}
         for name, work in self.work.items():
             station = self.stations[name]
             alike = (work.demand,) if station.discipline == "ps" else (work.demand, work.visits, work.second)
-            key = (station.servers, station.discipline, *(f"{float(np.median(part)):.6e}" for part in alike))
+            key = (
+                station.servers,
+                station.discipline,
+                id(station.rate),
+                *(f"{float(np.median(part)):.6e}" for part in alike),
+            )
             groups.setdefault(key, []).append(name)
         ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
         return [tuple(names) for names in ranked]
@@ -198,7 +208,8 @@ class Analysis:
         if not pools:
             return None
         if any(pool.queue_limit is None for pool in pools):
-            return sum(pool.size for pool in pools), _ENDLESS * sum(pool.size for pool in pools)
+            size = sum(pool.size for pool in pools)
+            return size, min(_ENDLESS * size, _LONGEST)
         return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
 
     @cached_property
@@ -277,7 +288,7 @@ class Analysis:
 
 
 def _refuse_unknown(station: Station) -> None:
-    for name in ("rate", "expiry_s", "pauses", "background", "host"):
+    for name in ("expiry_s", "pauses", "background", "host"):
         if getattr(station, name) not in (None, ()):
             raise RefusedError(
                 f"the analytic solver does not know {name!r} (station {station.name!r}) yet: simulate it"
@@ -339,6 +350,9 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
 
 def _station_congestion(station: Station, work: Work, rate_per_s: FloatArray) -> Congestion:
     """Return how an open M/G/m queue with this work treats its visitors at `rate_per_s` requests a second."""
+    if station.rate is not None:
+        asked = np.clip(rate_per_s * work.demand, 1e-12, 0.9999 * endless_speed(station))
+        return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
     busy = np.minimum(rate_per_s * work.demand, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":

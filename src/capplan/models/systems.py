@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capplan.models import fedora4, openprovider, rhino_shcm, vcider
+from capplan.models import arion, fedora4, openprovider, rhino_shcm, vcider
 from capplan.models.document import load, read_toml
 from capplan.models.errors import InputError, nearest
 from capplan.models.scenario import Scenario
 from capplan.models.system import System
 
 SYSTEMS: Mapping[str, System] = {
-    each.name: each for each in (openprovider.SYSTEM, rhino_shcm.SYSTEM, fedora4.SYSTEM, vcider.SYSTEM)
+    each.name: each for each in (openprovider.SYSTEM, rhino_shcm.SYSTEM, fedora4.SYSTEM, vcider.SYSTEM, arion.SYSTEM)
 }
 
 

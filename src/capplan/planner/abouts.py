@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from capplan.calibration.studies import study
 from capplan.calibration.study import Experiment
 from capplan.models.scenario import Scenario
-from capplan.planner import about_fedora4, about_openprovider, about_rhino_shcm, about_vcider
+from capplan.planner import about_arion, about_fedora4, about_openprovider, about_rhino_shcm, about_vcider
 from capplan.planner.about import About, Outside
 from capplan.planner.extrapolation import Reach, reach
 
@@ -17,6 +17,7 @@ ABOUTS: Mapping[str, About] = {
     "rhino-shcm": about_rhino_shcm.ABOUT,
     "fedora4": about_fedora4.ABOUT,
     "vcider": about_vcider.ABOUT,
+    "arion": about_arion.ABOUT,
 }
 
 

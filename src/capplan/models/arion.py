@@ -1,0 +1,266 @@
+"""The `arion` system: gRPC masters that answer the lookups of many clients from Hazelcast.
+
+Facts and figures: evidence source `arion` (load tests of one master with 96 vCPUs). A client waits for its answer
+before it asks again, and the masters share the clients.
+
+Hypotheses, since the document gives a highest rate and mean times only: a master works on about two dozen requests at
+once, however many are inside, and each takes as long as when it is alone. That is rate times time, 40,000 per second
+and 0.6 ms; what it is (threads, connections to Hazelcast, a lock, or the load generator) is not said. Hazelcast's part
+of that time cannot be told from the master's. Each request that waits costs the others a little, so that throughput
+droops. `docs/decisions/0012-how-arion-is-modelled.md` tells how its figures are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Listed
+
+import numpy as np
+
+from capplan.models.arion_scenario import ArionScenario
+from capplan.models.distribution import Deterministic, Exponential
+from capplan.models.load_dependent import closed_throughputs_per_s, mean_number, speeds
+from capplan.models.network import Network
+from capplan.models.parameter import Parameter, Values
+from capplan.models.quantity import FloatArray, Number
+from capplan.models.single_station import mmc
+from capplan.models.station import Pool, RateTable, Station
+from capplan.models.step import Delay, Hold, Route, Sequence, Step, Visit
+from capplan.models.system import System
+from capplan.models.traffic import Open, RequestClass
+
+AT_ONCE = 20
+"""Requests that a master works on at once: the whole number that fits best, no documented figure. A master has 96
+vCPUs, so they are not what bounds it."""
+DROOP = 0.03
+"""Share of the throughput that is lost with 1,000 requests inside a master: a guess, the document says slightly."""
+LONG_QUEUE = 1000  # the most clients of one master that were measured
+FEW = 64  # clients of each master: fewer may be what runs out, since AT_ONCE are worked on and a few are on the way
+RECORDS = 100_000  # of a watch: evidence watch.records
+GROWN = 0.99
+"""Share of the highest throughput with which it almost stops growing: a guess, the 1 % that a chart does not show."""
+READ = "read"
+REPORTED = {READ: (READ,)}
+_NEAREST = 0.998  # of saturation, in closed forms: nearer, a queue takes minutes to settle
+_MOST_AT_ONCE = 160  # clients among which the last useful one is searched
+
+PARAMETERS = (
+    Parameter("service_s", 0.5e-3, "s", "fitted", 0.7, "wide prior: a lookup takes a master 0.15 to 1.6 ms"),
+    Parameter(
+        "network_s",
+        0.1e-3,
+        "s",
+        "guess",
+        0.5,
+        "a round trip within a data centre, 0.04 to 0.23 ms: where the clients stood is not said",
+    ),
+    Parameter(
+        "paced_per_s",
+        150.0,
+        "1/s",
+        "prior",
+        0.03,
+        "about 150 requests per second of each client (evidence clients30.client_rps): 2 % of rounding and 2 % of "
+        "repeating",
+    ),
+    Parameter(
+        "message_share",
+        0.1,
+        "1",
+        "guess",
+        1.0,
+        "work of a message of a long stream over that of a call: a record of a watch takes 2 %, much better than a "
+        "call is at most half",
+    ),
+    Parameter("hazelcast_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: Hazelcast streams a record in 2 to 50 us"),
+    Parameter("master_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: a master passes a record on in 2 to 50 us"),
+)
+"""`paced_per_s` is about the document's test of clients alone; the last two are about a watch."""
+
+
+def _drooping() -> RateTable:
+    """Speed of a server with 1 .. 1,000 requests inside: each that waits makes the others take so much longer."""
+    waiting = np.maximum(np.arange(1.0, LONG_QUEUE + 1) - AT_ONCE, 0.0)
+    cost = DROOP / (1 - DROOP) / waiting[-1]
+    return RateTable(tuple((1 / (1 + cost * waiting)).tolist()))
+
+
+_RATE = _drooping()
+_SPEEDS = speeds(Station("master", AT_ONCE, rate=_RATE))
+
+
+def network(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the system.
+
+    Parameters
+    ----------
+    scenario : ArionScenario
+        The layout.
+    values : mapping
+        Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
+    rate_per_s : number
+        Offered rate, requests per second over all masters.
+
+    Returns
+    -------
+    Network
+        One request class, `read`; Poisson arrivals. Where clients are so few that they may be what runs out, each
+        request holds one of them.
+    """
+    return _network(scenario, values, rate_per_s, range(scenario.servers))
+
+
+def folded(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the system as the clients of its first master see it, for an `Analysis` with `alike=kind_of`."""
+    return _network(scenario, values, rate_per_s, range(1))
+
+
+def _network(scenario: ArionScenario, values: Values, rate_per_s: Number, entries: range) -> Network:
+    flow, few = _flow(scenario, values, entries), clients_are_few(scenario)
+    return Network(
+        name=scenario.system,
+        stations=tuple(Station(_master(number), AT_ONCE, rate=_RATE) for number in range(scenario.servers)),
+        pools=(Pool("clients", scenario.clients),) if few else (),
+        classes=(RequestClass(READ, Hold("clients", flow, name="client") if few else flow),),
+        traffic=Open(rate_per_s, {READ: 1.0}),
+    )
+
+
+def clients_are_few(scenario: ArionScenario) -> bool:
+    """Whether the clients may run out before the masters: in a stream a client need not wait for an answer."""
+    return scenario.stream_messages == 1 and scenario.clients < FEW * scenario.servers
+
+
+def _flow(scenario: ArionScenario, values: Values, entries: range) -> Step:
+    """Return what one request does: to a master, and back."""
+    half, work = Deterministic(values["network_s"] / 2), Exponential(demand_s(scenario, values))
+    visits = tuple(Visit(_master(number), work, name="work") for number in entries)
+    # Each client keeps to a master of its own, and there are many: what comes to one master comes at random.
+    return Sequence((Delay(half, name="there"), Route("random", visits, name="master"), Delay(half, name="back")))
+
+
+def _master(number: int) -> str:
+    return f"master/{number + 1}"
+
+
+def demand_s(scenario: ArionScenario, values: Values) -> Number:
+    """Mean time that a master works on a request, seconds.
+
+    A message of a stream costs a share of a call, and a part of the call's rest: all of it where it is alone.
+    """
+    share = np.minimum(values["message_share"], 1.0)
+    return values["service_s"] * (share + (1 - share) / scenario.stream_messages)
+
+
+def unloaded_s(scenario: ArionScenario, values: Values) -> Number:
+    """Mean response when nobody else asks, seconds."""
+    return demand_s(scenario, values) + values["network_s"]
+
+
+def peak_per_s(scenario: ArionScenario, values: Values) -> Number:
+    """Highest throughput of all masters, requests per second: nobody waits, and none of them is idle."""
+    return scenario.servers * AT_ONCE / demand_s(scenario, values)
+
+
+def drooped_per_s(scenario: ArionScenario, values: Values) -> Number:
+    """Throughput of all masters with 1,000 and more requests inside each: what they carry whatever waits."""
+    return peak_per_s(scenario, values) * (1 - DROOP)
+
+
+def response_s(scenario: ArionScenario, values: Values, rate_per_s: Number) -> FloatArray:
+    """Mean response to open traffic, seconds (draws,); infinite where the masters cannot do it with a long queue."""
+    demand, each = np.atleast_1d(demand_s(scenario, values)), np.asarray(rate_per_s, dtype=float) / scenario.servers
+    number = mean_number(each * demand, _SPEEDS)
+    return np.asarray(number / each + values["network_s"])
+
+
+def closed_per_s(scenario: ArionScenario, values: Values, clients: Listed[int], think_s: Number = 0.0) -> FloatArray:
+    """Throughput of one master with so many clients that each wait for their answer, per second (draws, numbers).
+
+    Parameters
+    ----------
+    scenario, values
+        The layout (its number of clients is not used) and parameter values.
+    clients
+        Numbers of clients of that master.
+    think_s
+        Time of a client's own between an answer and its next request, seconds.
+    """
+    demand, delay = np.atleast_1d(demand_s(scenario, values)), np.atleast_1d(values["network_s"] + think_s)
+    demand, delay = np.broadcast_arrays(demand, delay)
+    return closed_throughputs_per_s(demand, _SPEEDS, delay, clients)
+
+
+def useful_clients(scenario: ArionScenario, values: Values) -> FloatArray:
+    """Clients of one master, asking again at once, with which throughput almost stops growing (draws,)."""
+    grown = closed_per_s(scenario, values, range(1, _MOST_AT_ONCE + 1))
+    grown = grown / grown.max(axis=-1, keepdims=True)
+    first = np.argmax(grown >= GROWN, axis=-1)  # the first place, so one less in number: interpolate from there
+    rows = np.arange(len(grown))
+    above, below = grown[rows, first], np.where(first > 0, grown[rows, first - 1], 0.0)
+    return np.asarray(first + (GROWN - below) / (above - below))
+
+
+def paced_response_s(scenario: ArionScenario, values: Values) -> FloatArray:
+    """Mean response of all clients with a time of their own between requests, seconds (draws,).
+
+    Alone, a client asks `paced_per_s` times a second; it takes as long of its own when answers come later.
+    """
+    think = np.maximum(1 / values["paced_per_s"] - unloaded_s(scenario, values), 0.0)
+    clients = scenario.clients // scenario.servers
+    return np.asarray(clients / closed_per_s(scenario, values, [clients], think)[:, 0] - think)
+
+
+def watch_s(values: Values, records: int = RECORDS, direct: bool = False) -> Number:
+    """Time of a watch that brings so many records, through a master or directly from Hazelcast; seconds."""
+    return records * (values["hazelcast_record_s"] + (0.0 if direct else values["master_record_s"]))
+
+
+def latency_s(scenario: ArionScenario, values: Values, rate_per_s: Number, level: float | None) -> FloatArray:
+    """Return the response that a share `level` of the requests does not exceed, or the mean; seconds, over draws.
+
+    In closed form; infinite where a master, or its clients, cannot do what is offered. Where clients are few, a request
+    waits for one first, and percentiles take so many servers as they can keep busy.
+    """
+    if clients_are_few(scenario):
+        return _few_clients_s(scenario, values, rate_per_s, level)
+    mean = response_s(scenario, values, rate_per_s)
+    if level is None:
+        return mean
+    station = mmc(np.asarray(rate_per_s) / scenario.servers, demand_s(scenario, values), AT_ONCE)
+    return np.where(np.isinf(mean), np.inf, station.response_quantile_s(level) + values["network_s"])
+
+
+def _few_clients_s(scenario: ArionScenario, values: Values, rate_per_s: Number, level: float | None) -> FloatArray:
+    """Return it with a master and its clients as one server that is as fast as so many clients make it."""
+    each, clients = np.asarray(rate_per_s, dtype=float) / scenario.servers, scenario.clients // scenario.servers
+    carried = closed_per_s(scenario, values, range(1, clients + 1))
+    mean = np.asarray(mean_number(each, carried) / each)
+    if level is None:
+        return mean
+    busy = np.maximum(np.round(carried[:, -1] * demand_s(scenario, values)), 1.0)  # at the master, all clients waiting
+    station = mmc(each, busy / carried[:, -1], busy)
+    return np.where(np.isinf(mean), np.inf, station.response_quantile_s(level) + values["network_s"])
+
+
+def settling_s(scenario: ArionScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
+    """Return how long the slowest draw takes to settle from empty: four relaxation times of its queue; seconds."""
+    full = drooped_per_s(scenario, values)
+    if clients_are_few(scenario):
+        full = np.minimum(full, scenario.clients / unloaded_s(scenario, values))
+    share = np.minimum(np.asarray(rate_per_s / full), _NEAREST)
+    each = scenario.servers / full / (1 - np.sqrt(share)) ** 2  # of M/M/1 at this speed (Morse 1955)
+    return np.asarray(4 * np.max(np.maximum(each, unloaded_s(scenario, values))))
+
+
+SYSTEM = System(
+    name="arion",
+    models="gRPC masters in front of Hazelcast: lookups of many clients that each wait for their answer, unary or in "
+    "streams",
+    scenario=ArionScenario,
+    parameters=PARAMETERS,
+    reported=REPORTED,
+    network=network,
+    folded=folded,
+    response=latency_s,
+    settling=settling_s,
+)

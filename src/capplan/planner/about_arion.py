@@ -1,0 +1,191 @@
+"""What a prediction needs to know of `arion` beside its model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from capplan.calibration.evidence_table import by_id, load
+from capplan.calibration.study import Experiment
+from capplan.models.arion import (
+    DROOP,
+    LONG_QUEUE,
+    RECORDS,
+    clients_are_few,
+    closed_per_s,
+    drooped_per_s,
+    peak_per_s,
+    unloaded_s,
+    useful_clients,
+    watch_s,
+)
+from capplan.models.arion_scenario import ArionScenario
+from capplan.models.quantity import FloatArray
+from capplan.models.scenario import changed
+from capplan.planner.about import About, Case, Outside
+from capplan.planner.outage import thinned
+from capplan.planner.prediction import Band, Capacity, Outage
+from capplan.planner.system_figures import Figures, Layout
+
+_STREAMED = 2.0  # doublings, of streaming: no figure of it is in the text
+_STREAM = 1000  # messages of each stream of the document's test
+_CROWDS = (30, 100, 300, 1000)  # clients that ask again at once, for a note
+_COMMON_RPS = 30.0  # of each client, as the document has it for a cluster
+
+
+def _outside(scenario: ArionScenario, tests: Sequence[Experiment]) -> Outside:
+    """Return how far a layout lies outside by the clients of each master, and by streaming."""
+    each = scenario.clients / scenario.servers
+    measured = [test.scenario.clients / test.scenario.servers for test in tests]
+    found: list[tuple[float, str]] = []
+    if each > max(measured):
+        words = f"{each:,.0f} clients of each master: none measured above {max(measured):,.0f}"
+        found.append((math.log2(each / max(measured)), words))
+    if scenario.stream_messages > 1:
+        words = f"{scenario.stream_messages:,} requests share a stream: of streams no figure is documented"
+        found.append((_STREAMED, words))
+    return found
+
+
+def _claims(scenario: ArionScenario) -> tuple[str, ...]:
+    """Return what the document says without a measurement, to stand beside the prediction."""
+    if scenario.servers == 1:
+        return ()
+    rows = by_id(load("arion"))
+    ten, rate = int(rows["servers10.servers"].value), rows["servers10.capacity"].value
+    alone, nodes = rows["peak.rps"].value, int(rows["all.hazelcast_nodes"].value)
+    return (
+        f"The document says that {ten} masters carry more than {rate:,.0f} requests per second. It measured one; the "
+        f"rest is multiplication. All masters ask one Hazelcast: with its {nodes} machines each would have to serve "
+        f"{rate / nodes:,.0f} per second, where at most {alone / nodes:,.0f} were seen. This prediction assumes that "
+        "Hazelcast grows with the masters, as the document does.",
+    )
+
+
+def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
+    del capacity
+    unary = [] if case.scenario.stream_messages > 1 else [_useful(case), *_few(case), _crowds(case)]
+    return [
+        *unary,
+        _in_flight(case, figures),
+        _droop(case),
+        *_streams(case),
+        _watch(case),
+        "That a master works on so many requests at once, whatever it is that bounds them, is a hypothesis: their "
+        "number is rate times time. Whether the master, Hazelcast or the one kind of load generator stopped at that "
+        "rate is not said, nor how Hazelcast shares in the time of a request.",
+        "Read as clients of one kind the document's figures contradict one another (capplan evidence audit arion): 300 "
+        "clients that ask again at once would wait 7.5 ms, not 1.0, and 30 at 150 per second make 4,500. They agree "
+        "where the 30 that fill a master ask again at once, and the 300 have a time of their own between requests.",
+        "The document has mean times only: how much requests differ is a guess (exponential), and percentiles hang "
+        "on it.",
+    ]
+
+
+def _useful(case: Case) -> str:
+    """Say where more clients stop helping."""
+    scenario, values = case.scenario, case.fitted.values()
+    many = case.uncertainty.of_rate(useful_clients(scenario, values))
+    rate = float(scenario.rps_per_client or _COMMON_RPS)
+    paced = case.uncertainty.of_rate(_draws(drooped_per_s(scenario, values) / scenario.servers / rate))
+    return (
+        f"More clients stop helping at about {many.value:.0f} for each master ({many.low:.0f} to {many.high:.0f}) if "
+        f"each asks again as soon as it is answered, and at about {paced.value:,.0f} ({paced.low:,.0f} to "
+        f"{paced.high:,.0f}) if each asks {rate:g} times a second."
+    )
+
+
+def _few(case: Case) -> list[str]:
+    scenario: ArionScenario = case.scenario
+    values = case.fitted.values()
+    if not clients_are_few(scenario):
+        return []
+    bound = case.uncertainty.of_rate(_draws(scenario.clients / unloaded_s(scenario, values)))
+    if bound.value > float(np.median(peak_per_s(scenario, values))):
+        return []
+    return [
+        f"A client waits for its answer before it asks again, so {scenario.clients} clients ask at most "
+        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): the clients run out first, they "
+        "are the `workers`."
+    ]
+
+
+def _crowds(case: Case) -> str:
+    """Say how long clients wait that ask again at once."""
+    carried = closed_per_s(case.scenario, case.fitted.values(), _CROWDS)
+    means = np.median(_CROWDS / carried * 1e3, axis=0)
+    times = ", ".join(f"{count:,} wait {mean:.2g} ms" for count, mean in zip(_CROWDS, means, strict=True))
+    return f"Of clients of one master that ask again as soon as they are answered, {times} in the mean."
+
+
+def _in_flight(case: Case, figures: Figures) -> str:
+    """Say how many requests are under way, by Little's law."""
+    number = _draws(figures.peak_rate * figures.latency_s("read", "mean")) / case.scenario.servers
+    if not np.all(np.isfinite(number)):
+        return "Beyond what a master carries, requests pile up in it for as long as it lasts."
+    flight = case.uncertainty.of_time(number, "read")
+    return (
+        f"At that rate about {flight.value:.0f} requests of each master are under way ({flight.low:.0f} to "
+        f"{flight.high:.0f}): rate times mean time."
+    )
+
+
+def _droop(case: Case) -> str:
+    scenario, values = case.scenario, case.fitted.values()
+    peak = case.uncertainty.of_rate(_draws(peak_per_s(scenario, values)))
+    return (
+        f"At its peak the throughput is {peak.value:,.0f} per second; with {LONG_QUEUE:,} requests inside each master "
+        f"it droops by {DROOP:.0%} (a guess: the document says slightly, which may be 0 to 10 %). The capacity is what "
+        "is carried whatever waits."
+    )
+
+
+def _streams(case: Case) -> list[str]:
+    if case.scenario.stream_messages > 1:
+        return [
+            "Streams: the document says only that they are much better than unary calls. That a message costs a tenth "
+            "of a call is a guess, between 2 % (what a record of a watch takes) and half: the band is as wide. The "
+            "wait of a message for others of its stream is left out."
+        ]
+    return [
+        "Streams are said to be much better than these unary calls, without a figure; "
+        f"--stream-messages {_STREAM} guesses how much, with a wide band."
+    ]
+
+
+def _watch(case: Case) -> str:
+    values, told = case.fitted.values(), []
+    for words, direct in (("through a master", False), ("directly from Hazelcast", True)):
+        seconds = np.quantile(_draws(watch_s(values, direct=direct)), [0.5, 0.05, 0.95])
+        told.append(f"{seconds[0]:.2g} s {words} ({seconds[1]:.2g} to {seconds[2]:.2g})")
+    return f"A watch that brings {RECORDS:,} records takes {' and '.join(told)}, nothing else going on."
+
+
+def _draws(value: object) -> FloatArray:
+    return np.atleast_1d(np.asarray(value, dtype=float))
+
+
+def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+    """Return what is left without one master: the data are in Hazelcast."""
+    lost, scenario = {"master": 1}, case.scenario
+    if scenario.servers == 1:
+        return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
+    fewer = Layout(changed(scenario, servers=scenario.servers - 1), thinned(case.fitted.values()), folded=True)
+    capacity = case.uncertainty.of_rate(fewer.capacity)
+    assumed = "its clients ask the others, evenly; Hazelcast has the data"
+    return (Outage(lost, True, assumed, capacity, capacity.low >= offered_tps),)
+
+
+ABOUT = About(
+    axes={"servers": "masters"},
+    rates="Rates are requests per second over all masters; latencies are those of a client, with the network.",
+    approximate="Without a simulation means are exact where clients are many, percentiles are approximations.",
+    claims=_claims,
+    notes=_notes,
+    outside=_outside,
+    widening=0.5,
+    budget_s=0.4,
+    outages=_outages,
+)

@@ -1,0 +1,100 @@
+"""One station whose speed depends on the requests inside: by hand, and against closed forms that are known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capplan.models.analytic import Analysis
+from capplan.models.distribution import Exponential
+from capplan.models.load_dependent import closed_throughputs_per_s, endless_speed, mean_number, speeds
+from capplan.models.mva import closed_load_dependent
+from capplan.models.network import Network
+from capplan.models.operating_point import capacity_per_s, solve
+from capplan.models.single_station import machine_repair, mmc
+from capplan.models.station import RateTable, Station
+from capplan.models.step import Visit
+from capplan.models.traffic import Open, RequestClass
+
+PLAIN = Station("server", 4)
+DROOPING = Station("server", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))
+
+
+def test_the_speed_of_all_servers_by_hand() -> None:
+    assert speeds(PLAIN).tolist() == [[1.0, 2.0, 3.0, 4.0]]
+    assert speeds(DROOPING).tolist() == [[1.0, 2.0, 1.6, 1.0]]
+    assert speeds(Station("server", 3, rate=RateTable((1.0, 0.5)))).tolist() == [[1.0, 1.0, 1.5]]
+    assert endless_speed(PLAIN) == 4.0
+    assert endless_speed(DROOPING) == 1.0
+
+
+def test_speeds_may_differ_by_draw() -> None:
+    table = RateTable((1.0, np.array([1.0, 0.5])))
+
+    assert speeds(Station("server", 2, rate=table)).tolist() == [[1.0, 2.0], [1.0, 1.0]]
+
+
+def test_the_mean_number_by_hand() -> None:
+    """Work 0.5, speeds 1 and then 2 for ever: weights 1, 1/2, 1/8, 1/32 ..., which is M/M/2."""
+    weights = np.array([1.0, 0.5, *(0.5 * 0.25**n for n in range(1, 40))])
+    mean = float(weights @ np.arange(len(weights)) / weights.sum())
+
+    assert mean_number(np.array([0.5]), np.array([[1.0, 2.0]])) == pytest.approx([mean], rel=1e-12)
+
+
+@given(work=st.floats(0.01, 3.9))
+def test_constant_speeds_are_the_queue_with_many_servers(work: float) -> None:
+    known = mmc(work, 1.0, 4)
+
+    assert mean_number(np.array([work]), speeds(PLAIN))[0] == pytest.approx(float(known.mean_number), rel=1e-9)
+
+
+def test_a_queue_that_never_drains_is_endless() -> None:
+    """The station works at 2 with two inside, but at 1 with many: 1.2 is drained only as long as the queue is short."""
+    assert mean_number(np.array([1.0, 1.2]), speeds(DROOPING)).tolist() == [np.inf, np.inf]
+    assert mean_number(np.array([0.9]), speeds(DROOPING))[0] < np.inf
+
+
+@given(work=st.floats(0.05, 0.9), more=st.floats(1.001, 1.1))
+def test_more_work_makes_more_requests(work: float, more: float) -> None:
+    few, many = mean_number(np.array([work, work * more]), speeds(DROOPING))
+
+    assert few < many
+
+
+@pytest.mark.parametrize("clients", [1, 2, 5, 40])
+def test_clients_of_a_constant_station_are_the_machine_repair_model(clients: int) -> None:
+    found = closed_throughputs_per_s(np.array([0.5]), speeds(PLAIN), np.array([2.0]), [clients])
+
+    assert found[0, 0] == pytest.approx(float(machine_repair(clients, 2.0, 0.5, 4).throughput_per_s), rel=1e-12)
+
+
+@pytest.mark.parametrize("clients", [1, 3, 8])
+def test_clients_of_a_drooping_station_are_those_of_the_convolution_algorithm(clients: int) -> None:
+    table = np.pad(speeds(DROOPING), ((0, 0), (0, 8)), mode="edge")
+    known = closed_load_dependent([0.5], table, clients, 0.3)
+
+    found = closed_throughputs_per_s(np.array([0.5]), speeds(DROOPING), np.array([0.3]), [clients])
+    assert found[0, 0] == pytest.approx(float(known.throughput_per_s), rel=1e-9)
+
+
+def test_thousands_of_clients_of_a_fast_station_do_not_overflow() -> None:
+    found = closed_throughputs_per_s(np.array([1e-6]), speeds(PLAIN), np.array([1.0]), [1, 5000])
+
+    assert found[0] == pytest.approx([1 / 1.000001, 5000 / 1.000001], rel=1e-9)
+
+
+def test_the_analytic_solver_takes_a_station_whose_speed_depends_on_its_requests() -> None:
+    """Exponential service, in order of arrival: the mean is exact, and the capacity is what always drains."""
+    network = Network(
+        name="one",
+        stations=(DROOPING,),
+        classes=(RequestClass("job", Visit("server", Exponential(0.1))),),
+        traffic=Open(1.0, {"job": 1.0}),
+    )
+    analysis = Analysis(network)
+
+    assert capacity_per_s(analysis, 1e-3) == pytest.approx([10.0])
+    expected = mean_number(np.array([0.8]), speeds(DROOPING)) / 8.0
+    assert solve(analysis, 8.0).response_s("job") == pytest.approx(expected, rel=1e-9)
+    assert np.isinf(solve(analysis, 11.0).response_s("job")).all()
