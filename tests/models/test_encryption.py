@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulator.same_path import assert_same, both
 
 from capplan.models.analytic import Analysis
 from capplan.models.cassandra import Cluster, Costs, statement
@@ -200,6 +201,13 @@ def test_the_engine_keeps_nodes_as_busy_as_the_solver_says(scenario: Scenario) -
     for station in made.stations:  # but the one whose work another does
         if station.name.startswith("cassandra/") and (said := float(analysis.load(station.name)[0]) * rate) > 1e-6:
             assert run.stations[station.name].utilisation == pytest.approx(said, rel=0.06), station.name
+
+
+@pytest.mark.parametrize("scenario", LAYOUTS[1:3] + LAYOUTS[5:], ids=layout)
+def test_both_engines_walk_the_same_path(scenario: Scenario) -> None:
+    its = system(scenario.system)
+    values = {**defaults(its.parameters), **COSTS}
+    assert_same(*both(its.network(changed(scenario, encryption="client+internode"), values, 1500.0), 7, 300))
 
 
 def test_shares_of_links() -> None:

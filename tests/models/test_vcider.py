@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulator.same_path import assert_same, both
 
 from capplan.models.analytic import Analysis
 from capplan.models.distribution import Deterministic
@@ -151,6 +152,11 @@ def test_saturated_throughputs_of_the_engine_have_the_ratio_of_the_formula(rf: i
     over, under = (saturated_per_s(made(layout, values, 1.0), 150_000) for made in (network, reference_network))
 
     assert over / under == pytest.approx(float(ratio(layout, values, encryption)[0]), rel=0.015)
+
+
+@pytest.mark.parametrize("rf", [1, 3, 4])
+def test_both_engines_walk_the_same_path(rf: int) -> None:
+    assert_same(*both(network(VciderScenario(rf=rf), defaults(PARAMETERS), 1000.0), 7, 500))
 
 
 def test_all_four_nodes_hold_the_rows_evenly() -> None:

@@ -13,6 +13,7 @@ from capplan.models.scenario import Scenario, changed
 from capplan.models.systems import scenario, system
 from capplan.models.vcider import in_kernel, user_space
 from capplan.planner.abouts import reach_of
+from capplan.planner.outage import thinned
 from capplan.planner.parameter_values import default_values_of, median_values_of, values_of
 from capplan.planner.predict import predict
 from capplan.planner.prediction import Prediction
@@ -52,6 +53,19 @@ def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
         assert np.median(most) == pytest.approx(np.median(each), rel=0.02)
     medians = median_values_of(load(name), asked)
     assert medians[CLIENT_SHARE] == pytest.approx(np.median(shares(asked)[0]))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dcs": 1}, {"cass_nodes": 4}, {"dcs": 2, "consistency_read": "LOCAL_ONE"}], ids=str
+)
+def test_one_entry_for_all_has_the_same_encrypted_links(fields: dict[str, Any]) -> None:
+    asked = scenario("openprovider", encryption="client+internode", **fields)
+    values = thinned(values_of(load("openprovider"), asked))
+    folded, whole = Layout(asked, values, folded=True), Layout(asked, values)
+
+    assert folded.capacity == pytest.approx(whole.capacity, rel=3e-6)  # the width of its last bracket
+    rate = float(np.median(whole.capacity)) / 2
+    assert folded.at(rate).latencies_s("acct") == pytest.approx(whole.at(rate).latencies_s("acct"), rel=1e-5)
 
 
 def test_the_kernel_never_costs_more_than_user_space() -> None:

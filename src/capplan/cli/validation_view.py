@@ -233,6 +233,8 @@ def _numbers(figure: Compared) -> tuple[str, str]:
         return f"{figure.documented:,.0f}/s", f"{figure.predicted:,.0f}/s"
     if figure.quantity.startswith("cpu"):
         return f"{figure.documented:.2f} cores", f"{figure.predicted:.2f} cores"
+    if figure.quantity.startswith("throughput ratio"):
+        return f"{figure.documented:.3f}", f"{figure.predicted:.3f}"
     return f"{figure.documented:g}", f"{figure.predicted:.1f}"
 
 
