@@ -54,7 +54,7 @@ def test_a_system_of_ratios_has_no_capacity() -> None:
     changed |= {"throughput_ratio": ratio, "throughput_ratios": {"encrypted": ratio, "plain": Band(0.96, 0.9, 1.0)}}
     out = shown(**changed, latency_ms={}, utilisation={}, busy_workers={}, outages=())
 
-    assert "about 1.30 (1.10 to 1.50) times the reference layout" in " ".join(out.split())
+    assert "about 1.30 (1.10 to 1.50) times as much as encrypted; no absolute" in " ".join(out.split())
     assert "plain 0.960 (0.900 to 1.00)" in " ".join(out.split())
     assert "Latency" not in out
     assert "Outages" not in out

@@ -10,9 +10,18 @@ def layout_in_words(scenario: Mapping[str, Any]) -> tuple[str, str]:
     """Name the layout, with the verb that follows it."""
     dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
     if nodes is None:
-        return "This layout", "carries"
+        return _without_nodes(scenario)
     each = "node" if nodes == 1 else "nodes"
     if dcs is None:
         kind = "Cassandra " if "cass_nodes" in scenario else ""
         return f"{nodes} {kind}{each}", "carries" if nodes == 1 else "carry"
     return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
+
+
+def _without_nodes(scenario: Mapping[str, Any]) -> tuple[str, str]:
+    servers = scenario.get("servers")
+    if servers is not None:
+        return ("1 server", "carries") if servers == 1 else (f"{servers} servers", "carry")
+    if "virtual_encrypts" in scenario:
+        return f"The virtual network at RF {scenario['rf']} with {scenario['column_bytes']}-byte columns", "carries"
+    return "This layout", "carries"

@@ -76,7 +76,8 @@ def _carried(prediction: Prediction) -> str:
     if capacity is not None:
         return f"about {significant(capacity.value)} TPS ({significant(capacity.low)} to {significant(capacity.high)})"
     if ratio is not None:
-        return f"about {band(ratio)} times the reference layout; no absolute figure is documented"
+        of = next(iter(prediction.throughput_ratios), "the reference layout")
+        return f"about {band(ratio)} times as much as {of}; no absolute figure is documented"
     return "an amount that is not modelled"
 
 
