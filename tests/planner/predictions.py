@@ -4,7 +4,16 @@ import math
 from typing import Any
 
 from capplan.planner.objective import judged, parse
-from capplan.planner.prediction import Band, Basis, Capacity, Latency, Outage, Parts, Prediction
+from capplan.planner.prediction import (
+    Band,
+    Basis,
+    Capacity,
+    Latency,
+    Outage,
+    Parts,
+    Prediction,
+    SessionNotFound,
+)
 
 
 def band(value: float, low: float, high: float) -> Band:
@@ -17,6 +26,14 @@ def latency(mean: float) -> Latency:
 
 
 OBJECTIVES = ("acct.p99<20ms", "auth.mean<=5ms and cassandra.utilisation<80%", "loss<0.1%")
+SESSIONS = (
+    SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.0, band(0.031, 0.0204, 0.05)),
+    SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.5, band(0.0016, 0.0005, 0.0035)),
+    SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 5.0, band(2e-10, 0.0, 1e-8)),
+    SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 0.0, Band.exactly(0.0)),
+    SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 0.5, Band.exactly(0.0)),
+    SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 5.0, Band.exactly(0.0)),
+)
 EVIDENCE = Basis(
     sources=("OpenProvider performance tests, the part with the results (vendor blog post).",),
     extrapolation="far",
@@ -44,6 +61,7 @@ def prediction(**changed: Any) -> Prediction:
             Outage({"dc": 1}, True, "writes lowered to LOCAL_QUORUM", band(17000.0, 14800.0, 20100.0), True),
             Outage({"dc": 2}, True, "writes lowered to LOCAL_QUORUM", None, None),
         ),
+        "session_not_found": SESSIONS,
         "evidence": EVIDENCE,
         "engine": "analytic",
         "seed": 1,

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
     *("schema", "scenario", "capacity_tps", "bottleneck", "offered_tps", "offered_source", "latency_ms"),
-    *("utilisation", "busy_workers", "throughput_ratio", "throughput_ratios", "outages", "objectives", "evidence"),
-    *("engine", "seed", "version"),
+    *("utilisation", "busy_workers", "throughput_ratio", "throughput_ratios", "outages", "session_not_found"),
+    *("objectives", "evidence", "engine", "seed", "version"),
 ]
 
 
@@ -127,6 +127,8 @@ def test_rows_hold_every_figure_once() -> None:
     assert Row("latency", "auth", "mean", 4.02, 3.216, 6.432, "ms") in found
     assert sum(row.quantity == "latency" for row in found) == 2 * 6
     assert [row.value for row in found if row.quantity == "outage.available"] == [1.0, 0.0, 1.0, 1.0]
+    case = "reads LOCAL_QUORUM, writes QUORUM; gap 0.5 ms, RTT 1.63 ms"
+    assert Row("session_not_found", "", case, 0.0016, 0.0005, 0.0035, "1") in found
 
 
 def test_csv_is_the_rows_and_a_given_rate_is_not_rounded() -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 from capplan.cli.figures import Format, band, given, rate, share_band, significant, width
 from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
+from capplan.cli.session_view import render_sessions
 from capplan.models.scenario import defaults_of
 from capplan.models.systems import SYSTEMS
 from capplan.planner.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
@@ -38,6 +39,7 @@ def render(prediction: Prediction, console: Console) -> None:
     _latency(prediction, console)
     _resources(prediction, console)
     _outages(prediction, console)
+    render_sessions(prediction.session_not_found, console)
     _objectives(prediction.objectives, console)
     _evidence(prediction, console)
 

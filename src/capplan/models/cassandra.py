@@ -38,7 +38,7 @@ from capplan.models.step import (
 
 NATIVE_TRANSPORT_THREADS = 128
 LOCAL_READ_REPAIR_CHANCE = 0.1
-_STAGES = 2  # of every service's Erlang law: SCV 0.5, a guess
+STAGES = 2  # of every service's Erlang law: SCV 0.5, a guess
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,12 @@ class Cluster:
         """Names of the nodes of `dc` that answer."""
         names = (node_name(dc, node) for node in range(self.nodes[dc]))
         return tuple(name for name in names if name not in self.down)
+
+    def nearest_first(self, dc: int) -> list[int]:
+        """Other data centres; those equally near come in turn, so that no one gets the reads of all."""
+        count = len(self.nodes)
+        others = [(dc + step) % count for step in range(1, count)]
+        return sorted(others, key=lambda other: _scalar(self.wan_s[dc][other]))
 
     def need(self, level: str, dc: int) -> Need:
         """Answers that `level` needs of a coordinator in `dc`."""
@@ -220,14 +226,10 @@ class _Statement:
     def _remote(self, turn: int, first: int) -> tuple[str, ...]:
         """Replicas elsewhere, nearest data centres first."""
         return tuple(
-            name for other in self._nearest_first() for name in _turned(self.cluster.replicas(other, first), turn)
+            name
+            for other in self.cluster.nearest_first(self.dc)
+            for name in _turned(self.cluster.replicas(other, first), turn)
         )
-
-    def _nearest_first(self) -> list[int]:
-        """Other data centres; those equally near come in turn, so that no one gets the reads of all."""
-        count = len(self.cluster.nodes)
-        others = [(self.dc + step) % count for step in range(1, count)]
-        return sorted(others, key=lambda other: _scalar(self.cluster.wan_s[self.dc][other]))
 
     def _read_at(self, name: str, here: bool) -> Step:
         def build() -> Step:
@@ -342,7 +344,7 @@ def _dc_of(name: str) -> int:
 
 
 def _work(mean_s: Number) -> Erlang:
-    return Erlang(mean_s, _STAGES)
+    return Erlang(mean_s, STAGES)
 
 
 def stays_local(cluster: Cluster, level: str, dc: int) -> bool:

@@ -121,7 +121,7 @@ def _flows(
     coordinators: int | None,
 ) -> dict[str, Step]:
     """Return the flow of each class that comes to the given policing nodes of the given data centres."""
-    costs = _costs(scenario, values)
+    costs = build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
         return {dc: statement(cluster, each, dc, level, operation, coordinators) for dc in entries}
@@ -173,7 +173,8 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
     return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
 
 
-def _costs(scenario: OpenproviderScenario, values: Values) -> Costs:
+def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
+    """Return what operations cost a Cassandra node of a scenario."""
     young = Costs(
         coordinator=values["coordinator_s"],
         read=values["replica_read_s"],
@@ -206,7 +207,7 @@ def _by_dc(
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
     """Work of a policing node on one message: its own, and its end of the encrypted links to Cassandra."""
-    links = _costs(scenario, values).links
+    links = build_costs(scenario, values).links
     exchanges = [links[operation].client for operation in OPERATIONS[name]]
     return values["front_s"] + sum((each for each in exchanges if each is not None), 0.0)
 

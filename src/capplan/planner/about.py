@@ -11,9 +11,9 @@ from capplan.calibration.study import Experiment
 from capplan.models.parameter import Values
 from capplan.models.quantity import Number
 from capplan.planner.parameter_values import values_of
-from capplan.planner.prediction import Outage
+from capplan.planner.prediction import Outage, SessionNotFound
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
-from capplan.planner.system_figures import Layout
+from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import NOTHING_APART, Apart, Uncertainty
 
 Outside = Sequence[tuple[float, str]]
@@ -45,6 +45,11 @@ def _no_outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
     return ()
 
 
+def _no_sessions(case: Case, figures: Figures) -> tuple[SessionNotFound, ...]:
+    del case, figures
+    return ()
+
+
 @dataclass(frozen=True)
 class About:
     """What a prediction needs to know of a system.
@@ -68,6 +73,8 @@ class About:
         The same of what matters to rates only: times were measured there.
     outages : function
         What is left when parts of the layout are lost, at an offered rate.
+    sessions : function
+        How likely a session that was just started is not found elsewhere, for a layout solved at its offered rate.
     apart : function
         The part of every latency that the discrepancy of times is not about, from a scenario and parameter values.
     budget_s : float
@@ -88,6 +95,7 @@ class About:
     outside: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outside_of_rates: Callable[[Any, Sequence[Experiment]], Outside] = _nothing_else
     outages: Callable[[Case, float], tuple[Outage, ...]] = _no_outages
+    sessions: Callable[[Case, Figures], tuple[SessionNotFound, ...]] = _no_sessions
     apart: Callable[[Any, Values], Apart] = lambda *_: NOTHING_APART
     measured_per_s: Callable[[Any, Sequence[Experiment]], float | None] = lambda *_: None
     widening: float = 1.0

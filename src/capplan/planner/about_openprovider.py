@@ -21,6 +21,7 @@ from capplan.planner.about_encryption import encryption_notes, encryption_outsid
 from capplan.planner.outage import outages
 from capplan.planner.parameter_values import median_values_of
 from capplan.planner.prediction import Capacity, Outage
+from capplan.planner.session_visibility import compared, session_not_found
 from capplan.planner.system_figures import Figures, Layout
 
 _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
@@ -74,7 +75,6 @@ def _claims(scenario: OpenproviderScenario) -> tuple[str, ...]:
 
 
 def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
-    del figures
     notes = []
     if case.layout.bottleneck == "cassandra-storage":
         notes.append(
@@ -84,6 +84,7 @@ def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
     if case.layout.bottleneck != "workers":
         notes.append(_front_note(case.scenario, capacity))
     notes.append(_levels_note(case))
+    notes.extend(_session_notes(case, figures))
     if case.scenario.data_factor == 1:
         notes.append(_production_note(case))
     return notes + encryption_notes(case)
@@ -97,6 +98,22 @@ def _levels_note(case: Case) -> str:
         f"The document names no consistency levels. Its figures fit writes at {write} and reads at {read} best "
         f"(deviance {best.misfit:.1f}; {worse}): weak evidence, from 15 rounded figures."
     )
+
+
+def _session_notes(case: Case, figures: Figures) -> list[str]:
+    """Return what a reader must know of sessions that are not found."""
+    shown, heavy = compared(case, figures)
+    if not shown:
+        return []
+    notes = [
+        "Whether a session is found hangs on ways and queues here. A garbage collection, a dropped mutation or a lost "
+        "node keeps a row away for far longer and is not modelled: where the probability is below about 0.1 %, these "
+        "decide."
+    ]
+    if heavy:
+        names = ", ".join("/".join(levels) for levels in heavy)
+        notes.append(f"Reads/writes at {names} are not compared: Cassandra's cores would not carry this rate.")
+    return notes
 
 
 def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
@@ -151,5 +168,6 @@ ABOUT = About(
     notes=_notes,
     outside=_outside,
     outages=_outages,
+    sessions=session_not_found,
     workers=_workers,
 )

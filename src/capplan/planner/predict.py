@@ -107,6 +107,7 @@ def predict(
             for tier, units in asked.about.workers(scenario).items()
         },
         outages=asked.about.outages(case, offered),
+        session_not_found=asked.about.sessions(case, figures),
         evidence=_basis(asked, capacity, figures, notes),
         engine=engine,
         seed=seed,

@@ -143,6 +143,32 @@ class Outage:
 
 
 @dataclass(frozen=True)
+class SessionNotFound:
+    """How likely an interim message that goes to another data centre than the accounting start finds no session there.
+
+    Attributes
+    ----------
+    consistency_read
+        The consistency level of reads.
+    consistency_write
+        The consistency level of writes.
+    rtt_ms
+        Round trip between two data centres, milliseconds; the mean over pairs.
+    gap_ms
+        Milliseconds from the answer to the start until the interim message is at a policing node of the other data
+        centre. The way of the messages between client and policing nodes is part of it.
+    probability
+        Probability that the row is not found; 0 where reads and writes always share a replica.
+    """
+
+    consistency_read: str
+    consistency_write: str
+    rtt_ms: float
+    gap_ms: float
+    probability: Band
+
+
+@dataclass(frozen=True)
 class ComparisonVerdict:
     """One comparison of an objective, judged.
 
@@ -243,6 +269,9 @@ class Prediction:
         The same beside each reference that the documents have, the one that was asked about first; else empty.
     outages
         What is left when parts of the layout are lost.
+    session_not_found
+        How likely a session that was just started is not found in another data centre, by consistency levels and gap,
+        those asked for first; empty with one data centre, beyond capacity, and for systems without such sessions.
     objectives
         The objectives that were given, judged.
     evidence
@@ -266,6 +295,7 @@ class Prediction:
     throughput_ratio: Band | None = None
     throughput_ratios: Mapping[str, Band] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
+    session_not_found: tuple[SessionNotFound, ...] = ()
     objectives: tuple[ObjectiveVerdict, ...] = ()
     evidence: Basis
     engine: str

@@ -65,7 +65,7 @@ def _figures(prediction: Prediction) -> Iterator[Row]:
 
 
 def _verdict_rows(prediction: Prediction) -> Iterator[Row]:
-    """Yield outages and objectives: what they are stands in `statistic`, yes is 1 and no is 0."""
+    """Yield outages, sessions and objectives: what they are stands in `statistic`, yes is 1 and no is 0."""
     for outage in prediction.outages:
         case = f"without {lost_in_words(outage.lost)}; {outage.assumed}"
         yield _row("outage.available", "", case, Band.exactly(outage.available), "1")
@@ -73,6 +73,10 @@ def _verdict_rows(prediction: Prediction) -> Iterator[Row]:
             yield _row("outage.capacity", "", case, outage.capacity_tps, "1/s")
         if outage.carries_offered is not None:
             yield _row("outage.carries_offered", "", case, Band.exactly(outage.carries_offered), "1")
+    for session in prediction.session_not_found:
+        levels = f"reads {session.consistency_read}, writes {session.consistency_write}"
+        case = f"{levels}; gap {session.gap_ms:g} ms, RTT {session.rtt_ms:.3g} ms"
+        yield _row("session_not_found", "", case, session.probability, "1")
     for objective in prediction.objectives:
         if objective.met is not None:
             yield _row("objective.met", "", objective.text, Band.exactly(objective.met), "1")
