@@ -18,7 +18,6 @@ from capplan.calibration.fit import (
     rows_to_fit,
 )
 from capplan.calibration.openprovider_figures import REPEATABILITY
-from capplan.calibration.posterior import resampled as ensemble
 from capplan.models.parameter import Parameter, Values
 from capplan.models.quantity import FloatArray
 
@@ -45,16 +44,6 @@ def parameter(name: str, log_sd: float, value: float = PRIOR) -> Parameter:
 
 
 TOY = Problem((parameter("speed_per_s", PRIOR_SD), parameter("held_per_s", 0.0)), (EXACT,), proportional, scatter_of)
-
-
-def toy_posterior() -> tuple[float, float]:
-    """Mean and standard deviation of the logarithm, by summing the posterior on a fine grid."""
-    grid = np.linspace(np.log(PRIOR) - 0.1, np.log(PRIOR) + 0.3, 40_001)
-    log_density = -0.5 * (TOY.residuals(grid[:, None]) ** 2).sum(axis=-1)
-    weight = np.exp(log_density - log_density.max())
-    weight /= weight.sum()
-    mean = float(weight @ grid)
-    return mean, float(np.sqrt(weight @ (grid - mean) ** 2))
 
 
 @pytest.fixture(scope="module")
@@ -155,55 +144,12 @@ def test_a_parameter_that_no_figure_speaks_of_does_not_count(best: Maximum) -> N
     assert float(found.log_point[1]) == pytest.approx(np.log(PRIOR), abs=1e-6)
 
 
-def test_the_ensemble_is_the_posterior(best: Maximum) -> None:
-    draws = 4000
-    mean, sd = toy_posterior()
-    drawn = ensemble(TOY, best, draws, proposals=4000, seed=1)
+def test_without_any_figure_the_prior_is_the_posterior() -> None:
+    found = maximum(Problem(TOY.parameters, (), lambda _: {}, scatter_of))
 
-    # The error of a mean over n independent draws is sd / sqrt(n), that of a standard deviation sd / sqrt(2 n), with n
-    # the effective size. Four of them: a correct ensemble fails one seed in 16,000 each, and 5 % in the standard
-    # deviation, 8 % of one in the mean are found.
-    assert drawn.effective_size > 2500
-    assert drawn.log_points.shape == (draws, 1)
-    assert abs(float(drawn.log_points.mean()) - mean) < 4 * sd / np.sqrt(2500)
-    assert abs(float(drawn.log_points.std()) / sd - 1) < 4 / np.sqrt(2 * 2500)
-
-
-def test_the_ensemble_keeps_correlations() -> None:
-    """Only the product of two parameters is known: their logarithms go against each other."""
-    both = (parameter("first", 0.1, 100.0), parameter("second", 0.1, 105.0))
-    problem = Problem(
-        both, (EXACT,), lambda values: {EXACT.id: np.asarray(values["first"]) * values["second"]}, scatter_of
-    )
-    drawn = ensemble(problem, maximum(problem), 2000, proposals=4000, seed=1)
-
-    # Var(sum) = 0.0025^2 nearly, Var(difference) = 2 * 0.1^2, exactly as the prior says: six standard errors.
-    correlation = float(np.asarray(np.corrcoef(drawn.log_points.T))[0, 1])
-    assert correlation < -0.99
-    assert float((drawn.log_points[:, 0] - drawn.log_points[:, 1]).std()) == pytest.approx(
-        0.1 * np.sqrt(2), rel=6 / np.sqrt(2 * 2000)
-    )
-
-
-def test_the_same_seed_gives_the_same_draws(best: Maximum) -> None:
-    first, again, other = (ensemble(TOY, best, 50, proposals=200, seed=seed) for seed in (7, 7, 8))
-
-    assert np.array_equal(first.log_points, again.log_points)
-    assert first.effective_size == again.effective_size
-    assert not np.array_equal(first.log_points, other.log_points)
-
-
-def test_few_proposals_for_many_parameters_do_not_collapse() -> None:
-    """With fewer effective points than parameters the covariance would be singular, and the next round impossible."""
-    many = tuple(parameter(f"p{number}", 0.5, 2.0) for number in range(10))
-
-    def product(values: Values) -> dict[str, FloatArray]:
-        return {EXACT.id: 10.25 * np.prod([np.asarray(values[each.name]) for each in many], axis=0)}
-
-    problem = Problem(many, (EXACT,), product, scatter_of)
-    for seed in range(5):
-        drawn = ensemble(problem, maximum(problem), 20, proposals=40, seed=seed)
-        assert np.isfinite(drawn.log_points).all()
+    assert found.log_point.tolist() == [np.log(PRIOR)]
+    assert found.covariance[0, 0] == pytest.approx(PRIOR_SD**2)
+    assert (found.misfit, found.data_misfit, found.effective_parameters) == (0, 0, 0)
 
 
 def test_rows_that_are_only_checked_are_not_fitted() -> None:

@@ -62,9 +62,13 @@ def test_what_the_packaged_file_must_have() -> None:
     assert FITTED.names == tuple(parameter.name for parameter in free)
     assert FITTED.fitted_parameters == sum(parameter.kind == "fitted" for parameter in free) <= 6
     assert 0 < FITTED.effective_parameters < len(free)
-    assert len(FITTED.draws) >= 200
+    assert len(FITTED.draws) >= 500
     assert len(set(FITTED.draws)) > len(FITTED.draws) / 2  # an ensemble, not one point over and over
     assert FITTED.posterior.effective_sample_size >= 200
+    assert FITTED.posterior.steps >= 1
+    assert 0.1 < FITTED.posterior.acceptance < 1
+    # The walk found the draws where they belong: five standard errors.
+    assert FITTED.posterior.shift < 5 * np.sqrt(1 / FITTED.posterior.effective_sample_size + 1 / len(FITTED.draws))
     assert [each.misfit for each in FITTED.hypotheses] == sorted(each.misfit for each in FITTED.hypotheses)
     assert len({(each.choice["consistency_read"], each.choice["consistency_write"]) for each in FITTED.hypotheses}) == 4
     assert {figure.id for figure in FITTED.left_out} == {figure.id for figure in FITTED.figures}
@@ -136,7 +140,7 @@ def test_an_unknown_system_is_refused(document: dict[str, Any], tmp_path: Path) 
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": "capplan.fitted/2"},
+        {"schema": "capplan.fitted/1"},
         {"schema": None},
         {"unknown": 1},
         {"system": 5},
@@ -158,6 +162,87 @@ def test_a_changed_file_is_refused(change: dict[str, Any], document: dict[str, A
     assert refused(written({**document, **change}, tmp_path)) == (
         f"'mine.json' is no fitted file ({SCHEMA}): run `capplan calibrate` to make one"
     )
+
+
+@pytest.mark.parametrize("table", ["figures", "left_out", "nested"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"predicted": 0.0},
+        {"predicted": -1.0},
+        {"predicted": float("nan")},
+        {"predicted": float("inf")},
+        {"predicted": "1"},
+        {"predicted": None},
+        pytest.param({"predicted": 10**400}, id="more than a number can be"),
+        {"fold": "TS9"},
+        {"id": "ts9.incoming"},
+        {"colour": "red"},
+    ],
+    ids=str,
+)
+def test_a_changed_figure_is_refused(
+    table: str, damage: dict[str, Any], document: dict[str, Any], tmp_path: Path
+) -> None:
+    document[table][3].update(damage)
+
+    assert "'mine.json' is no fitted file" in refused(written(document, tmp_path))
+
+
+@pytest.mark.parametrize("table", ["figures", "left_out", "nested"])
+def test_a_figure_is_there_once(table: str, document: dict[str, Any], tmp_path: Path) -> None:
+    whole = document[table]
+    for broken in (whole[1:], [*whole, whole[0]], [whole[0], *whole[:-1]]):
+        assert "is no fitted file" in refused(written({**document, table: broken}, tmp_path))
+
+
+@pytest.mark.parametrize("without", ["TS1", "TS9", "", None], ids=str)
+def test_a_nested_figure_is_without_another_scenario(
+    without: str | None, document: dict[str, Any], tmp_path: Path
+) -> None:
+    """The first is a figure of TS1: without TS1 it is left out once, not twice."""
+    assert document["nested"][0]["fold"] == "TS1"
+    document["nested"][0]["without"] = without
+
+    assert "is no fitted file" in refused(written(document, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("effective_sample_size", -1.0),
+        ("effective_sample_size", float("nan")),
+        ("steps", -1),
+        ("steps", "20"),
+        ("acceptance", 1.5),
+        ("acceptance", -0.1),
+        ("shift", float("inf")),
+        ("laplace", 2.0),
+        ("laplace", None),
+        ("colour", 1.0),
+    ],
+)
+def test_how_the_draws_came_about_is_checked(key: str, value: Any, document: dict[str, Any], tmp_path: Path) -> None:
+    document["posterior"][key] = value
+
+    assert "is no fitted file" in refused(written(document, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seed", 1.5),
+        ("seed", "1"),
+        ("fitted_parameters", None),
+        ("effective_parameters", float("nan")),
+        ("effective_parameters", "6"),
+        ("posterior", 3),
+        ("nested", []),
+        ("nested", 3),
+    ],
+)
+def test_numbers_are_numbers(key: str, value: Any, document: dict[str, Any], tmp_path: Path) -> None:
+    assert "is no fitted file" in refused(written({**document, key: value}, tmp_path))
 
 
 def test_a_missing_key_is_refused(document: dict[str, Any], tmp_path: Path) -> None:

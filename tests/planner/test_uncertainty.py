@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import FittedFigure, load
+from capplan.calibration.fitted_file import load
 from capplan.models.systems import scenario
 from capplan.planner.discrepancy import Discrepancy
+from capplan.planner.extrapolation import Reach
 from capplan.planner.uncertainty import Apart, Uncertainty, estimated
 
 FITTED, ASKED = load("openprovider"), scenario("openprovider")
@@ -77,18 +78,45 @@ def test_the_seed_pairs_draws_with_discrepancies() -> None:
 
 
 def test_the_discrepancy_is_the_error_where_a_scenario_was_left_out() -> None:
-    figures = (
-        FittedFigure("ts1.incoming", "A", 100.0, 100.0 * math.exp(0.03), 1.0, 200.0),
-        FittedFigure("ts2.incoming", "B", 100.0, 100.0 * math.exp(-0.04), 1.0, 200.0),
-        FittedFigure("ts1.auth_mean", "A", 1.0, math.exp(0.1), 0.5, 2.0),
-        FittedFigure("ts2.acct_mean", "B", 1.0, 1.0, 0.5, 2.0),
-        FittedFigure("ts2.busy_workers", "B", 1.0, 9.0, 0.5, 12.0),
-    )
-    found = estimated(replace(FITTED, left_out=figures), ASKED, 3)
+    errors = {"ts1.incoming": 0.03, "ts2.incoming": -0.04, "ts1.auth_mean": 0.1, "ts2.acct_mean": 0.0}
+    known = {each.id: each for each in FITTED.left_out}
+    figures = [replace(known[name], predicted=known[name].documented * math.exp(e)) for name, e in errors.items()]
+    figures.append(replace(known["ts2.busy_workers"], predicted=1000.0))
+    found = estimated(replace(FITTED, left_out=tuple(figures)), ASKED, 3)
 
     assert found.rate.log_sd == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
     assert found.time.log_sd == pytest.approx(math.sqrt(0.1**2 / 2))
+    assert (found.rate.scenarios, found.time.scenarios) == (2, 2)
     assert found.seed == 3
+
+
+def test_each_doubling_adds_as_much_again() -> None:
+    near = estimated(FITTED, ASKED, 1)
+    doublings = Reach(2.0, 1.0, "far", "two doublings, one of which only rates are outside of")
+    far = near.widened(**doublings.factors(1.0))
+
+    assert near.rate.log_sd > 0
+    assert near.time.log_sd > 0
+    assert far.rate.log_sd == pytest.approx(3 * near.rate.log_sd)
+    assert far.time.log_sd == pytest.approx(2 * near.time.log_sd)
+    assert (far.rate.scenarios, far.time.scenarios) == (near.rate.scenarios, near.time.scenarios)
+
+
+def test_times_of_a_class_widen_with_all_times() -> None:
+    known = Uncertainty(Discrepancy(0.1), Discrepancy(0.2, 4), 1, {"read": Discrepancy(0.3, 2)}).widened(1.0, 2.0)
+
+    assert known.rate == Discrepancy(0.1)
+    assert known.time == Discrepancy(0.4, 4)
+    assert known.by_class == {"read": Discrepancy(0.6, 2)}
+
+
+def test_few_scenarios_make_a_band_of_student() -> None:
+    """Draws that agree: the band is Student's t with two degrees of freedom, whose 95th percentile is 2.92."""
+    band = Uncertainty(Discrepancy(0.04, 2), Discrepancy(0.1), 1).of_rate(np.full(4000, 100.0))
+
+    assert band.high == pytest.approx(100 * math.exp(2.919986 * 0.04), rel=1e-3)
+    assert band.low == pytest.approx(100 * math.exp(-2.919986 * 0.04), rel=1e-3)
+    assert band.parts.discrepancy == pytest.approx(2.919986 * 0.04 * 100)
 
 
 def test_the_packaged_discrepancy_covers_what_was_missed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -81,7 +82,9 @@ class _Calibration:
         hypotheses, best = self.choices()
         first = _ensemble(self.stages.of("finding the posterior", lambda: _plain(self.found(best))))
         drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.drawn(first))))
-        said = self.stages.of("predicting", lambda: figures(self.study, self.tests, drawn))
+        draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points))
+        kept = replace(drawn, log_points=np.log(np.array(draws)))  # so that the file's figures are those of its draws
+        said = self.stages.of("predicting", lambda: figures(self.study, self.tests, kept))
         most_probable = tuple(rounded(float(value)) for value in np.exp(best.log_point))
         refits = refitted(self.study, most_probable, self.seed, self.stages)
         free = [parameter for parameter in self.study.system.parameters if parameter.free]
@@ -93,7 +96,7 @@ class _Calibration:
             code=refit_code(),
             names=tuple(parameter.name for parameter in free),
             most_probable=most_probable,
-            draws=tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points)),
+            draws=draws,
             fitted_parameters=sum(parameter.kind == "fitted" for parameter in free),
             effective_parameters=rounded(best.effective_parameters),
             posterior=_posterior(best, drawn),

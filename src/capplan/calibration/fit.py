@@ -103,16 +103,19 @@ class Problem:
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior, less its constant (draws,); minus infinity where the model says nothing."""
         squares: FloatArray = (self.residuals(log_points) ** 2).sum(axis=-1)
-        return np.asarray(np.nan_to_num(-squares / 2, nan=-np.inf))
+        return np.where(np.isnan(squares), -np.inf, -squares / 2)
 
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return deviance residuals and standardised priors (draws, rows + free).
 
         Minus the log posterior is half their sum of squares.
         """
+        priors = (log_points - self.centre) / self.spread
+        if not self.rows:
+            return np.asarray(priors)
         said = self.figures(log_points)
         data = [deviance_residual(row, said[:, column], self.scatter(row)) for column, row in enumerate(self.rows)]
-        return np.concatenate([np.stack(data, axis=-1), (log_points - self.centre) / self.spread], axis=-1)
+        return np.concatenate([np.stack(data, axis=-1), priors], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from capplan.models.quantity import Number
 from capplan.models.replaced_file import replace_file
 
 SCHEMA = "capplan.fitted/2"
+_COUNTS = ("seed", "fitted_parameters")
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def read(path: Path) -> Fitted:
         raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
     except InputError:
         raise  # an unknown system
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(f"{path.name!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one") from None
     other = None
     if fitted.data_hash != data_hash(fitted.system):
@@ -251,22 +252,53 @@ def _built(found: Mapping[str, Any]) -> Fitted:
             "posterior": Posterior(**found["posterior"]),
         }
     )
-    if not isinstance(found["system"], str) or not _sound(fitted):
+    typed = isinstance(found["system"], str) and all(isinstance(found[name], int) for name in _COUNTS)
+    if not typed or not _sound(fitted):
         raise ValueError
     return fitted
 
 
 def _sound(fitted: Fitted) -> bool:
     """Whether tables are full and numbers are numbers: a file may have been changed by hand."""
-    points = (fitted.most_probable, *fitted.draws)
     its = study(fitted.system)
-    compared = {row.id for test in its.experiments() for row in test.rows}
+    folds = {row.id: row.fold for test in its.experiments() for row in test.rows}
+    others = {(row, other) for row, fold in folds.items() for other in set(folds.values()) if other != fold}
+    numbers = (fitted.effective_parameters, *(each.misfit for each in fitted.hypotheses))
     return (
-        bool(fitted.draws)
-        and len(fitted.hypotheses) == len(its.choices)
-        and all({figure.id for figure in table} == compared for table in (fitted.figures, fitted.left_out))
-        and all(len(point) == len(fitted.names) for point in points)
-        and all(math.isfinite(value) and value > 0 for point in points for value in point)
-        and all(f.documented > 0 and f.low <= f.predicted <= f.high for f in (*fitted.figures, *fitted.left_out))
-        and all(f.low > 0 and f.high < math.inf for f in (*fitted.figures, *fitted.left_out))
+        len(fitted.hypotheses) == len(its.choices)
+        and all(_amount(value) for value in numbers)
+        and _sound_points((fitted.most_probable, *fitted.draws), len(fitted.names))
+        and _sound_posterior(fitted.posterior)
+        and all(_sound_figures(table, folds) for table in (fitted.figures, fitted.left_out))
+        and sorted((each.id, each.without) for each in fitted.nested) == sorted(others)
+        and all(each.fold == folds[each.id] for each in fitted.nested)
+        and all(_positive(each.predicted) for each in fitted.nested)
+    )
+
+
+def _amount(value: float) -> bool:
+    return math.isfinite(value) and value >= 0
+
+
+def _positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def _sound_points(points: tuple[tuple[float, ...], ...], free: int) -> bool:
+    positive = all(_positive(value) for point in points for value in point)
+    return len(points) > 1 and all(len(point) == free for point in points) and positive
+
+
+def _sound_posterior(its: Posterior) -> bool:
+    amounts, shares = (its.effective_sample_size, its.steps, its.shift), (its.acceptance, its.laplace)
+    return all(_amount(value) for value in amounts) and all(0 <= share <= 1 for share in shares)
+
+
+def _sound_figures(table: tuple[FittedFigure, ...], folds: Mapping[str, str]) -> bool:
+    """Whether every figure is there once, with a band around what is predicted."""
+    return (
+        {figure.id: figure.fold for figure in table} == folds
+        and len(table) == len(folds)
+        and all(_positive(value) for f in table for value in (f.documented, f.low, f.high))
+        and all(f.low <= f.predicted <= f.high for f in table)
     )

@@ -105,7 +105,8 @@ def _families_table(families: Mapping[str, list[LeftOut]]) -> Table:
     names = list(next(iter(medians.values())))
     listed = table(("figure", "left"), ("scenarios", "right"), *((name, "right") for name in names))
     for name, errors in medians.items():
-        listed.add_row(name, str(len(families[name])), *(f"{errors[each]:.1%}" for each in names))
+        scenarios = len({each.fold for each in families[name]})
+        listed.add_row(name, str(scenarios), *(f"{errors[each]:.1%}" for each in names))
     return listed
 
 

@@ -9,6 +9,7 @@ import tokenize
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeGuard
 
 
 @lru_cache(maxsize=4)
@@ -36,13 +37,38 @@ def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (
 
 
 def uncommented(source: str) -> str:
-    """Return Python source without comments, docstrings and empty lines."""
-    lines = source.splitlines()
+    """Return Python source without comments, docstrings and empty lines.
+
+    A docstring that shares a line with code stays; so do empty lines in a text that is used. (The same on every version
+    of Python, unlike a dump of the syntax tree.)
+    """
+    lines = source.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
-            lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (1 + (node.end_lineno or node.lineno) - node.lineno)
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+            lines[row - 1] = lines[row - 1][:column].rstrip() or _GONE
+    nodes = list(ast.walk(ast.parse(source)))
+    for node in nodes:
+        if isinstance(node, ast.Expr) and _is_text(node.value) and _alone(lines, node):
+            lines[node.lineno - 1 : node.end_lineno] = [_GONE] * len(_rows(node))
+    used = {row for node in nodes if _is_text(node) for row in _rows(node)[:-1]}
+    kept = (line if row in used else line.rstrip() or _GONE for row, line in enumerate(lines))
+    return "\n".join(line for line in kept if line != _GONE)
+
+
+_GONE = "\0"  # cannot stand in Python source
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant | ast.JoinedStr]:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _rows(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno - 1, node.end_lineno or node.lineno)
+
+
+def _alone(lines: list[str], node: ast.stmt) -> bool:
+    """Whether nothing else stands on the lines of a statement."""
+    before = lines[node.lineno - 1].encode()[: node.col_offset]
+    after = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :]
+    return not before.strip() and not after.strip()

@@ -13,7 +13,7 @@ def user_cache() -> Path:
     if given:
         return Path(given)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "capplan"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "capplan"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "capplan"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "capplan"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "capplan"

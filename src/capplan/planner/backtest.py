@@ -3,7 +3,7 @@
 A band is scored on a scenario that it has seen nothing of. The model's discrepancy comes from the errors on the other
 scenarios, made by fits without the scored one (nested leave-one-out), and is widened with the distance from the other
 layouts as in a prediction. A rule's discrepancy comes from its errors on the other figures of the family, each said
-from the rest.
+from the rest (see `simple_rules` where there are too few).
 """
 
 from __future__ import annotations

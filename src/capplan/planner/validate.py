@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from capplan.calibration.refits import refits_of, refitted
 from capplan.calibration.stages import Stages, digest, refit_code
 from capplan.calibration.studies import study
 from capplan.calibration.study import Goal, Study
+from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
 from capplan.planner.backtest import LeftOut, left_out
 from capplan.planner.validation import Compared, Score, Validation, coverage, scores
@@ -48,6 +51,11 @@ def validate(fitted: Fitted, *, refit: bool = False, progress: Progress = lambda
         on.
     progress : function
         Told in words what is being done, if anything takes long.
+
+    Raises
+    ------
+    InputError
+        When the refits cannot be kept.
     """
     if not refit and fitted.code == refit_code():
         return report(fitted, _KEPT)
@@ -56,8 +64,7 @@ def validate(fitted: Fitted, *, refit: bool = False, progress: Progress = lambda
 
 def _made_anew(fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     """Return the fitted file with figures and refits of today's code."""
-    its, cache = study(fitted.system), user_cache()
-    cache.mkdir(parents=True, exist_ok=True)
+    its, cache = study(fitted.system), _cache()
     key = digest(fitted.system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
     stages = Stages(key, progress, cache / f"{fitted.system}-refits")
     if again and stages.complete(stages_of(fitted.system)):
@@ -68,6 +75,15 @@ def _made_anew(fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     refits = refitted(its, fitted.most_probable, fitted.seed, stages)
     figures = tuple(FittedFigure(*each) for each in said)
     return replace(fitted, figures=figures, left_out=refits.left_out, nested=refits.nested)
+
+
+def _cache() -> Path:
+    folder = user_cache()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}; give CAPPLAN_CACHE_DIR another folder") from None
+    return folder
 
 
 def report(fitted: Fitted, refits: str = "") -> Validation:
@@ -107,7 +123,7 @@ def goals_of(figures: Sequence[Compared], scored: Mapping[str, Score]) -> tuple[
         return goals
     own = scored["capplan"]
     best = min(rules, key=lambda name: rules[name].error)
-    sharpest = min(rules, key=lambda name: np.nan_to_num(rules[name].interval_score, nan=np.inf))
+    sharpest = min(rules, key=lambda name: _bounded(rules[name].interval_score))
     return (
         *goals,
         Goal("left out: median error", own.error, _ERROR),
@@ -115,11 +131,16 @@ def goals_of(figures: Sequence[Compared], scored: Mapping[str, Score]) -> tuple[
         Goal(
             f"left out: mean interval score, beside the best rule ({sharpest})",
             own.interval_score,
-            float(np.nan_to_num(rules[sharpest].interval_score, nan=np.inf)),
+            _bounded(rules[sharpest].interval_score),
             share=False,
         ),
         Goal("left out: median half-width of the 90 % bands", own.half_width, _HALF_WIDTH),
     )
+
+
+def _bounded(score: float) -> float:
+    """Return an interval score; that of bands which are not there is beaten by any."""
+    return math.inf if math.isnan(score) else score
 
 
 def goals_of_all(reports: Sequence[Validation]) -> tuple[Goal, ...]:

@@ -1,0 +1,170 @@
+"""The digest of the code: what the code does counts, how it is explained does not."""
+
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from capplan.models import code_digest as module
+from capplan.models.code_digest import code_digest, uncommented
+
+PLAIN = """
+def capacity(nodes: int) -> float:
+    return 700.0 * nodes
+"""
+EXPLAINED = '''
+"""A module.
+
+With a paragraph.
+"""
+
+# Why it is so.
+
+
+def capacity(nodes: int) -> float:  # requests a second
+    """Return the capacity."""
+
+    # Measured.
+    return 700.0 * nodes  # a guess
+
+    "a remark"
+'''
+
+
+def test_comments_docstrings_and_empty_lines_do_not_count() -> None:
+    assert uncommented(EXPLAINED) == uncommented(PLAIN) == PLAIN.strip()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PLAIN.replace("700.0", "701.0"),
+        PLAIN.replace("nodes", "node"),
+        PLAIN.replace("* nodes", "+ nodes"),
+        PLAIN.replace("    return", "     return"),
+        PLAIN + "x = 1\n",
+    ],
+)
+def test_code_counts(other: str) -> None:
+    assert uncommented(other) != uncommented(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('x = "a"', 'x = "b"'),
+        ('x = "# a"', 'x = "# b"'),
+        ("x = f'{y} # a'", "x = f'{y} # b'"),
+        ('x = """a\n\nb"""', 'x = """a\nb"""'),
+        ('x = """a \nb"""', 'x = """a\nb"""'),
+        ('x = f"""{y}\n\nb"""', 'x = f"""{y}\nb"""'),
+        ('f("""a\n# b""")', 'f("""a\n# c""")'),
+    ],
+)
+def test_texts_that_are_used_count(one: str, other: str) -> None:
+    assert uncommented(one) != uncommented(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('def f(): "doc"; return 1', 'def f(): "doc"; return 2'),
+        ('x = 1; "remark"', 'x = 2; "remark"'),
+        ('"remark"; x = 1', '"remark"; x = 2'),
+        ('if y: "é"; x = 1', 'if y: "é"; x = 2'),
+    ],
+)
+def test_code_on_the_line_of_a_docstring_counts(one: str, other: str) -> None:
+    assert uncommented(one) != uncommented(other)
+
+
+def test_a_comment_behind_a_docstring_or_within_a_text_of_several_lines() -> None:
+    assert uncommented('"""A module."""  # noqa\nx = 1') == "x = 1"
+    assert uncommented('x = ("a"\n     # why\n\n     "b")') == uncommented('x = ("a"\n\n     "b")')
+
+
+@pytest.mark.parametrize("character", ["\f", "\x1c", "\u2028", "\x85"], ids=ascii)
+def test_only_line_feeds_end_lines(character: str) -> None:
+    assert uncommented(f'x = "{character}"\ny = 1  # why\n"""doc"""\nz = 2') == f'x = "{character}"\ny = 1\nz = 2'
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of two folders, digested in place of capplan."""
+    for name, text in {"models/a.py": PLAIN, "models/deep/b.py": "b = 1\n", "planner/c.py": "c = 1\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "models" / "figures.csv").write_text("1\n", encoding="utf-8")
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "models" / "code_digest.py"))
+    monkeypatch.setattr(module, "version", lambda name: f"1 of {name}")
+    return tmp_path
+
+
+def digested(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (".py",), *, plain: bool = False) -> str:
+    """Return the digest of the files as they are now."""
+    code_digest.cache_clear()
+    found = code_digest(folders, suffixes, plain=plain)
+    code_digest.cache_clear()
+    return found
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("file", ["models/a.py", "models/deep/b.py"])
+def test_a_changed_file_changes_the_digest_of_its_folder(file: str, plain: bool, package: Path) -> None:
+    before = [digested((folder,), plain=plain) for folder in (".", "models", "planner")]
+    with (package / file).open("a", encoding="utf-8") as appended:
+        appended.write("x = 1\n")
+    after = [digested((folder,), plain=plain) for folder in (".", "models", "planner")]
+
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, False, True]
+
+
+def test_a_comment_changes_the_digest_of_every_byte_only(package: Path) -> None:
+    plain, whole = digested(plain=True), digested()
+    (package / "models" / "a.py").write_text(EXPLAINED, encoding="utf-8")
+
+    assert digested(plain=True) == plain
+    assert digested() != whole
+
+
+def test_libraries_count_with_every_byte_only(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert package.is_dir()
+    plain, whole = digested(plain=True), digested()
+    monkeypatch.setattr(module, "version", lambda name: f"2 of {name}")
+
+    assert digested(plain=True) == plain
+    assert digested() != whole
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_where_a_file_stands_counts(plain: bool, package: Path) -> None:
+    before = digested(plain=plain)
+    (package / "models" / "deep" / "b.py").rename(package / "models" / "b.py")
+
+    assert digested(plain=plain) != before
+
+
+def test_only_files_of_the_kinds_asked_for_count(package: Path) -> None:
+    code, data = digested(), digested((".",), (".py", ".csv"))
+    (package / "models" / "figures.csv").write_text("2\n", encoding="utf-8")
+
+    assert digested() == code
+    assert digested((".",), (".py", ".csv")) != data
+
+
+def test_capplans_own_digest_is_the_same_at_every_call() -> None:
+    assert digested(("planner",), plain=True) == digested(("planner",), plain=True)
+    assert len(digested()) == 64
+
+
+def test_names_numbers_and_operators_of_capplans_own_files_are_left() -> None:
+    for file in (Path(module.__file__).parents[1] / "planner").rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        assert code_of(uncommented(source)) == code_of(source), file
+
+
+def code_of(source: str) -> list[str]:
+    """Return the tokens of Python source that are neither texts nor layout."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [token.string for token in tokens if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP)]
