@@ -134,7 +134,7 @@ def _production_note(case: Case) -> str:
     slower = np.array([3.0, 2.0])  # both at once, as two draws
     times = ("replica_read_s", "mutation_s", "storage_s")
     single = median_values_of(case.fitted, case.scenario)
-    slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}).capacity
+    slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}, folded=True).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "

@@ -17,7 +17,7 @@ from capplan.planner.prediction import Band, Outage
 from capplan.planner.system_figures import Layout
 from capplan.planner.uncertainty import Uncertainty
 
-_THINNED = 8  # every eighth draw decides a capacity's band well enough, and an outage costs as much as a prediction
+_THINNED = 16  # every sixteenth draw decides a capacity's band well enough, and an outage costs as much as a prediction
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
 
 
@@ -34,7 +34,7 @@ def outages(
 
 
 def thinned(values: Values) -> dict[str, Number]:
-    """Return every eighth draw of the parameters."""
+    """Return every sixteenth draw of the parameters."""
     return {name: value[::_THINNED] if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 

@@ -6,9 +6,9 @@ A drop leaves the scopes it is in, one by one: `UNWIND` of an instruction is whe
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby
-from typing import cast
+from typing import NamedTuple, cast
 
 from capplan.models.distribution import Deterministic, Distribution
 from capplan.models.draws import as_key
@@ -51,8 +51,7 @@ class Label:
 Cell = int | Label
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """What is around a step: where a drop goes, the locals taken, the latches (outermost first), what follows."""
 
     unwind: Label
@@ -164,7 +163,7 @@ class _Flow:
             case Sequence():
                 *first, last = self.below[number] or (None,)
                 for child in first:
-                    self.emit(child, replace(scope, follows="more"))
+                    self.emit(child, scope._replace(follows="more"))
                 if last is not None:
                     self.emit(last, scope)
             case Hold():
@@ -240,7 +239,7 @@ class _Flow:
         for sent, children in groupby(self.below[number], lambda child: isinstance(self.steps[child], Visit)):
             if sent:
                 for child in children:
-                    self.emit(child, replace(scope, follows="nothing"))
+                    self.emit(child, scope._replace(follows="nothing"))
             else:
                 cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
                 self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, number=number)
@@ -340,7 +339,7 @@ class _Flow:
             if learns:
                 self.learning_target(child, (place, target), scope)
             else:
-                self.emit(child, replace(scope, locals=scope.locals + 1))
+                self.emit(child, scope._replace(locals=scope.locals + 1))
             self.row(at.JUMP, end)
         self.place(end)
 

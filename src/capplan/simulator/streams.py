@@ -95,5 +95,6 @@ def step_names(flow: Step) -> tuple[str, ...]:
 
 
 def _unused(name: str, used: Container[str]) -> str:
-    numbered = (f"{name}#{repeat}" for repeat in count(2))
-    return name if name not in used else next(other for other in numbered if other not in used)
+    if name not in used:
+        return name
+    return next(other for repeat in count(2) if (other := f"{name}#{repeat}") not in used)
