@@ -42,6 +42,15 @@ def test_the_rate_that_is_given_replaces_the_one_of_a_file() -> None:
         with_options(of_file, {"tps": "900", "sps": "1300"})
 
 
+def test_a_rate_of_each_client_replaces_that_of_a_file() -> None:
+    of_file = scenario("arion", clients=100, tps=500.0)
+
+    assert with_options(of_file, {"rps_per_client": "30/s"}).offered_per_s() == 3000.0
+    assert with_options(of_file, {"servers": 2}).offered_per_s() == 500.0
+    with pytest.raises(InputError, match="give one of them"):
+        with_options(of_file, {"tps": "900", "rps_per_client": "30"})
+
+
 @pytest.mark.parametrize(
     ("system", "option", "said"),
     [

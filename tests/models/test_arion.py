@@ -120,7 +120,7 @@ def test_only_few_clients_are_held() -> None:
     assert clients_are_few(few)
     assert not clients_are_few(many)
     assert not clients_are_few(replace(few, stream_messages=2))
-    assert [pool.size for pool in network(few, VALUES, 1.0).pools] == [2 * FEW - 1]
+    assert [pool.size for pool in network(few, VALUES, 1.0).pools] == [FEW, FEW - 1]
     assert not network(many, VALUES, 1.0).pools
     assert any(isinstance(step, Hold) for step in walk(network(few, VALUES, 1.0).classes[0].flow))
 

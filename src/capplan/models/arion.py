@@ -31,13 +31,13 @@ from capplan.models.traffic import Open, RequestClass
 AT_ONCE = 20
 """Requests that a master works on at once: the whole number that fits best, no documented figure. A master has 96
 vCPUs, so they are not what bounds it."""
-DROOP = 0.03
+DROOP = 0.05
 """Share of the throughput that is lost with 1,000 requests inside a master: a guess, the document says slightly."""
 LONG_QUEUE = 1000  # the most clients of one master that were measured
 FEW = 64  # clients of each master: fewer may be what runs out, since AT_ONCE are worked on and a few are on the way
 RECORDS = 100_000  # of a watch: evidence watch.records
-GROWN = 0.99
-"""Share of the highest throughput with which it almost stops growing: a guess, the 1 % that a chart does not show."""
+GROWN = 0.98
+"""Share of the highest throughput with which it almost stops growing: a guess, the 2 % that a chart does not show."""
 READ = "read"
 REPORTED = {READ: (READ,)}
 _NEAREST = 0.998  # of saturation, in closed forms: nearer, a queue takes minutes to settle
@@ -115,12 +115,14 @@ def folded(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Netwo
 
 
 def _network(scenario: ArionScenario, values: Values, rate_per_s: Number, entries: range) -> Network:
-    flow, few = _flow(scenario, values, entries), clients_are_few(scenario)
+    masters, few = range(scenario.servers), clients_are_few(scenario)
+    # Each client keeps to a master of its own, and they are not in step: what comes to one master comes at random.
+    targets = tuple(_at_master(scenario, values, number) for number in entries)
     return Network(
         name=scenario.system,
-        stations=tuple(Station(_master(number), AT_ONCE, rate=_RATE) for number in range(scenario.servers)),
-        pools=(Pool("clients", scenario.clients),) if few else (),
-        classes=(RequestClass(READ, Hold("clients", flow, name="client") if few else flow),),
+        stations=tuple(Station(_master(number), AT_ONCE, rate=_RATE) for number in masters),
+        pools=tuple(Pool(_clients(number), _clients_of(scenario, number)) for number in masters) if few else (),
+        classes=(RequestClass(READ, Route("random", targets, name="master")),),
         traffic=Open(rate_per_s, {READ: 1.0}),
     )
 
@@ -130,16 +132,26 @@ def clients_are_few(scenario: ArionScenario) -> bool:
     return scenario.stream_messages == 1 and scenario.clients < FEW * scenario.servers
 
 
-def _flow(scenario: ArionScenario, values: Values, entries: range) -> Step:
-    """Return what one request does: to a master, and back."""
+def _at_master(scenario: ArionScenario, values: Values, number: int) -> Step:
+    """Return what one request does: to a master and back, with one of the master's clients where they are few."""
     half, work = Deterministic(values["network_s"] / 2), Exponential(demand_s(scenario, values))
-    visits = tuple(Visit(_master(number), work, name="work") for number in entries)
-    # Each client keeps to a master of its own, and there are many: what comes to one master comes at random.
-    return Sequence((Delay(half, name="there"), Route("random", visits, name="master"), Delay(half, name="back")))
+    there, back = Delay(half, name="there"), Delay(half, name="back")
+    answered = Sequence((there, Visit(_master(number), work, name="work"), back))
+    return Hold(_clients(number), answered, name="client") if clients_are_few(scenario) else answered
+
+
+def _clients_of(scenario: ArionScenario, number: int) -> int:
+    """Clients of one master: an equal part, the first ones take what is left over."""
+    each, over = divmod(scenario.clients, scenario.servers)
+    return each + (number < over)
 
 
 def _master(number: int) -> str:
     return f"master/{number + 1}"
+
+
+def _clients(number: int) -> str:
+    return f"clients/{number + 1}"
 
 
 def demand_s(scenario: ArionScenario, values: Values) -> Number:

@@ -1,0 +1,120 @@
+"""What is told beside a prediction of the masters: where clients stop helping, doubts, claims, what is left."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from capplan.calibration.arion_figures import experiments
+from capplan.models.arion_scenario import ArionScenario
+from capplan.planner.about_arion import ABOUT
+from capplan.planner.extrapolation import reach
+from capplan.planner.predict import predict
+from capplan.planner.prediction import Prediction
+
+TESTS = experiments()
+
+
+def asked(**layout: Any) -> Prediction:
+    return predict(ArionScenario(**layout), engine="analytic")
+
+
+def notes(**layout: Any) -> str:
+    return " ".join(asked(**layout).evidence.notes)
+
+
+@pytest.mark.parametrize(
+    ("layout", "verdict", "words"),
+    [
+        ({}, "inside", "Every part of the layout lies within the measured range."),
+        ({"clients": 30}, "inside", "Every part"),
+        ({"servers": 10, "clients": 10_000}, "far", "10 masters: none measured above 1."),
+        ({"clients": 1200}, "near", "1,200 clients of each master: none measured above 1,000."),
+        ({"stream_messages": 1000}, "far", "1,000 requests share a stream: of streams no figure is documented."),
+    ],
+)
+def test_how_far_a_layout_lies_from_the_measured_ones(layout: dict[str, Any], verdict: str, words: str) -> None:
+    found = reach(ArionScenario(**layout), TESTS, ABOUT)
+
+    assert found.verdict == verdict
+    assert words in found.why
+
+
+def test_the_cluster_of_ten_is_a_claim_and_its_bands_are_wide() -> None:
+    """ "1000 clients with RPS": 10,000 clients at 30 per second on 10 masters, said to carry more than 300,000."""
+    made = asked(servers=10, clients=10_000, rps_per_client=30.0)
+    one = asked(rps_per_client=30.0)
+
+    assert made.capacity_tps is not None
+    assert one.capacity_tps is not None
+    assert made.offered_tps == 300_000.0
+    assert made.evidence.extrapolation == "far"
+    assert made.capacity_tps.value == pytest.approx(10 * one.capacity_tps.value, rel=1e-6)
+    assert made.capacity_tps.value > 300_000.0
+    assert made.capacity_tps.low / made.capacity_tps.value < one.capacity_tps.low / one.capacity_tps.value
+    (claim,) = made.evidence.claims
+    assert "10 masters carry more than 300,000" in claim
+    assert "150,000 per second" in claim
+    assert not one.evidence.claims
+
+
+def test_where_more_clients_stop_helping() -> None:
+    """Rate times time for those that ask at once, and capacity over 30 for those that ask 30 times a second."""
+    told = notes(rps_per_client=30.0)
+
+    assert "More clients stop helping at about 26 for each master" in told
+    assert "if each asks 30 times a second" in told
+    assert "300 wait 7.3 ms" in told
+
+
+def test_few_clients_bound_what_is_carried() -> None:
+    made = asked(clients=10)
+
+    assert made.capacity_tps is not None
+    assert 15_000 < made.capacity_tps.value < 18_000
+    assert made.bottleneck == "workers"
+    assert "they bound the capacity, not the masters" in " ".join(made.evidence.notes)
+    assert "they bound" not in notes(clients=60)
+
+
+def test_more_clients_never_carry_less() -> None:
+    found = [asked(clients=count).capacity_tps for count in (5, 10, 20, 40, 63, 64, 1000)]
+    values = [each.value for each in found if each is not None]
+
+    assert len(values) == len(found)
+    assert all(few <= many * 1.002 for few, many in pairwise(values))
+
+
+def test_beyond_the_capacity_nothing_bounds_the_queue() -> None:
+    made = asked(tps=50_000.0)
+
+    assert made.latency_ms["read"].mean is not None
+    assert made.latency_ms["read"].mean.value == float("inf")
+    assert "requests pile up" in " ".join(made.evidence.notes)
+
+
+def test_streams_are_a_wide_guess() -> None:
+    unary, streamed = asked(), asked(stream_messages=1000)
+
+    assert unary.capacity_tps is not None
+    assert streamed.capacity_tps is not None
+    assert streamed.capacity_tps.value > 5 * unary.capacity_tps.value
+    assert streamed.capacity_tps.high / streamed.capacity_tps.low > 20
+    assert "is a guess" in " ".join(streamed.evidence.notes)
+    assert "--stream-messages 1000" in " ".join(unary.evidence.notes)
+
+
+def test_a_watch_is_told_both_ways() -> None:
+    """ "Watch performance": 500 ms directly, 1.2 s through the master."""
+    assert "A watch that brings 100,000 records takes 1.2 s through a master" in notes()
+    assert "0.5 s directly from Hazelcast" in notes()
+
+
+def test_without_one_master_the_others_carry_its_part() -> None:
+    (alone,) = asked().outages
+    (one_of_two,) = asked(servers=2, clients=2000, tps=20_000.0).outages
+
+    assert not alone.available
+    assert one_of_two.available
+    assert one_of_two.capacity_tps is not None
+    assert one_of_two.capacity_tps.value == pytest.approx(39_700.0, rel=0.05)
