@@ -183,7 +183,7 @@ ABOUT = About(
     axes={"servers": "masters"},
     rates="Rates are requests per second over all masters; latencies are those of a client, with the network.",
     approximate="Without a simulation latencies are those of the closed form, within 1 % of one where clients are "
-    "many; where fewer than 25 of each master may run out, up to 7 % too long at 80 % of the capacity and 25 % at 95 %.",
+    "many; where fewer than 25 of each master may run out, up to 7 % too long at 80 % of capacity and 25 % at 95 %.",
     claims=_claims,
     notes=_notes,
     outside=_outside,
