@@ -188,6 +188,6 @@ ABOUT = About(
     notes=_notes,
     outside=_outside,
     widening=0.5,
-    budget_s=0.4,
+    budget_s=0.2,
     outages=_outages,
 )
