@@ -10,6 +10,7 @@ from tests.simulator.visibility_probe import lags_s, probes_alone
 from capplan.calibration.fitted_file import load
 from capplan.models.analytic import Analysis
 from capplan.models.cassandra import Cluster, Costs
+from capplan.models.encryption import Exchanges
 from capplan.models.erlang import erlang_c
 from capplan.models.errors import RefusedError
 from capplan.models.law import Erlang
@@ -28,6 +29,7 @@ from capplan.simulator.cassandra_visibility import (
 
 CLIENT_S = 1e-4
 COSTS = Costs(coordinator=1.4e-4, read=1.25e-3, mutation=0.9e-3, unseen=1.1, storage=1.2e-4)
+ENCRYPTED = COSTS.with_links(Exchanges(client=0.1, internode=0.15))
 GAPS_S = [0.0, 0.5e-3, 1e-3, 2e-3]
 
 
@@ -37,12 +39,18 @@ def cluster(dcs: int = 3, nodes: int = 3, rf: int = 3, wan_s: Any = 0.8e-3) -> C
 
 
 def asked(
-    where: Cluster, read: str, write: str, gaps_s: Any = 0.0, busy: float = 0.7, elsewhere: bool = True
+    where: Cluster,
+    read: str,
+    write: str,
+    gaps_s: Any = 0.0,
+    busy: float = 0.7,
+    elsewhere: bool = True,
+    costs: Costs = COSTS,
 ) -> FloatArray:
     """Return probabilities (gaps, samples)."""
     load, sampling = Load(np.ones((1, 1)), np.full((1, 1), busy)), Sampling(1, 6000, 1)
     question = Question(write, read, CLIENT_S, elsewhere)
-    return chances_not_found(where, COSTS, load, question, gaps_s, sampling)[:, 0]
+    return chances_not_found(where, costs, load, question, gaps_s, sampling)[:, 0]
 
 
 @pytest.mark.parametrize(
@@ -145,14 +153,15 @@ def test_jobs_are_slowed_as_a_processor_sharing_station_slows_them(busy: float, 
 
 
 @pytest.mark.parametrize(("read", "asks"), [("LOCAL_ONE", 1), ("LOCAL_QUORUM", 2)])
-@pytest.mark.parametrize("write", ["QUORUM", "LOCAL_QUORUM"])
-def test_both_agree_with_the_simpy_engine_where_nobody_queues(read: str, asks: int, write: str) -> None:
-    """Within 4 standard errors of a count of 1,500 (6 of 100,000 right programs fail each of 12 comparisons)."""
+@pytest.mark.parametrize(("write", "costs"), [("QUORUM", COSTS), ("LOCAL_QUORUM", COSTS), ("QUORUM", ENCRYPTED)])
+def test_it_agrees_with_the_simpy_engine_where_nobody_queues(read: str, asks: int, write: str, costs: Costs) -> None:
+    """Within 4 standard errors of a count of 1,500 (6 of 100,000 right programs fail each of 18 comparisons)."""
     where = cluster()
     others = network(OpenproviderScenario(), load("openprovider").median_values(), 1.0)
-    lags = lags_s((where, COSTS), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "simpy"))
+    lags = lags_s((where, costs), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "simpy"))
+    found = asked(where, read, write, GAPS_S[:3], busy=1e-9, costs=costs)
     assert len(lags) > 1400
-    for gap, chances in zip(GAPS_S[:3], asked(where, read, write, GAPS_S[:3], busy=1e-9), strict=True):
+    for gap, chances in zip(GAPS_S[:3], found, strict=True):
         wanted = chances.mean()
         error = np.hypot(np.sqrt(wanted * (1 - wanted) / len(lags)), chances.std() / len(chances) ** 0.5)
         assert (lags > gap).mean() == pytest.approx(wanted, abs=4 * error + 1 / len(lags))

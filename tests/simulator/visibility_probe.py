@@ -12,6 +12,7 @@ import numpy as np
 
 from capplan.models.cassandra import STAGES, Cluster, Costs, node_name, statement
 from capplan.models.distribution import Deterministic, Erlang, Exponential
+from capplan.models.encryption import Exchanges
 from capplan.models.network import Network
 from capplan.models.quantity import FloatArray
 from capplan.models.step import Delay, ForkJoin, Group, Latch, Sequence, Signal, Step, Visit
@@ -56,6 +57,7 @@ def probes_alone(others: Network, rate_per_s: float) -> Callable[..., Network]:
 def _probes(where: tuple[Cluster, Costs], client_s: float, ending: tuple[str, int, str]) -> tuple[RequestClass, ...]:
     """Return a probe for each coordinator of the read; all ask or look at their replica number `turn`."""
     (cluster, costs), (level, turn, end) = where, ending
+    links = costs.links.get("read", Exchanges())
     write = statement(cluster, costs, WRITER, level, "write")
     probes = []
     for first in range(cluster.rf):
@@ -65,7 +67,14 @@ def _probes(where: tuple[Cluster, Costs], client_s: float, ending: tuple[str, in
             (
                 Delay(Exponential(client_s), name="client"),
                 Delay(Deterministic(cluster.lan_s)),
-                Visit(node_name(READER, first), Erlang(costs.coordinator, STAGES), name="parse-read"),
+                Visit(
+                    node_name(READER, first),
+                    Erlang(costs.coordinator + (links.client or 0.0), STAGES),
+                    name="parse-read",
+                ),
+                Visit(
+                    node_name(READER, first), Erlang((links.internode or 0.0) * (turn > 0), STAGES), name="send-read"
+                ),
                 Delay(Deterministic(cluster.lan_s if turn else 0.0)),
                 HERE if end == "asked" else NOTHING,
             )

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.cassandra import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
+from capplan.models.encryption import Exchanges
 from capplan.models.openprovider import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.operating_point import LARGEST_LOSS, phases
 from capplan.models.parameter import Values
-from capplan.models.quantity import FloatArray
+from capplan.models.quantity import FloatArray, Number
 from capplan.planner.about import Case
-from capplan.planner.prediction import Band, Parts, SessionNotFound
+from capplan.planner.prediction import Band, Parts, SessionNotFound, rounded
 from capplan.planner.system_figures import Figures, resource_of
 from capplan.planner.uncertainty import HIGH, LOW
 from capplan.simulator.cassandra_visibility import Load, Question, Sampling, chances_not_found
@@ -117,7 +118,7 @@ class _Sampled:
     def rtt_ms(self) -> float:
         """Mean round trip between two data centres, the median over the draws."""
         ways = [way for row, ways in enumerate(self.cluster.wan_s) for dc, way in enumerate(ways) if dc != row]
-        return 2e3 * float(np.median(sum(ways) / len(ways)))
+        return float(rounded(2e3 * float(np.median(sum(ways) / len(ways)))))
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -136,10 +137,16 @@ class _Sampled:
         own = np.mean([analysis.load(name) for name in names], axis=0)[self.chosen]
         more = self._asked(read) - self._asked(scenario.consistency_read)
         cores = scenario.dcs * scenario.cass_nodes * CASSANDRA_CORES
-        each = own + more * _READS * self.costs.read * (1 + self.costs.unseen) / cores
+        each = own + more * _READS * self._read_s() / cores
         rate = np.broadcast_to(self.figures.point.rate_per_s, (analysis.draws,))[self.chosen]
         parts = [(time, ratio[self.chosen]) for time, ratio in phases(analysis)]
         return Load(np.array([t * r for t, r in parts]), np.array([rate * r * each for _, r in parts]))
+
+    def _read_s(self) -> Number:
+        """Work of one replica more that is asked by a read, with the messages at both ends where they are encrypted."""
+        exchange = self.costs.links.get("read", Exchanges()).internode
+        own = self.costs.read * (1 + self.costs.unseen)
+        return own if exchange is None else own + 2 * exchange
 
     def _asked(self, read: str) -> float:
         """Mean number of replicas that a read asks, with the read-repair chance."""
@@ -158,7 +165,12 @@ class _Sampled:
 
     def _chances(self, levels: Levels, factor: FloatArray) -> FloatArray:
         """Return probabilities (gaps, draws, samples) with the times of machines multiplied."""
-        costs = replace(self.costs, coordinator=self.costs.coordinator * factor, mutation=self.costs.mutation * factor)
+        costs = replace(
+            self.costs,
+            coordinator=self.costs.coordinator * factor,
+            mutation=self.costs.mutation * factor,
+            links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
+        )
         question = Question(read=levels[0], write=levels[1], client_s=self.values["front_s"] * factor)
         return chances_not_found(self.cluster, costs, self.load(levels[0]), question, self.gaps_s, self.sampling)
 

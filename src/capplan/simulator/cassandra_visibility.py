@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from capplan.models.cassandra import STAGES, Cluster, Costs
 from capplan.models.consistency import Need
+from capplan.models.encryption import MESSAGES, Exchanges
 from capplan.models.erlang import erlang_c
 from capplan.models.errors import RefusedError
 from capplan.models.quantity import FloatArray, Number
@@ -129,7 +130,7 @@ def chances_not_found(
     mean = np.take_along_axis(times.mutation_s, used[None], axis=-1)
     commit = places.committed_s(question.write, without(times.answers_s, used))
     there = np.take_along_axis(times.there_s, used[None], axis=-1)
-    asked = times.before_s[..., None] + places.reach_s(question.read) - there
+    asked = times.asked_s(places, question.read) - there
     return not_found(gaps_s, commit, asked, lambda time_s: erlang_survival(time_s, mean))
 
 
@@ -189,16 +190,28 @@ class _Places:
         self.ways_s = np.stack(ways, axis=-1).reshape(-1, self.dcs, self.dcs)
         self.lan_s = _by_draw(cluster.lan_s, 2)
 
-    def there_and_back_s(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ways of a write to each replica and of its answer (1 or draws, samples, replicas)."""
+        self.replicas = self.dcs * self.rf
+        self.own, self.hops = self._own_and_hops()
+
+    def _own_and_hops(self) -> tuple[FloatArray, FloatArray]:
+        """Return 1 where a replica is in the writer's data centre, and 1 where it is reached by a hop from a peer."""
         samples = np.arange(len(self.writer))
-        hops = np.ones((len(samples), self.dcs, self.rf))
+        own = np.zeros((len(samples), self.dcs, self.rf))
+        own[samples, self.writer] = 1.0
+        hops = np.ones_like(own)
         hops[:, :, 0] = 0.0
         hops[samples, self.writer, 0] = ~self.writer_holds
-        own = np.zeros((len(samples), self.dcs, 1))
-        own[samples, self.writer] = 1.0
+        return own.reshape(len(samples), -1), hops.reshape(len(samples), -1)
+
+    @property
+    def messages(self) -> FloatArray:
+        """Messages of a write that each replica works on (samples, replicas); of a forwarder, the answer only."""
+        return MESSAGES * self.hops + (1 - self.hops) * (1 - self.own)
+
+    def there_and_back_s(self) -> tuple[FloatArray, FloatArray]:
+        """Return the ways of a write to each replica and of its answer (1 or draws, samples, replicas)."""
         far = np.repeat(self.ways_s[:, self.writer], self.rf, axis=-1)
-        return far + self.lan_s * _flat(hops), far + self.lan_s * _flat(hops * own)
+        return far + self.lan_s * self.hops, far + self.lan_s * (self.hops * self.own)
 
     def asked(self, level: str) -> tuple[IntArray, IntArray]:
         """Return the data centre of each replica that a read asks, and its turn there (samples, asked)."""
@@ -220,10 +233,14 @@ class _Places:
 
     def reach_s(self, level: str) -> FloatArray:
         """Return the way from the reading coordinator to each replica it asks (1 or draws, samples, asked)."""
-        dc, turn = self.asked(level)
+        dc, _ = self.asked(level)
         local = dc == self.reader[:, None]
-        hop = local & ~((turn == 0) & self.reader_holds[:, None])
-        return np.asarray(self.ways_s[:, self.reader[:, None], dc] + self.lan_s * hop)
+        return np.asarray(self.ways_s[:, self.reader[:, None], dc] + self.lan_s * (local & ~self.asks_itself(level)))
+
+    def asks_itself(self, level: str) -> NDArray[np.bool_]:
+        """Return whether each replica that a read asks is the coordinator (samples, asked)."""
+        dc, turn = self.asked(level)
+        return np.asarray((dc == self.reader[:, None]) & (turn == 0) & self.reader_holds[:, None])
 
     def may_miss(self, level: str, used: IntArray) -> bool:
         """Whether a write may have its answers without any of the replicas that the read uses."""
@@ -245,19 +262,52 @@ class _Times:
     """Random times, sample by sample (draws, samples, ...): seconds."""
 
     def __init__(self, cluster: Cluster, costs: Costs, load: Load, sampling: Sampling, places: _Places) -> None:
-        rng, shape = np.random.default_rng([sampling.seed, 2]), (sampling.draws, sampling.samples)
-        every = (*shape, places.dcs * places.rf)
-        busy, crowded = _met(load, rng.random(shape), cluster.cores)
-        crowds = rng.random(shape), rng.random(every)
-        works = rng.standard_gamma(STAGES, shape) / STAGES, rng.standard_gamma(STAGES, every) / STAGES
-        client = places.client_s * rng.standard_exponential(shape)
-        parse = _by_draw(costs.coordinator, 1) * works[0] * slowed(crowds[0], busy, crowded, cluster.cores)
-        slower = slowed(crowds[1], busy[..., None], crowded[..., None], cluster.cores)
-        self.mutation_s = _by_draw(costs.mutation, 2) * slower
-        self.there_s, back = places.there_and_back_s()
-        self.answers_s = self.there_s + self.mutation_s * works[1] + back
-        self.there_s = np.broadcast_to(self.there_s, every)
+        self.rng, self.shape = np.random.default_rng([sampling.seed, 2]), (sampling.draws, sampling.samples)
+        self.cores = cluster.cores
+        self.busy, self.crowded = _met(load, self.rng.random(self.shape), self.cores)
+        read, write = (costs.links.get(operation, Exchanges()) for operation in ("read", "write"))
+        parse = self.work_s(_sum(costs.coordinator, read.client))
+        client = places.client_s * self.rng.standard_exponential(self.shape)
         self.before_s = 2 * places.lan_s[..., 0] + parse + client
+        mean = _by_draw(costs.mutation, 2)
+        if write.internode is not None:
+            mean = mean + _by_draw(write.internode, 2) / MESSAGES * places.messages
+        self.mutation_s = np.asarray(mean * self._slower(places.replicas))
+        took = self.rng.standard_gamma(STAGES, (*self.shape, places.replicas)) / STAGES
+        there, back = places.there_and_back_s()
+        if write.internode is not None:
+            there = there + self._encrypted_s(places, write.internode)
+        self.there_s = np.broadcast_to(there, took.shape)
+        self.answers_s = there + self.mutation_s * took + back
+        self.read_exchange_s = read.internode
+
+    def work_s(self, mean_s: Number, *inner: int) -> FloatArray:
+        """Sample times that work of a mean takes at a node (draws, samples, *inner)."""
+        amounts = self.rng.standard_gamma(STAGES, (*self.shape, *inner)) / STAGES
+        return np.asarray(_by_draw(mean_s, 1 + len(inner)) * amounts * self._slower(*inner))
+
+    def asked_s(self, places: _Places, level: str) -> FloatArray:
+        """Return when a read looks the row up at each replica it asks (draws, samples, asked), from the commit on."""
+        asked = self.before_s[..., None] + places.reach_s(level)
+        if self.read_exchange_s is None:
+            return asked
+        messages = self.work_s(self.read_exchange_s, asked.shape[-1])  # the coordinator's, for each other node
+        return np.asarray(asked + messages * ~places.asks_itself(level))
+
+    def _slower(self, *inner: int) -> FloatArray:
+        busy, crowded = (each.reshape(*self.shape, *(1,) * len(inner)) for each in (self.busy, self.crowded))
+        return slowed(self.rng.random((*self.shape, *inner)), busy, crowded, self.cores)
+
+    def _encrypted_s(self, places: _Places, exchange_s: Number) -> FloatArray:
+        """Sample the work on encrypted messages before a mutation is at its replica.
+
+        As in `capplan.models.cassandra`: a coordinator works for each data centre on the message there and the answer
+        of each replica, a forwarder on the message it gets and those it passes on, all before they are sent.
+        """
+        near = self.work_s(exchange_s, places.replicas) * places.hops
+        coordinator = self.work_s(exchange_s, places.dcs) * (1 + places.rf) / MESSAGES
+        forwarder = self.work_s(exchange_s, places.dcs) * places.rf / MESSAGES
+        return np.where(places.own > 0, near, np.repeat(coordinator + forwarder, places.rf, axis=-1))
 
 
 def _met(load: Load, chance: FloatArray, cores: int) -> tuple[FloatArray, FloatArray]:
@@ -273,10 +323,9 @@ def _by_draw(value: Number, inner: int) -> FloatArray:
     return np.atleast_1d(np.asarray(value, dtype=float)).reshape(-1, *(1,) * inner)
 
 
-def _flat(values: FloatArray) -> FloatArray:
-    """Return values (samples, dcs, rf) as (samples, replicas)."""
-    return values.reshape(len(values), -1)
-
-
 def _counts(wanted: Need, dcs: int) -> list[int]:
     return [wanted.by_dc.get(dc, 0) for dc in range(dcs)]
+
+
+def _sum(value: Number, other: Number | None) -> Number:
+    return value if other is None else value + other
