@@ -155,7 +155,10 @@ def test_jobs_are_slowed_as_a_processor_sharing_station_slows_them(busy: float, 
 @pytest.mark.parametrize(("read", "asks"), [("LOCAL_ONE", 1), ("LOCAL_QUORUM", 2)])
 @pytest.mark.parametrize(("write", "costs"), [("QUORUM", COSTS), ("LOCAL_QUORUM", COSTS), ("QUORUM", ENCRYPTED)])
 def test_it_agrees_with_the_simpy_engine_where_nobody_queues(read: str, asks: int, write: str, costs: Costs) -> None:
-    """Within 4 standard errors of a count of 1,500 (6 of 100,000 right programs fail each of 18 comparisons)."""
+    """Within 4 standard errors of a count of 1,500: 6 of 100,000 right programs fail each of 18 comparisons.
+
+    Where 70 % are missed, one that is 10 % off is seen in 97 % of cases; where 10 % are, one off by half in 99 %.
+    """
     where = cluster()
     others = network(OpenproviderScenario(), load("openprovider").median_values(), 1.0)
     lags = lags_s((where, costs), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "simpy"))
@@ -170,8 +173,8 @@ def test_it_agrees_with_the_simpy_engine_where_nobody_queues(read: str, asks: in
 def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> None:
     """The whole system with about 80 % of its cores busy: real queues, correlated between replicas.
 
-    Probes come in clumps, so that their count scatters by up to twice the binomial error: 8 of those and 2 % pass any
-    right program, and an error of 15 % at a gap of 0.5 ms is seen in all but 1 of 10,000 cases.
+    Within 6 binomial errors and 2 %: fails 1 of 100,000,000 programs that are right to 2 %, and 3 in 1,000 if clumps of
+    probes doubled the scatter of their counts; one that is 20 % off at 0.5 ms then passes in 1 of 3,000 cases.
     """
     values = {**load("openprovider").median_values(), "burst_excess": 0.0}
     scenario = OpenproviderScenario(consistency_read="LOCAL_ONE", consistency_write="LOCAL_QUORUM", rtt="1.6ms")
@@ -195,4 +198,4 @@ def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> N
     assert len(lags) > 5000
     for gap, wanted in zip(GAPS_S[:3], found, strict=True):
         error = np.sqrt(wanted * (1 - wanted) / len(lags))
-        assert (lags > gap).mean() == pytest.approx(wanted, abs=8 * error + 0.02 * wanted)
+        assert (lags > gap).mean() == pytest.approx(wanted, abs=6 * error + 0.02 * wanted)
