@@ -32,6 +32,7 @@ docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/prediction_schema.py
     uv run python docs/generate/simulation_schema.py
+    uv run python docs/generate/validation.py
     uv run python docs/generate/accuracy.py
 
 # Measure how often intervals hold the truth (an hour, resumed where it was interrupted), for the accuracy page

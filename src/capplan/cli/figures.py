@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
+from capplan.planner.number_words import rate as rate
+from capplan.planner.number_words import share as share
+from capplan.planner.number_words import significant as significant
+from capplan.planner.number_words import to_digits
 from capplan.planner.prediction import Band
 
 Format = Callable[[float], str]
 
 
-def significant(number: float) -> str:
-    """Return three significant digits without an exponent: `4.02`, `13.1`, `17,400`."""
-    return _to_digits(number, 3)
-
-
-def rate(number: float) -> str:
-    """Return a rate to ten per second, below a thousand to three significant digits: `17,430`, `7.20`."""
-    return f"{round(number, -1):,.0f}" if 1000 <= number < math.inf else significant(number)
-
-
 def given(number: float) -> str:
     """Return a rate as it was asked for: `12,345`, `0.5`."""
     return f"{number:,.10g}"
-
-
-def share(number: float) -> str:
-    """Return a share in percent: `79 %`, `0.4 %`."""
-    if not math.isfinite(number):
-        return "unbounded"
-    return f"{number:.0%}".replace("%", " %") if number >= 0.1 or number == 0 else f"{number:.1%}".replace("%", " %")
 
 
 def band(figure: Band, form: Format = significant) -> str:
@@ -48,13 +34,4 @@ def share_band(figure: Band) -> str:
 
 def width(number: float) -> str:
     """Return a half-width to two significant digits, which is more than anybody knows of it: `0.31`, `57`, `1,200`."""
-    return _to_digits(number, 2)
-
-
-def _to_digits(number: float, digits: int) -> str:
-    if not math.isfinite(number):
-        return "unbounded"
-    if number == 0:
-        return "0"
-    rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:#.{digits}g}"
+    return to_digits(number, 2)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +17,7 @@ from capplan.cli.progress import stages
 from capplan.cli.target import DEFAULT_TARGET, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.cli.validation_view import show, show_all
+from capplan.models.errors import InputError
 from capplan.planner.validate import goals_of_all, stages_of, validate
 from capplan.planner.validation import Compared, Validation
 
@@ -23,6 +27,10 @@ ALL = "all"
 def validate_(
     target: Annotated[str, typer.Argument(help="A system, a fitted file (.json), or all.")] = DEFAULT_TARGET,
     refit: Annotated[bool, typer.Option("--refit", help="Repeat the refits even if they are up to date.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FOLDER", help="Write the report there: validation.md and validation.html."),
+    ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -32,7 +40,14 @@ def validate_(
     evidence are still the same, else they are made anew, which takes minutes; what was interrupted goes on.
     """
     refuse_both(as_json, as_csv)
+    if folder is not None:
+        _check_folder(folder)
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
+    if folder is not None:
+        from capplan.planner.validation_report import write_report  # plotly takes longer to import than the rest
+
+        written = write_report(reports, folder)
+        sys.stderr.write(f"capplan: {written[0]} and {written[1].name}\n")
     if as_json:
         write_json({each.system: each for each in reports} if target == ALL else reports[0])
     elif as_csv:
@@ -44,6 +59,15 @@ def validate_(
     goals = goals_of_all(reports) if target == ALL else ()
     if not all(each.passed for each in reports) or not all(goal.met for goal in goals):
         raise typer.Exit(1)
+
+
+def _check_folder(folder: Path) -> None:
+    """Say what is wrong with a folder before the minutes that it takes to have something to write."""
+    if not folder.is_dir():
+        what = "it is a file" if folder.exists() else "there is no such folder"
+        raise InputError(f"--report {folder} cannot be written to: {what}, give a folder that exists")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--report {folder} cannot be written to: you may not write there, give another folder")
 
 
 def _chosen(target: str) -> list[Fitted]:

@@ -1,0 +1,124 @@
+"""Write docs/validation.md and its figures from the packaged fitted files (seconds; figures need Chromium).
+
+Run from anywhere: `uv run python docs/generate/validation.py`. A figure is drawn only when its content has changed:
+its SVG holds a digest of what was drawn. With `--check` nothing is written, and the exit code is 1 when something is
+out of date.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from capplan.calibration.fitted_file import load
+from capplan.calibration.studies import STUDIES
+from capplan.planner.validate import report
+from capplan.planner.validation import Validation
+from capplan.planner.validation_page import page
+from capplan.planner.validation_plot import digest
+from capplan.planner.validation_report import figures
+
+DOCS = Path(__file__).resolve().parents[1]
+PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"
+WIDTH = 560  # pixels of a figure, which a telephone shows at two thirds of its size
+STAMP = re.compile(r"<!-- digest ([0-9a-f]{64}) -->")
+MADE_BY = (
+    "This page is made from the packaged fitted files by `uv run just docs`; nothing in it is typed by hand. "
+    "`capplan validate all --report FOLDER` writes it with figures to point at, and exits with 1 while a "
+    "target is missed."
+)
+DRAW = """async ([figure, width]) => {
+  const url = await Plotly.toImage(figure, {format: "svg", width: width, height: figure.layout.height});
+  return decodeURIComponent(url.slice(url.indexOf(",") + 1));
+}"""
+
+
+@cache
+def reports() -> tuple[Validation, ...]:
+    """Return what the packaged fitted files say of each system."""
+    return tuple(report(load(system)) for system in STUDIES)
+
+
+def figure_path(name: str) -> Path:
+    """Return where a figure stands."""
+    return FIGURES / f"validation-{name}.svg"
+
+
+def page_text() -> str:
+    """Return the text of the page."""
+    return page(reports(), lambda name, about: f"![{about}](figures/{figure_path(name).name})", _records(), MADE_BY)
+
+
+def _records() -> dict[str, str]:
+    """Return a sentence a system that leads to the record of how it is modelled, where there is one."""
+    found = {each.name[:-3].split("-", 1)[1]: each for each in sorted((DOCS / "decisions").glob("*.md"))}
+    named = {system: found.get(f"how-{system}-is-modelled") for system in STUDIES}
+    return {
+        system: f"Why the model is as it is, and what was tried: [decision record](decisions/{path.name})."
+        for system, path in named.items()
+        if path is not None
+    }
+
+
+def digests() -> dict[Path, str]:
+    """Return the digest that each figure has to hold."""
+    return {figure_path(name): digest(drawn) for name, drawn in figures(reports()).items()}
+
+
+def stale_figures() -> list[Path]:
+    """Return the figures that are missing or show something else, and files of figures that are no more."""
+    wanted = digests()
+    stale = [path for path, content in wanted.items() if not path.is_file() or stamp_of(path) != content]
+    return stale + [path for path in sorted(FIGURES.glob("validation-*.svg")) if path not in wanted]
+
+
+def stamp_of(path: Path) -> str:
+    """Return the digest that a figure holds; empty without one."""
+    found = STAMP.search(path.read_text(encoding="utf-8"))
+    return found[1] if found else ""
+
+
+def draw(names: list[str]) -> None:
+    """Draw figures with plotly in Chromium and write them."""
+    from playwright.sync_api import sync_playwright
+    from plotly.offline import get_plotlyjs
+
+    chromium, made = shutil.which("chromium"), figures(reports())
+    if chromium is None:
+        raise SystemExit(f"figures {', '.join(names)} are out of date, and the Debian package chromium is missing")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.set_content("<!doctype html><html><body></body></html>")
+        tab.add_script_tag(content=get_plotlyjs())
+        for name in names:
+            content: dict[str, Any] = made[name].to_plotly_json()
+            svg = tab.evaluate(DRAW, [content, WIDTH])
+            stamped = svg.replace(">", f"><!-- digest {digest(made[name])} -->", 1)
+            figure_path(name).write_text(stamped + "\n", encoding="utf-8", newline="\n")
+        browser.close()
+
+
+def main() -> int:
+    """Write what is out of date, or check it."""
+    check, text, wanted = "--check" in sys.argv[1:], page_text(), digests()
+    stale = stale_figures() + ([PAGE] if not PAGE.exists() or PAGE.read_text("utf-8") != text else [])
+    for path in stale:
+        sys.stderr.write(f"{path.relative_to(DOCS.parent)} was out of date\n")
+    if check or not stale:
+        return 1 if stale else 0
+    for path in stale:
+        if path.suffix == ".svg" and path not in wanted:
+            path.unlink()
+    if names := [path.stem.removeprefix("validation-") for path in stale if path in wanted]:
+        draw(names)
+    PAGE.write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

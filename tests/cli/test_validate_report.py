@@ -1,0 +1,61 @@
+"""`capplan validate --report FOLDER`: two files beside the tables; a bad folder is refused before the work."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from capplan.calibration.fitted_file import Fitted
+from capplan.cli.main import main
+from capplan.planner.validate import report
+from capplan.planner.validation import Validation
+
+
+def kept(fitted: Fitted, **_: object) -> Validation:
+    return report(fitted)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the refits of the fitted file, whoever made them."""
+    monkeypatch.setattr("capplan.cli.validate.validate", kept)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_report_stands_beside_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["validate", "openprovider", "--report", str(tmp_path)])
+    out, err = capsys.readouterr()
+
+    assert out.startswith("openprovider: ")
+    assert err == f"capplan: {tmp_path / 'validation.md'} and validation.html\n"
+    assert (tmp_path / "validation.md").read_text(encoding="utf-8").startswith("# How far capplan can be trusted\n")
+    assert (tmp_path / "validation.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_exit_code_is_that_of_the_validation(tmp_path: Path) -> None:
+    assert main(["validate", "openprovider", "--report", str(tmp_path)]) == main(["validate", "openprovider"])
+
+
+@pytest.mark.parametrize(("name", "why"), [("absent", "there is no such folder"), ("file", "it is a file")])
+def test_a_bad_folder_is_refused_before_the_work(
+    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def worked(*_: object, **__: object) -> Validation:
+        raise AssertionError
+
+    monkeypatch.setattr("capplan.cli.validate.validate", worked)
+    (tmp_path / "file").write_text("")
+
+    assert main(["validate", "--report", str(tmp_path / name)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (f"capplan: --report {tmp_path / name} cannot be written to: {why}, give a folder that exists\n")
+
+
+def test_plotly_is_imported_when_a_report_is_asked_for() -> None:
+    command = "import sys, capplan.cli.validate; print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+
+    assert {"plotly", "markdown_it"} & set(result.stdout.split()) == set()
