@@ -7,7 +7,7 @@ import pytest
 
 from capplan.models.user_cache import user_cache
 
-HOME = Path("/home/someone")
+HOME = Path("someone")
 
 
 @pytest.fixture(autouse=True)
