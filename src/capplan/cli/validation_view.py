@@ -30,6 +30,7 @@ def show(report: Validation, screen: Screen) -> None:
         ("error", "right"),
         ("goal", "left"),
     )
+    figures.columns[1].no_wrap = False  # names of figures give way in narrow terminals
     named = len({(figure.scenario, figure.quantity) for figure in report.figures}) == len(report.figures)
     for figure in report.figures:
         name = figure.scenario if named else figure.id
@@ -183,7 +184,7 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     screen.print(Text(f"{len(reports)} systems; {len(missed) or 'no'} targets are missed.", "bold"))
     listed = table(
         ("", "left"),
-        ("goals met", "right"),
+        ("goals", "right"),
         ("within 10 %", "right"),
         ("left out", "right"),
         ("best rule", "right"),
@@ -193,7 +194,10 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     for each in reports:
         listed.add_row(*_summary(each))
     screen.print(listed)
-    screen.print("Left out: the median error, beside that of the best simple rule; bands: their median half-width.")
+    screen.print(
+        "Goals: those that are met; left out: the median error, beside that of the best simple rule; bands: their "
+        "median half-width, and how many held the figure."
+    )
     for goal in goals:
         screen.print(goal_line(goal))
     for each in reports:
@@ -218,12 +222,12 @@ def _summary(report: Validation) -> list[str]:
     best = min(rules, key=lambda name: rules[name].error) if rules else ""
     return [
         report.system,
-        f"{sum(judged)} of {len(judged)}",
-        f"{sum(sound)} of {len(sound)}",
+        f"{sum(judged)}/{len(judged)}",
+        f"{sum(sound)}/{len(sound)}",
         f"{own.error:.1%}" if own else "",
         f"{rules[best].error:.1%} {best}" if rules else "",
         _share(own.half_width) if own else "",
-        f"{report.coverage.held} of {report.coverage.figures}",
+        f"{report.coverage.held}/{report.coverage.figures}",
     ]
 
 
@@ -234,7 +238,7 @@ def _numbers(figure: Compared) -> tuple[str, str]:
         return f"{figure.documented:,.0f}/s", f"{figure.predicted:,.0f}/s"
     if figure.quantity.startswith("cpu"):
         return f"{figure.documented:.2f} cores", f"{figure.predicted:.2f} cores"
-    if figure.quantity.startswith("throughput ratio"):
+    if "throughput ratio" in figure.quantity:
         return f"{figure.documented:.3f}", f"{figure.predicted:.3f}"
     return f"{figure.documented:g}", f"{figure.predicted:.1f}"
 

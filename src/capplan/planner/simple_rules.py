@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,19 +37,29 @@ def said_by_rules(its: Study, rows: Sequence[Evidence]) -> dict[str, dict[str, S
         for row in rows
         if (scored := its.scored(row)) is not None
     }
-    return {
-        name: {rule: said for rule, law in its.baselines.items() if (said := _said(law, list(points.values()), point))}
-        for name, point in points.items()
-    }
+    said: dict[str, dict[str, Said]] = {name: {} for name in points}
+    for rule, law in its.baselines.items():
+        for family, fold in dict.fromkeys((point.family, point.fold) for point in points.values()):
+            asked = {name: each for name, each in points.items() if (each.family, each.fold) == (family, fold)}
+            unseen = [point for point in points.values() if point.fold != fold]
+            for name, found in _said(law, unseen, asked).items():
+                said[name][rule] = found
+    return said
 
 
-def _said(law: Baseline, points: Sequence[_Point], wanted: _Point) -> Said | None:
-    unseen = [point for point in points if point.fold != wanted.fold]
-    others = _family(unseen, wanted.family)
+def _said(law: Baseline, unseen: Sequence[_Point], asked: Mapping[str, _Point]) -> dict[str, Said]:
+    """Say figures of one family and scenario from the other scenarios, if any."""
+    first = next(iter(asked.values()))
+    others = _family(unseen, first.family)
     if not others:
-        return None
-    value = _at(law, others, wanted.size)
-    half = _discrepancy(law, unseen, wanted).half_width if value > 0 else math.nan
+        return {}
+    half = _discrepancy(law, unseen, first).half_width
+    return {name: _banded(_at(law, others, point.size), half) for name, point in asked.items()}
+
+
+def _banded(value: float, half: float) -> Said:
+    if value <= 0:
+        return Said(value, math.nan, math.nan)
     return Said(value, value * math.exp(-half), value * math.exp(half))
 
 
@@ -71,12 +81,14 @@ def _discrepancy(law: Baseline, points: Sequence[_Point], wanted: _Point) -> Dis
 
 def _errors(law: Baseline, family: Sequence[_Point]) -> list[tuple[str, float]]:
     """Return a rule's errors in the logarithm, by scenario: each is said from the others of its family, if any."""
+    said: dict[tuple[str, float], float] = {}  # figures of one size are said alike
     found = []
     for point in family:
         rest = [other for other in family if other.fold != point.fold]
         if rest:
-            said = _at(law, rest, point.size)
-            found.append((point.fold, math.log(said / point.value) if said > 0 else math.inf))
+            asked = (point.fold, point.size)
+            said[asked] = said[asked] if asked in said else _at(law, rest, point.size)
+            found.append((point.fold, math.log(said[asked] / point.value) if said[asked] > 0 else math.inf))
     return found
 
 

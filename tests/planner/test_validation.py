@@ -1,0 +1,120 @@
+"""Scores and coverage of bands, worked out by hand or by scipy's tests."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from capplan.planner.backtest import LeftOut
+from capplan.planner.said import Said
+from capplan.planner.validation import Compared, coverage, scores
+
+
+def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:
+    """A figure of 1.0, said by capplan and by a rule that is off by twice as much with a band twice as wide."""
+    rule = Said(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
+    said = {"capplan": Said(value, low, high), "rule": rule}
+    return LeftOut("an id", fold, fold, "rates", "1/s", "family", 3.0, counts, 1.0, said)
+
+
+HELD, MISSED = (0.9, 1.1), (1.05, 1.1)
+
+
+def some(held: int, of: int) -> list[LeftOut]:
+    return [made(f"s{number}", 1.07, *(HELD if number < held else MISSED)) for number in range(of)]
+
+
+@pytest.mark.parametrize(("held", "of"), [(0, 5), (1, 5), (4, 5), (5, 5), (1, 1), (17, 20)])
+def test_the_interval_of_coverage_is_that_of_clopper_and_pearson(held: int, of: int) -> None:
+    found = coverage(some(held, of))
+    published = stats.binomtest(held, of).proportion_ci(0.9, method="exact")
+
+    assert (found.figures, found.held, found.scenarios) == (of, held, of)
+    assert (found.low, found.high) == pytest.approx((published.low, published.high))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_interval_may_have_another_level(level: float) -> None:
+    published = stats.binomtest(4, 5).proportion_ci(level, method="exact")
+
+    assert (coverage(some(4, 5), level).low, coverage(some(4, 5), level).high) == pytest.approx(
+        (published.low, published.high)
+    )
+
+
+def test_figures_of_one_scenario_are_worth_one() -> None:
+    """Eight figures of two scenarios, all held: as sure as two figures."""
+    published = stats.binomtest(2, 2).proportion_ci(0.9, method="exact")
+    found = coverage([made(fold, 1.0) for fold in ("a", "b") for _ in range(4)])
+
+    assert (found.figures, found.held, found.scenarios) == (8, 8, 2)
+    assert (found.low, found.high) == pytest.approx((published.low, published.high))
+
+
+def test_a_share_between_whole_scenarios_has_the_interval_of_its_beta_laws() -> None:
+    """Three of four figures of two scenarios: one and a half scenario of two (Korn and Graubard 1998)."""
+    found = coverage([made("a"), made("a"), made("b"), made("b", 1.07, *MISSED)])
+
+    assert (found.figures, found.held, found.scenarios) == (4, 3, 2)
+    assert found.low == pytest.approx(stats.beta.ppf(0.05, 1.5, 0.5 + 1))
+    assert found.high == pytest.approx(stats.beta.ppf(0.95, 1.5 + 1, 0.5))
+
+
+def test_only_figures_that_count_and_have_a_band_are_counted() -> None:
+    silent, bandless = made("c", counts=False), made("d", 1.0, math.nan, math.nan)
+
+    assert coverage([*some(1, 2), silent, bandless]) == coverage(some(1, 2))
+    empty = coverage([silent, bandless])
+    assert (empty.figures, empty.held, empty.scenarios, empty.low, empty.high) == (0, 0, 0, 0.0, 1.0)
+    assert coverage([]) == empty
+
+
+def test_scores_by_hand() -> None:
+    """Errors of 2, 8 and 4 %; bands of 0.2, 0.2 and 0.3; the second is missed by log 1.05 in the logarithm."""
+    found = scores([made("a", 1.02), made("b", 1.08, 1.05, 1.25), made("c", 0.96, 0.8, 1.1)])
+    widths = [math.log(1.1 / 0.9), math.log(1.25 / 1.05) + 20 * math.log(1.05), math.log(1.1 / 0.8)]
+
+    assert list(found) == ["capplan", "rule"]
+    assert found["capplan"].error == pytest.approx(0.04)
+    assert found["capplan"].interval_score == pytest.approx(sum(widths) / 3)
+    assert found["capplan"].half_width == pytest.approx(0.1 / 1.02)  # of 9.8, 9.3 and 15.6 %
+    assert found["rule"].error == pytest.approx(0.08)
+
+
+def test_model_and_rules_are_scored_on_the_same_figures() -> None:
+    shared = [made("a", 1.02), made("b", 1.04)]
+    alone = replace(made("c", 3.0), said={"capplan": Said(3.0, 2.0, 4.0)})
+    silent = made("d", 9.0, counts=False)
+
+    assert scores([*shared, alone, silent]) == scores(shared)
+    assert scores([alone, silent]) == {}
+    assert scores([]) == {}
+
+
+def test_a_rule_without_a_band_has_an_error_and_no_score() -> None:
+    bandless = made("a", 1.0, math.nan, math.nan)
+    found = scores([made("b", 1.2), replace(bandless, said={**made("a").said, "rule": bandless.said["rule"]})])
+
+    assert found["rule"].error == pytest.approx(0.2)
+    assert math.isnan(found["rule"].interval_score)
+    assert math.isfinite(found["capplan"].interval_score)
+
+
+@pytest.mark.parametrize(
+    ("documented", "predicted", "close"),
+    [
+        (100.0, 109.9, True),
+        (100.0, 110.1, False),
+        (100.0, 90.1, True),
+        (100.0, 89.9, False),
+        (1.0, 1.45, True),  # a figure that was rounded to 1 may have been 1.45
+        (1.0, 1.55, False),
+    ],
+)
+def test_a_figure_is_close_within_a_share_or_its_rounding(documented: float, predicted: float, close: bool) -> None:
+    what = ("vcider", "an id", "a scenario", "a rate", "1/s", documented, documented - 0.5, documented + 0.5)
+    error = predicted / documented - 1
+    figure = Compared(*what, predicted, predicted, predicted, error, True, None, None, None, None)
+
+    assert figure.close(0.1) is close
