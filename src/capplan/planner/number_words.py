@@ -35,3 +35,8 @@ def share(number: float) -> str:
 def signed(number: float) -> str:
     """Return a signed share in percent: `+12 %`, `-3.1 %`."""
     return ("-" if number < 0 else "+") + share(abs(number))
+
+
+def per_cent(number: float) -> str:
+    """Return a signed share as a number in percent, for tables that say so: `+12`, `-3.1`."""
+    return signed(number).removesuffix(" %")

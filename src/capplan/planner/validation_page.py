@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from capplan.calibration.studies import study
 from capplan.calibration.study import Goal
 from capplan.planner.backtest import LeftOut
-from capplan.planner.number_words import share, signed, significant
+from capplan.planner.number_words import per_cent, share, signed, significant
 from capplan.planner.validate import CLOSE, goals_of_all
 from capplan.planner.validation import Compared, Validation
 from capplan.planner.validation_words import (
@@ -32,7 +33,17 @@ from capplan.planner.validation_words import (
 
 ALL = "all"
 MANY = 16  # rows of a table that is folded away
+LISTED = 6  # figures of a scenario that are named one by one
 WIDTH = 120
+NOT_COUNTED = (
+    "Left out, but counted in no score and no band",
+    "No other scenario speaks of what they hang on, or the fit without them has no steady state at their load: the "
+    "error is that of a prior, not of the model.",
+)
+NOT_SCORED = (
+    "Fitted, but never left out",
+    "No independent scenario speaks of what they hang on, so hiding them would ask the prior.",
+)
 
 Picture = Callable[[str, str], str]
 """Returns the Markdown that shows a figure, from its name (a system or `all`) and what it shows, in words."""
@@ -226,7 +237,8 @@ def _figures(report: Validation, named: Mapping[str, str]) -> list[str]:
     parts = [_off_words(off, figures), *([_figures_table(off, named)] if off else [])]
     for scenario in dict.fromkeys(figure.scenario for figure in figures):
         those = [figure for figure in figures if figure.scenario == scenario]
-        parts.append(folded(_summary_of(scenario, those, named), _figures_table(those, named)))
+        short = {each.id: named[each.id].removeprefix(f"{scenario} ") for each in those}
+        parts.append(folded(_summary_of(scenario, those, short), _figures_table(those, short)))
     return parts
 
 
@@ -292,8 +304,8 @@ def _rules_tables(left_out: Sequence[LeftOut], named: Mapping[str, str]) -> list
     rows = []
     for each in beside:
         errors = each.errors()
-        rows.append([named[each.id], *(signed(errors[rule]) if rule in errors else "" for rule in rules)])
-    return ["Errors beside those of the rules:", table(("figure", *rules), rows)]
+        rows.append([named[each.id], *(per_cent(errors[rule]) if rule in errors else "" for rule in rules)])
+    return ["Errors beside those of the rules, in per cent:", table(("figure", *rules), rows)]
 
 
 def _scores(report: Validation) -> list[str]:
@@ -315,30 +327,35 @@ def _or_none(form: Callable[[float], str], value: float) -> str:
 
 def _apart(report: Validation) -> list[str]:
     """Say which figures count in no fit or no score, and why."""
-    reasons: dict[str, list[str]] = {}
-    for test in study(report.system).experiments():
-        for row in test.rows:
-            if row.use != "fit":
-                reasons.setdefault(row.reason or "compared only", []).append(row.id)
-    lines = [f"- Compared, not fitted: {_ids(found)}. {_sentence(reason)}" for reason, found in reasons.items()]
-    if apart := uncounted(report.left_out):
-        lines.append(
-            f"- Left out, but counted in no score and no band: {_ids(apart)}. No other scenario speaks of what they "
-            "hang on, or the fit without them has no steady state at their load: the error is that of a prior, not of "
-            "the model."
-        )
-    seen = {each.id for each in report.left_out} | {each for found in reasons.values() for each in found}
-    never = [figure.id for figure in report.figures if figure.id not in seen]
-    if never:
-        lines.append(
-            f"- Fitted, but scored in no left-out scenario: {_ids(never)}. No independent scenario repeats them, so "
-            "hiding them would ask the prior."
-        )
+    lines = [f"- {what}: {_listed(found, report.figures)}. {why}" for (what, why), found in apart(report).items()]
     return ["\n".join(lines) if lines else "Every figure counts."]
 
 
-def _ids(found: Sequence[str]) -> str:
-    return ", ".join(f"`{each}`" for each in found)
+def apart(report: Validation) -> dict[tuple[str, str], list[str]]:
+    """Return the ids of the figures that count in no fit or no score, by what becomes of them and why."""
+    found: dict[tuple[str, str], list[str]] = {}
+    rows = [row for test in study(report.system).experiments() for row in test.rows]
+    for row in rows:
+        if row.use != "fit":
+            found.setdefault(("Compared, not fitted", _sentence(row.reason or "no reason is given")), []).append(row.id)
+    seen = {each.id for each in report.left_out} | {each for ids in found.values() for each in ids}
+    found[NOT_COUNTED] = uncounted(report.left_out)
+    found[NOT_SCORED] = [row.id for row in rows if row.id not in seen]
+    return {why: ids for why, ids in found.items() if ids}
+
+
+def _listed(found: Sequence[str], figures: Sequence[Compared]) -> str:
+    """List ids; those of a scenario by their number where they are many."""
+    scenarios: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.id in found:
+            scenarios.setdefault(figure.scenario, []).append(figure.id)
+    totals = Counter(figure.scenario for figure in figures)
+    parts: list[str] = []
+    for scenario, ids in scenarios.items():
+        few = len(ids) <= LISTED
+        parts += [f"`{each}`" for each in ids] if few else [f"{len(ids)} of the {totals[scenario]} of *{scenario}*"]
+    return ", ".join(parts)
 
 
 def _sentence(reason: str) -> str:

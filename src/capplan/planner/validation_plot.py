@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from capplan.planner.backtest import LeftOut
-from capplan.planner.number_words import significant
+from capplan.planner.number_words import share, significant
 from capplan.planner.plot_page import COLOURS, faint
 from capplan.planner.validation import Validation
 from capplan.planner.validation_words import MODEL, best_rule, names
@@ -33,8 +33,8 @@ ROW_PIXELS = 62  # of a system in the figure of all
 TICK_DIGITS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0))
 NARROW = 4.0  # ends of an axis that are so close, one over the other, have ticks as far from one another
 FEW_TICKS, FEW_STEPS = 4, 3
-PANELS = {"1/s": "rates [per second]", "s": "times [ms]", "1": "ratios"}
-CORES, RINGED = "cores", "missed by its band"
+PANELS = {"1/s": "rates [per second]", "s": "times [ms]"}
+RINGED = "missed by its band"
 
 
 class _Axis(NamedTuple):
@@ -115,9 +115,13 @@ def _tick(number: float) -> str:
 
 
 def _panel_title(report: Validation, unit: str, those: Sequence[LeftOut]) -> str:
+    """Say what a panel shows; numbers without a unit by what they count."""
+    if unit in PANELS:
+        return PANELS[unit]
     ids = {each.id for each in those}
-    cores = any(figure.quantity.startswith("cpu") for figure in report.figures if figure.id in ids)
-    return CORES if cores else PANELS.get(unit, unit)
+    counted = dict.fromkeys(figure.quantity for figure in report.figures if figure.id in ids)
+    words = ["cores" if each.startswith("cpu") else "ratios" if "ratio" in each else each for each in counted]
+    return ", ".join(dict.fromkeys(words))
 
 
 def _axis(those: Sequence[LeftOut], scale: float) -> _Axis:
@@ -230,14 +234,14 @@ def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
     _show_once(figure)
     figure.update_yaxes(
         tickvals=list(places.values()),
-        ticktext=[f"{report.system}<br><sup>rule: {best_rule(report.scores) or 'none'}</sup>" for report in scored],
+        ticktext=[f"{each.system}<br>{_small('rule: ' + (best_rule(each.scores) or 'none'))}" for each in scored],
         range=[-len(scored) + 0.5, 0.5],
     )
     ticks = [-0.5, -0.25, 0, 0.25, 0.5]
     figure.update_xaxes(title_text="relative error [%]", range=[-FURTHEST - 0.04, FURTHEST + 0.04], tickvals=ticks)
     figure.update_xaxes(ticktext=[f"{tick * 100:+g}" if tick else "0" for tick in ticks])
     beyond = sum(symbol.startswith("triangle") for trace in figure.data for symbol in trace.marker.symbol or ())
-    note = [f"triangles: {beyond} errors beyond {FURTHEST:.0%}".replace("%", " %")] if beyond else []
+    note = [f"triangles: errors beyond {share(FURTHEST)} ({beyond})"] if beyond else []
     _look(figure, "Errors of left-out figures", height, note, heading=0)
     figure.update_layout(margin={"l": 105})
     return figure
@@ -276,6 +280,10 @@ def _errors(report: Validation, name: str, height: float) -> go.Scatter:
     )
 
 
+def _small(text: str) -> str:
+    return f"<span style='font-size: 12px'>{text}</span>"
+
+
 def _inner(panels: int) -> int:
     return PANEL_PIXELS * panels + GAP_PIXELS * (panels - 1)
 
@@ -295,7 +303,7 @@ def _look(figure: go.Figure, title: str, inner: int, note: Sequence[str], headin
         font={"size": 13, "color": "#222222", "family": "sans-serif"},
         hovermode="closest",
         title={
-            "text": title + "".join(f"<br><sup>{line}</sup>" for line in note),
+            "text": title + "".join(f"<br>{_small(line)}" for line in note),
             **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": 17}},
             "y": 1 - 14 / (top + inner + bottom),
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -16,6 +17,7 @@ from capplan.planner.validation_page import ALL, TITLE, page
 from capplan.planner.validation_plot import errors_of_all, predicted_against_documented
 
 MARKDOWN, HTML = "validation.md", "validation.html"
+_ID = re.compile(r'(?<=<td style="text-align:left">)[a-z][\w.-]*(?=</td>)')  # broken after a dot on narrow screens
 STYLE = """
 body { font: 16px/1.5 sans-serif; color: #222; max-width: 50rem; margin: 0 auto; padding: 0 16px 3rem; }
 h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; }
@@ -23,7 +25,7 @@ h2 { margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
 table { border-collapse: collapse; margin: 0.75rem 0; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 3px 10px 3px 0; border-bottom: 1px solid #e5e5e5; vertical-align: top; }
 td:first-child, code { overflow-wrap: anywhere; }
-td:first-child { min-width: 7em; }
+td:first-child { min-width: 5.2em; }
 th { border-bottom: 1px solid #888; vertical-align: bottom; }
 code { font-size: 0.875em; background: #f3f3f3; }
 li { margin: 0.25rem 0; }
@@ -63,6 +65,7 @@ def html(reports: Sequence[Validation]) -> str:
     drawn = figures(reports)
     markdown = page(reports, lambda name, _: _marker(name) if name in drawn else "")
     body = str(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
+    body = _ID.sub(lambda found: found[0].replace(".", ".<wbr>"), body)
     for name, figure in drawn.items():
         body = body.replace(_marker(name), _drawn(name, figure))
     title = f"{TITLE}: {', '.join(each.system for each in reports)}"

@@ -1,0 +1,103 @@
+"""The report of a validation in a browser: figures drawn, quiet, without a network, narrow and wide."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from capplan.calibration.fitted_file import load
+from capplan.calibration.studies import STUDIES
+from capplan.planner.validate import report
+from capplan.planner.validation_report import figures, write_report
+
+pytestmark = pytest.mark.system
+
+REPORTS = [report(load(system)) for system in STUDIES]
+NAMES = tuple(figures(REPORTS))
+DRAWN = sorted((Path(__file__).parents[2] / "docs" / "figures").glob("validation-*.svg"))
+OVERLAPS = """root => {
+  const texts = [...root.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()])
+    .filter(([text, box]) => text.trim() && box.width > 0);
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  const found = [];
+  texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([two, b]) => over(a, b) && found.push([one, two])));
+  const edge = root.getBoundingClientRect();
+  texts.forEach(([one, a]) => (a.left < edge.left - 1 || a.right > edge.right + 1) && found.push([one, "edge"]));
+  return [texts.length, found];
+}"""
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(REPORTS, tmp_path_factory.mktemp("report"))[1]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    browser_path = shutil.which("chromium")
+    assert browser_path is not None, "the Debian package chromium is missing"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, html: Path, width: int, complaints: list[str], requests: list[str]) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(html.as_uri())
+    for name in NAMES:
+        page.wait_for_selector(f"[id='{name}'] .legend .traces")
+    return page
+
+
+def points_of(figure: Any) -> int:
+    return sum(len(trace.x) for trace in figure.data if trace.mode == "markers")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, width: int) -> None:
+    complaints: list[str] = []
+    requests: list[str] = []
+    page = opened(browser, html, width, complaints, requests)
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    tables = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('table')].map(t => t.getBoundingClientRect().right))"
+    )
+
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [html.as_uri()]
+    assert wide == width
+    assert tables <= width
+    for name, figure in figures(REPORTS).items():
+        assert page.locator(f"[id='{name}'] .scatterlayer .points path.point").count() == points_of(figure)
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_lies_on_another_or_is_cut_off(browser: Browser, html: Path, width: int, name: str) -> None:
+    page = opened(browser, html, width, [], [])
+    texts, overlaps = page.locator(f"[id='{name}']").evaluate(OVERLAPS)
+
+    assert texts > 8
+    assert overlaps == []
+    page.close()
+
+
+@pytest.mark.parametrize("drawing", DRAWN, ids=lambda path: path.stem)
+def test_no_text_of_a_drawing_lies_on_another_or_is_cut_off(browser: Browser, drawing: Path) -> None:
+    page = browser.new_page(viewport={"width": 800, "height": 900})
+    page.goto(drawing.as_uri())
+    texts, overlaps = page.locator(":root").evaluate(OVERLAPS)
+
+    assert texts > 8
+    assert overlaps == []
+    page.close()
