@@ -1,5 +1,6 @@
 """How far a layout lies from the measured ones, in doublings, and in words."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,3 +88,26 @@ def test_the_reason_is_one_sentence_that_starts_with_a_capital() -> None:
         assert not found.why[0].islower()
         assert "\n" not in found.why
         assert "Cassandra" in found.why or "cassandra" not in found.why
+
+
+def test_a_load_beyond_what_was_measured_counts_like_an_axis() -> None:
+    layout = changed(OpenproviderScenario(), cass_nodes=6)
+    plain, loaded = (reach(layout, TESTS, ABOUT, load) for load in ((), ((0.5, "14,849 requests: none above 10,500"),)))
+
+    assert (loaded.distance, loaded.of_times) == pytest.approx((plain.distance + 0.5, plain.of_times + 0.5))
+    assert loaded.why == f"{plain.why[:-1]}; 14,849 requests: none above 10,500."
+
+
+def test_what_only_rates_are_outside_of_widens_no_times() -> None:
+    about = replace(ABOUT, outside_of_rates=lambda *_: ((0.5, "a mixture that nobody tested"),))
+    found = reach(changed(OpenproviderScenario(), cass_nodes=6), TESTS, about)
+
+    assert (found.distance, found.of_times) == pytest.approx((1.5, 1.0))
+    assert found.why.endswith("; a mixture that nobody tested.")
+    assert found.factors(1.0) == pytest.approx({"rate": 2.5, "time": 2.0})
+    assert found.factors(0.5) == pytest.approx({"rate": 1.75, "time": 1.5})
+    assert found.factors(0.0) == {"rate": 1.0, "time": 1.0}
+
+
+def test_inside_nothing_is_widened() -> None:
+    assert reach(TESTS[0].scenario, TESTS, ABOUT).factors(1.0) == {"rate": 1.0, "time": 1.0}

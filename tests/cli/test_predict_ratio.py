@@ -1,0 +1,62 @@
+"""`capplan predict vcider`: a system of ratios in words, as JSON and as CSV."""
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+
+from capplan.cli.figures import band as in_words
+from capplan.cli.main import main
+from capplan.models.vcider_scenario import VciderScenario
+from capplan.planner.predict import predict
+from capplan.planner.prediction import prediction_schema
+
+ASKED = ("vcider", "--rf", "3", "--column-bytes", "512")
+MADE = predict(VciderScenario(rf=3, column_bytes=512))
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["predict", *ASKED, *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_people_read_it_in_so_many_columns(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = ran(capsys)
+
+    assert max(map(len, out.splitlines())) <= columns
+    assert "…" not in out
+    assert "\x1b" not in out
+    for name, band in MADE.throughput_ratios.items():
+        (line,) = [line for line in out.splitlines() if line.split("  ")[1:2] == [name]]
+        assert " ".join(in_words(band).split()) in " ".join(line.split())
+    assert "none measured above 256" in out
+
+
+def test_json_is_the_prediction_and_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(ran(capsys, "--json"))
+
+    jsonschema.Draft202012Validator(prediction_schema()).validate(document)
+    assert document == json.loads(json.dumps(MADE.to_json()))
+    assert document["capacity_tps"] is None
+    assert document["scenario"]["column_bytes"] == 512
+
+
+def test_csv_has_the_ratio_asked_for_and_one_to_each_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    first, *rows = csv.DictReader(io.StringIO(ran(capsys, "--csv")))
+
+    assert (first["quantity"], first["statistic"], first["unit"]) == ("throughput_ratio", "mean", "1")
+    assert [row["quantity"] for row in rows] == [f"throughput_ratio.{name}" for name in MADE.throughput_ratios]
+    for row, band in zip(rows, MADE.throughput_ratios.values(), strict=True):
+        told = [float(row[name]) for name in ("value", "low", "high")]
+        assert told == pytest.approx([band.value, band.low, band.high], rel=1e-3)
+    assert {name: first[name] for name in ("value", "low", "high")} == {
+        name: rows[0][name] for name in ("value", "low", "high")
+    }
