@@ -299,6 +299,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["verdict"] == REPORT.verdict
     capacity = [each for each in document["left_out"] if each["family"]]
     assert {tuple(each["said"]) for each in capacity} == {("capplan", "persistence", "linear", "affine", "USL")}
+    assert {name for each in capacity for said in each["said"].values() for name in said} == {"value", "low", "high"}
     assert set(document["scores"]) == set(REPORT.scores)
     assert document["coverage"]["scenarios"] == 4
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 _MISSED = 0.1  # the probability that a 90 % band misses
 
 
-class Said(NamedTuple):
+@dataclass(frozen=True)
+class Said:
     """A figure with its 90 % band, SI; the band is not a number where nothing tells how wide it is."""
 
     value: float
