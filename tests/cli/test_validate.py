@@ -178,6 +178,8 @@ def test_the_other_systems_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "37 others are compared without one of their own, the largest error -4" in fedora
     assert vcider.startswith("vcider: 6 of 6 figures with a goal are met, and ")
     assert "2.80 cores" in rhino
+    arion = words(ran(capsys, "arion"))
+    assert "; clients.growth is compared without a goal, error " in arion
     assert "request latency max" in rhino
     (row,) = [line.split() for line in ran(capsys, "vcider").splitlines() if line.startswith("r3.both.c32 ")]
     assert row[3] == "1.315"
@@ -267,7 +269,7 @@ def test_all_is_a_no_if_one_system_misses_one_goal(
     monkeypatch.setitem(REPORTS, "openprovider", missing_one(REPORT, "ts2.incoming"))
     out = words(ran(capsys, "all", code=1))
 
-    assert "1 targets are missed" in out
+    assert "1 target is missed" in out
     assert "openprovider: ts2.incoming (+4.0%)" in out
 
 
@@ -281,7 +283,7 @@ def test_all_is_a_no_if_the_systems_miss_a_goal_together(
         monkeypatch.setitem(REPORTS, name, replace(let_off, figures=figures))
     out = words(ran(capsys, "all", code=1))
 
-    assert "1 targets are missed" in out
+    assert "1 target is missed" in out
     assert "all: measured figures further off than 10 % and their own rounding" in out
 
 

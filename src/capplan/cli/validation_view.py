@@ -64,6 +64,8 @@ def _first_line(report: Validation) -> str:
     if not others:
         return f"{text}."
     worst = max(others, key=lambda figure: abs(figure.error))
+    if len(others) == 1:
+        return f"{text}; {worst.id} is compared without a goal, error {worst.error:+.0%}."
     own = " of their own" if report.goals else ""
     largest = f"the largest error {worst.error:+.0%} ({worst.id})"
     return f"{text}; {len(others)} others are compared without one{own}, {largest}."
@@ -181,7 +183,7 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     goals = goals_of_all(reports)
     missed = [f"{each.system}: {text}" for each in reports for text in missed_of(each)]
     missed += [f"all: {goal_line(goal)}" for goal in goals if not goal.met]
-    screen.print(Text(f"{len(reports)} systems; {len(missed) or 'no'} targets are missed.", "bold"))
+    screen.print(Text(f"{len(reports)} systems; {_targets(len(missed))} missed.", "bold"))
     listed = table(
         ("", "left"),
         ("goals", "right"),
@@ -207,6 +209,10 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     if missed:
         screen.print(section("Missed"))
         screen.print(bullets(missed))
+
+
+def _targets(count: int) -> str:
+    return "1 target is" if count == 1 else f"{count or 'no'} targets are"
 
 
 def missed_of(report: Validation) -> list[str]:
