@@ -32,7 +32,7 @@ HEADING_PIXELS = 26
 ROW_PIXELS = 62  # of a system in the figure of all
 TICK_DIGITS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0))
 NARROW = 4.0  # ends of an axis that are so close, one over the other, have ticks as far from one another
-FEW_TICKS, FEW_STEPS = 4, 3
+FEW_TICKS, FEW_STEPS, MANY_TICKS = 4, 3, 6
 PANELS = {"1/s": "rates [per second]", "s": "times [ms]"}
 RINGED = "missed by its band"
 
@@ -56,7 +56,8 @@ class _Axis(NamedTuple):
             steps = [digit * 10.0**power for power in reversed(powers) for digit in (5, 2, 1)]
             steps += [step / 100 for step in steps]
             step = next(step for step in steps if (self.high - self.low) / step >= FEW_STEPS)
-            return [_round(step * place) for place in range(math.ceil(self.low / step), int(self.high / step) + 1)]
+            places = range(math.ceil(self.low / step), int(self.high / step) + 1)
+            return [_round(step * place) for place in places][:: 1 if len(places) <= MANY_TICKS else 2]
         found: list[float] = []
         for digits in TICK_DIGITS:
             found = [digit * 10.0**power for power in powers for digit in digits]

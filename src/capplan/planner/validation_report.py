@@ -17,7 +17,7 @@ from capplan.planner.validation_page import ALL, TITLE, page
 from capplan.planner.validation_plot import errors_of_all, predicted_against_documented
 
 MARKDOWN, HTML = "validation.md", "validation.html"
-_ID = re.compile(r'(?<=<td style="text-align:left">)[a-z][\w.-]*(?=</td>)')  # broken after a dot on narrow screens
+_ID = re.compile(r'(?<=<td style="text-align:left">)[a-z][\w.-]*(?=</td>)')  # breaks where it is narrow
 STYLE = """
 body { font: 16px/1.5 sans-serif; color: #222; max-width: 50rem; margin: 0 auto; padding: 0 16px 3rem; }
 h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; }
@@ -65,7 +65,7 @@ def html(reports: Sequence[Validation]) -> str:
     drawn = figures(reports)
     markdown = page(reports, lambda name, _: _marker(name) if name in drawn else "")
     body = str(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
-    body = _ID.sub(lambda found: found[0].replace(".", ".<wbr>"), body)
+    body = _ID.sub(lambda found: re.sub(r"([._])", r"\1<wbr>", found[0]), body)
     for name, figure in drawn.items():
         body = body.replace(_marker(name), _drawn(name, figure))
     title = f"{TITLE}: {', '.join(each.system for each in reports)}"
