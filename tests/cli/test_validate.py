@@ -19,9 +19,10 @@ from capplan.calibration.studies import STUDIES
 from capplan.calibration.study import Goal
 from capplan.cli.main import main
 from capplan.cli.terminal import Screen
-from capplan.cli.validation_view import coverage_in_words, goal_line, missed_of, show, show_all
+from capplan.cli.validation_view import goal_line, missed_of, show, show_all
 from capplan.planner.validate import goals_of_all, report, stages_of
-from capplan.planner.validation import Coverage, Validation
+from capplan.planner.validation import Validation
+from capplan.planner.validation_words import covered
 
 REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
 REPORT = REPORTS["openprovider"]
@@ -208,7 +209,7 @@ def test_scores_and_coverage_are_told(capsys: pytest.CaptureFixture[str]) -> Non
 
     for name, score in REPORT.scores.items():
         assert f"{name} {score.error:.1%} {score.interval_score:.2f} {score.half_width:.0%}" in out
-    assert words(coverage_in_words(REPORT.coverage)) in out
+    assert words(covered(REPORT.coverage)) in out
     assert f"{REPORT.draws} draws, moved by {REPORT.posterior.steps} steps of emcee" in out
     assert f"at most {REPORT.posterior.laplace:.2f} (Kolmogorov-Smirnov)" in out
 
@@ -234,14 +235,6 @@ def test_a_goal_in_words(goal: Goal, line: str) -> None:
     assert goal_line(goal) == line
 
 
-def test_coverage_in_words() -> None:
-    assert coverage_in_words(Coverage(12, 11, 4, 0.39, 0.999)) == (
-        "The 90 % bands held 11 of 12 figures of 4 independent scenarios: 92% (39% to 100%, Clopper-Pearson, as if "
-        "each scenario were one figure)."
-    )
-    assert coverage_in_words(Coverage(0, 0, 0, 0.0, 1.0)) == "No scenario has a band of its own."
-
-
 def test_all_systems_side_by_side(capsys: pytest.CaptureFixture[str], asked: Asked) -> None:
     goals = goals_of_all(list(REPORTS.values()))
     met = all(each.passed for each in REPORTS.values()) and all(goal.met for goal in goals)
@@ -256,7 +249,7 @@ def test_all_systems_side_by_side(capsys: pytest.CaptureFixture[str], asked: Ask
         held = f"{found.coverage.held}/{found.coverage.figures}"
         assert re.search(rf"^{name} .* {held} *$", printed, re.MULTILINE)
         assert words(found.verdict) in out
-        assert words(coverage_in_words(found.coverage)) in out
+        assert words(covered(found.coverage)) in out
         for text in missed_of(found):
             assert words(f"{name}: {text}") in out
 

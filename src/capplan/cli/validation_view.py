@@ -13,7 +13,8 @@ from capplan.cli.layout import bullets, section, table
 from capplan.cli.terminal import Screen
 from capplan.planner.backtest import LeftOut
 from capplan.planner.validate import CLOSE, goals_of_all, median_errors
-from capplan.planner.validation import Compared, Coverage, Validation
+from capplan.planner.validation import Compared, Validation
+from capplan.planner.validation_words import covered
 
 _FEW = 2  # families whose scenarios are listed one by one
 
@@ -145,18 +146,7 @@ def _show_scores(report: Validation, screen: Screen) -> None:
             listed.add_row(name, f"{score.error:.1%}", _score(score.interval_score), _share(score.half_width))
         screen.print(listed)
         screen.print("The interval score is in the logarithm: the width of a band and 20 times what it misses by.")
-    screen.print(coverage_in_words(report.coverage))
-
-
-def coverage_in_words(found: Coverage) -> str:
-    """Say how often bands held."""
-    if not found.figures:
-        return "No scenario has a band of its own."
-    return (
-        f"The 90 % bands held {found.held} of {found.figures} figures of {found.scenarios} independent scenarios: "
-        f"{found.held / found.figures:.0%} ({found.low:.0%} to {found.high:.0%}, Clopper-Pearson, as if each scenario "
-        "were one figure)."
-    )
+    screen.print(covered(report.coverage))
 
 
 def _score(value: float) -> str:
@@ -205,7 +195,7 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     for each in reports:
         screen.print(section(each.system))
         screen.print(each.verdict)
-        screen.print(coverage_in_words(each.coverage))
+        screen.print(covered(each.coverage))
     if missed:
         screen.print(section("Missed"))
         screen.print(bullets(missed))

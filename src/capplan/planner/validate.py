@@ -168,7 +168,7 @@ def _compared(its: Study, row: Evidence, said: FittedFigure, share_of_time: floa
     return Compared(*what, row.value, row.low, row.high, *model, error, sound, low, high, met, share_of_time)
 
 
-_STATISTICS = {"mean": "", "constant": "", "unspecified": "", "ratio": "", "maximum": "max"}
+_STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maximum": "max"}
 """Words for statistics; the others are called what they are."""
 
 
