@@ -245,7 +245,7 @@ def figure(predicted: float, *, sound: bool = True) -> Compared:
     ],
 )
 def test_one_figure_in_ten_may_be_further_off_than_a_tenth(figures: list[float], share: float, met: bool) -> None:
-    (goal,) = goals_of([*map(figure, figures), figure(9.0, sound=False)], NO_SCORES)
+    (goal,) = goals_of([*map(figure, figures), figure(9.0, sound=False)], None, NO_SCORES)
 
     assert goal.value == pytest.approx(share)
     assert goal.met is met
@@ -253,7 +253,7 @@ def test_one_figure_in_ten_may_be_further_off_than_a_tenth(figures: list[float],
 
 
 def test_without_a_sound_figure_there_is_no_goal() -> None:
-    assert goals_of([figure(9.0, sound=False)], NO_SCORES) == ()
+    assert goals_of([figure(9.0, sound=False)], None, NO_SCORES) == ()
 
 
 SCORES = {
@@ -279,24 +279,29 @@ SCORES = {
     ],
 )
 def test_scenarios_that_were_left_out_have_four_goals(own: Score, missed: list[str]) -> None:
-    goals = goals_of([], {**SCORES, "capplan": own})
+    goals = goals_of([], own, {**SCORES, "capplan": own})
 
     assert len(goals) == 4
     assert [goal.name for goal in goals if not goal.met] == missed
-    assert [goal.share for goal in goals] == [True, True, False, True]
+    assert [goal.share for goal in goals] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf])
-def test_any_band_beats_rules_without_one(score: float) -> None:
-    rules = {"capplan": Score(0.04, 0.5, 0.2), "linear": Score(0.3, score, score)}
-    goal = goals_of([], rules)[2]
+def test_rules_without_a_band_set_no_goal_for_bands(score: float) -> None:
+    own = Score(0.04, 0.5, 0.2)
+    names = [goal.name for goal in goals_of([], own, {"capplan": own, "linear": Score(0.3, score, score)})]
 
-    assert goal.limit == math.inf
-    assert goal.met
+    assert names[2:] == ["left out: median error, beside the best rule (linear)"]
+
+
+def test_without_bands_their_width_is_no_goal() -> None:
+    (goal,) = goals_of([], Score(0.04, math.nan, math.nan), NO_SCORES)
+
+    assert goal.name == "left out: median error"
 
 
 def test_a_rule_without_a_band_does_not_hide_the_sharpest() -> None:
-    assert goals_of([], SCORES)[2].limit == 0.6
+    assert goals_of([], SCORES["capplan"], SCORES)[3].limit == 0.6
 
 
 def test_goals_of_all_systems_are_of_all_their_figures() -> None:

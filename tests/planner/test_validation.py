@@ -15,7 +15,7 @@ def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, cou
     """A figure of 1.0, said by capplan and by a rule that is off by twice as much with a band twice as wide."""
     rule = Said(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
     said = {"capplan": Said(value, low, high), "rule": rule}
-    return LeftOut("an id", fold, fold, "rates", "1/s", "family", 3.0, counts, 1.0, said)
+    return LeftOut("an id", fold, fold, "rates", "1/s", "family", 3.0, "" if counts else "a reason", True, 1.0, said)
 
 
 HELD, MISSED = (0.9, 1.1), (1.05, 1.1)

@@ -21,7 +21,7 @@ from capplan.calibration.evidence_table import Evidence, load
 from capplan.calibration.study import Experiment, Kind, Scored, Study
 from capplan.models.analytic import Analysis
 from capplan.models.fedora4 import SYSTEM, network, round_trip_s
-from capplan.models.fedora4_scenario import Fedora4Scenario
+from capplan.models.fedora4_scenario import REGIONS, Fedora4Scenario
 from capplan.models.operating_point import LARGEST_LOSS, capacity_per_s
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray, Number
@@ -146,7 +146,17 @@ def _kind_of(row: Evidence) -> Kind | None:
     return "time"
 
 
+def _uncounted(row: Evidence) -> str:
+    if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
+        return "nothing else speaks of the round trip to a region"
+    if row.request_class == "delete" and row.fold == "n4":
+        return "nothing else speaks of what deletes wait for on four nodes"
+    return ""
+
+
 def _scored(row: Evidence) -> Scored | None:
+    if row.scenario in ("alone", "mixed"):
+        return Scored(f"mean time of {row.request_class}, {row.scenario}", float(row.layout["nodes"]), "times")
     if row.scenario != "capacity":
         return None
     family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"
@@ -161,6 +171,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
+    uncounted=_uncounted,
     group_of=lambda row: row.request_class,
     group=lambda _, request_class: str(request_class),
     goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the "

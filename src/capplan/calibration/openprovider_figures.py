@@ -111,9 +111,16 @@ def _kind_of(row: Evidence) -> Kind | None:
 
 
 def _scored(row: Evidence) -> Scored | None:
-    if row.ldap or row.quantity != "incoming_rate" or row.dcs is None or row.cass_nodes is None:
+    if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
         return None
-    return Scored("capacity", float(row.dcs * row.cass_nodes), "capacity")
+    nodes = float(row.dcs * row.cass_nodes)
+    if row.quantity == "incoming_rate":
+        return Scored("capacity", nodes, "capacity")
+    return Scored(f"{row.request_class} mean time", nodes, "times")
+
+
+def _uncounted(row: Evidence) -> str:
+    return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
 
 
 CHOICES = tuple(
@@ -135,6 +142,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
+    uncounted=_uncounted,
     goals_in_words="Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared "
     "at the model's own highest rate.",
     choices=CHOICES,

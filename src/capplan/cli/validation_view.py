@@ -13,8 +13,8 @@ from capplan.cli.layout import bullets, section, table
 from capplan.cli.terminal import Screen
 from capplan.planner.backtest import LeftOut
 from capplan.planner.validate import CLOSE, goals_of_all, median_errors
-from capplan.planner.validation import Compared, Validation
-from capplan.planner.validation_words import covered
+from capplan.planner.validation import MODEL, Compared, Validation
+from capplan.planner.validation_words import best_rule, covered
 
 _FEW = 2  # families whose scenarios are listed one by one
 
@@ -138,14 +138,16 @@ def _band(each: LeftOut) -> str:
 
 def _show_scores(report: Validation, screen: Screen) -> None:
     screen.print(section("Bands of scenarios that were left out"))
-    if report.scores:
-        listed = table(
-            ("", "left"), ("median error", "right"), ("mean interval score", "right"), ("half-width", "right")
-        )
-        for name, score in report.scores.items():
-            listed.add_row(name, f"{score.error:.1%}", _score(score.interval_score), _share(score.half_width))
-        screen.print(listed)
-        screen.print("The interval score is in the logarithm: the width of a band and 20 times what it misses by.")
+    listed = table(("", "left"), ("median error", "right"), ("mean interval score", "right"), ("half-width", "right"))
+    scored = {"capplan, all figures": report.own, **report.scores} if report.own else {}
+    for name, score in scored.items():
+        listed.add_row(name, f"{score.error:.1%}", _score(score.interval_score), _share(score.half_width))
+    screen.print(listed)
+    screen.print(
+        "The interval score is in the logarithm: the width of a band and 20 times what it misses by. Rules are scored "
+        "on the figures that all of them say something of. Most scenarios lie outside the range of the others, so "
+        "these bands are wider than those of predictions inside it."
+    )
     screen.print(covered(report.coverage))
 
 
@@ -177,9 +179,9 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     listed = table(
         ("", "left"),
         ("goals", "right"),
-        ("within 10 %", "right"),
+        ("in 10 %", "right"),
         ("left out", "right"),
-        ("best rule", "right"),
+        ("beside best rule", "right"),
         ("bands", "right"),
         ("held", "right"),
     )
@@ -187,8 +189,9 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
         listed.add_row(*_summary(each))
     screen.print(listed)
     screen.print(
-        "Goals: those that are met; left out: the median error, beside that of the best simple rule; bands: their "
-        "median half-width, and how many held the figure."
+        "Goals: those that are met; in 10 %: measured figures as fitted; left out: the median error on all figures, "
+        "then on those that simple rules say something of, beside the best rule's; bands: their median half-width, and "
+        "how many held the figure."
     )
     for goal in goals:
         screen.print(goal_line(goal))
@@ -214,14 +217,13 @@ def missed_of(report: Validation) -> list[str]:
 def _summary(report: Validation) -> list[str]:
     judged = [each.met for each in report.figures if each.met is not None] + [goal.met for goal in report.goals]
     sound = [each.close(CLOSE) for each in report.figures if each.sound]
-    own, rules = report.scores.get("capplan"), {name: s for name, s in report.scores.items() if name != "capplan"}
-    best = min(rules, key=lambda name: rules[name].error) if rules else ""
+    own, best = report.own, best_rule(report.scores)
     return [
         report.system,
         f"{sum(judged)}/{len(judged)}",
         f"{sum(sound)}/{len(sound)}",
         f"{own.error:.1%}" if own else "",
-        f"{rules[best].error:.1%} {best}" if rules else "",
+        f"{report.scores[MODEL].error:.1%} / {report.scores[best].error:.1%} {best}" if best else "",
         _share(own.half_width) if own else "",
         f"{report.coverage.held}/{report.coverage.figures}",
     ]

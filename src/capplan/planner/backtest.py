@@ -36,9 +36,11 @@ class LeftOut:
         The figures that the rules learn from; empty where they say nothing.
     size : float
         What the rules scale by.
-    counts : bool
-        Whether its error is a part of the discrepancy: not where the scenario is the only one that speaks of some
-        parameter, so that without it the prior is asked.
+    uncounted : str
+        Why it is not scored: where the scenario is the only one that speaks of some parameter, the prior is asked
+        without it. Empty: it is scored.
+    widens : bool
+        Whether its error is a part of the discrepancy, which widens the bands of predictions.
     documented : float
         The documented figure, SI.
     said : dict of Said
@@ -52,9 +54,15 @@ class LeftOut:
     unit: str
     family: str
     size: float
-    counts: bool
+    uncounted: str
+    widens: bool
     documented: float
     said: dict[str, Said]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is scored."""
+        return not self.uncounted
 
     def errors(self) -> dict[str, float]:
         """Signed relative errors, `capplan` first."""
@@ -62,19 +70,19 @@ class LeftOut:
 
 
 def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
-    """Return every figure that is scored or that widens bands, as said by fits without its scenario."""
+    """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
     its = study(fitted.system)
     places = {row.id: (test, row) for test in its.experiments() for row in test.rows}
     rules = said_by_rules(its, [row for _, row in places.values()])
     found = []
     for figure in fitted.left_out:
         test, row = places[figure.id]
-        scored, counts = its.scored(row), its.kind_of(row) is not None
-        if scored is None and not counts:
+        scored, widens = its.scored(row), its.kind_of(row) is not None
+        if scored is None and not widens and not (row.use == "fit" and row.status == "measured"):
             continue
         said = {"capplan": _model(its, fitted, figure, test, row), **rules.get(row.id, {})}
         of = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
-        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, counts)
+        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.uncounted(row), widens)
         found.append(LeftOut(*what, row.value, said))
     return tuple(found)
 

@@ -10,15 +10,18 @@ _MISSED = 0.1  # the probability that a 90 % band misses
 
 @dataclass(frozen=True)
 class Said:
-    """A figure with its 90 % band, SI; the band is not a number where nothing tells how wide it is."""
+    """A figure with its 90 % band, SI; the band is not a number where nothing tells how wide it is.
+
+    A rule may say something that is not positive: its band is then that figure alone.
+    """
 
     value: float
     low: float
     high: float
 
     def half_width(self) -> float:
-        """Half the band's width, as a share of the figure."""
-        return (self.high - self.low) / (2 * self.value)
+        """Half the band's width, as a share of the figure; not a number where the figure is not positive."""
+        return math.nan if self.value <= 0 else (self.high - self.low) / (2 * self.value)
 
     def holds(self, documented: float) -> bool:
         """Whether the band holds a documented figure."""

@@ -59,7 +59,7 @@ def _said(law: Baseline, unseen: Sequence[_Point], asked: Mapping[str, _Point]) 
 
 def _banded(value: float, half: float) -> Said:
     if value <= 0:
-        return Said(value, math.nan, math.nan)
+        return Said(value, value, value)
     return Said(value, value * math.exp(-half), value * math.exp(half))
 
 

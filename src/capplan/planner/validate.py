@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from capplan.calibration.study import Goal, Study
 from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
 from capplan.planner.backtest import LeftOut, left_out
-from capplan.planner.validation import Compared, Score, Validation, coverage, scores
+from capplan.planner.validation import MODEL, Compared, Score, Validation, coverage, own_score, scores
 
 CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
 _FAR = 0.1  # at most this share of them may be further off
@@ -73,6 +73,9 @@ def _made_anew(fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     drawn = Ensemble(np.log(np.array(fitted.draws)), 0.0)
     said = stages.of("predicting", lambda: figures_of(its, its.experiments(), drawn))
     refits = refitted(its, fitted.most_probable, fitted.seed, stages)
+    for other in cache.glob(f"{fitted.system}-refits.*.stages"):
+        if other != stages.path:
+            other.unlink(missing_ok=True)  # of other code or evidence
     figures = tuple(FittedFigure(*each) for each in said)
     return replace(fitted, figures=figures, left_out=refits.left_out, nested=refits.nested)
 
@@ -96,13 +99,14 @@ def report(fitted: Fitted, refits: str = "") -> Validation:
         for row in test.rows
     )
     left = left_out(fitted)
-    scored = scores(left)
+    own, scored = own_score(left), scores(left)
     return Validation(
         system=fitted.system,
         figures=compared,
-        goals=(*its.goals({name: each.predicted for name, each in said.items()}), *goals_of(compared, scored)),
+        goals=(*its.goals({name: each.predicted for name, each in said.items()}), *goals_of(compared, own, scored)),
         goals_in_words=its.goals_in_words,
         left_out=left,
+        own=own,
         scores=scored,
         coverage=coverage(left),
         draws=len(fitted.draws),
@@ -115,32 +119,28 @@ def report(fitted: Fitted, refits: str = "") -> Validation:
     )
 
 
-def goals_of(figures: Sequence[Compared], scored: Mapping[str, Score]) -> tuple[Goal, ...]:
+def goals_of(figures: Sequence[Compared], own: Score | None, scored: Mapping[str, Score]) -> tuple[Goal, ...]:
     """Return the goals that every system has: of figures as fitted, and of scenarios that were left out."""
-    goals = _close(figures)
-    rules = {name: score for name, score in scored.items() if name != "capplan"}
+    goals = list(_close(figures))
+    if own is not None:
+        goals.append(Goal("left out: median error", own.error, _ERROR))
+        if math.isfinite(own.half_width):
+            goals.append(Goal("left out: median half-width of the 90 % bands", own.half_width, _HALF_WIDTH))
+    return (*goals, *_beside_rules(scored))
+
+
+def _beside_rules(scored: Mapping[str, Score]) -> Iterator[Goal]:
+    """Yield the goals of the figures that all simple rules say something of."""
+    rules = {name: score for name, score in scored.items() if name != MODEL}
     if not rules:
-        return goals
-    own = scored["capplan"]
-    best = min(rules, key=lambda name: rules[name].error)
-    sharpest = min(rules, key=lambda name: _bounded(rules[name].interval_score))
-    return (
-        *goals,
-        Goal("left out: median error", own.error, _ERROR),
-        Goal(f"left out: median error, beside the best rule ({best})", own.error, rules[best].error),
-        Goal(
-            f"left out: mean interval score, beside the best rule ({sharpest})",
-            own.interval_score,
-            _bounded(rules[sharpest].interval_score),
-            share=False,
-        ),
-        Goal("left out: median half-width of the 90 % bands", own.half_width, _HALF_WIDTH),
-    )
-
-
-def _bounded(score: float) -> float:
-    """Return an interval score; that of bands which are not there is beaten by any."""
-    return math.inf if math.isnan(score) else score
+        return
+    own, best = scored[MODEL], min(rules, key=lambda name: rules[name].error)
+    yield Goal(f"left out: median error, beside the best rule ({best})", own.error, rules[best].error)
+    banded = [name for name, score in rules.items() if math.isfinite(score.interval_score)]
+    if banded:
+        sharp = min(banded, key=lambda name: rules[name].interval_score)
+        name = f"left out: mean interval score, beside the best rule ({sharp})"
+        yield Goal(name, own.interval_score, rules[sharp].interval_score, share=False)
 
 
 def goals_of_all(reports: Sequence[Validation]) -> tuple[Goal, ...]:
@@ -180,13 +180,13 @@ def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
 
 def _verdict(left: Sequence[LeftOut]) -> str:
     """Say of each group whether the model beats the rules, and what becomes of the errors."""
-    scored = [each for each in left if each.family]
+    scored = [each for each in left if each.family and each.counts]
     groups = dict.fromkeys(each.group for each in scored)
     errors = {name: median_errors([each for each in scored if each.group == name]) for name in groups}
     sentences = [_of_group(name, found) for name, found in errors.items() if found]
     if not sentences:
-        return "No scenario could be left out beside a simple rule: each is of its own kind."
-    return f"Left out one by one, capplan's {' Its '.join(sentences)} {_of_bands(scored)}"
+        return f"No scenario could be left out beside a simple rule: each is of its own kind. {_of_bands(left)}"
+    return f"Left out one by one, capplan's {' Its '.join(sentences)} {_of_bands(left)}"
 
 
 def _of_group(name: str, errors: Mapping[str, float]) -> str:
@@ -199,6 +199,13 @@ def _of_group(name: str, errors: Mapping[str, float]) -> str:
 
 
 def _of_bands(left: Sequence[LeftOut]) -> str:
-    apart = dict.fromkeys(f"{each.fold}'s {each.group}" for each in left if not each.counts)
-    without = f", but not by those of {', '.join(apart)}: nothing else speaks of what they hang on" if apart else ""
-    return f"The bands of predictions are widened by the errors made here{without}."
+    """Say what becomes of the errors, and which are apart, and why."""
+    found = ["The bands of predictions are widened by the errors made here."]
+    reasons = dict.fromkeys(each.uncounted for each in left if each.uncounted)
+    for reason in reasons:
+        whose = dict.fromkeys(each.fold for each in left if each.uncounted == reason)
+        found.append(f"Not scored: figures of {', '.join(whose)}, since {reason}.")
+    missed = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
+    if missed:
+        found.append(f"Scored, but widening no band: some figures of {', '.join(missed)}.")
+    return " ".join(found)

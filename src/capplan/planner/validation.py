@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import numpy as np
 from capplan.calibration.fitted_file import Posterior
 from capplan.calibration.study import Goal
 from capplan.planner.backtest import LeftOut
+
+MODEL = "capplan"
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,10 @@ class Validation:
         What the goals are.
     left_out : tuple of LeftOut
         Leave-one-scenario-out.
+    own : Score or None
+        Of capplan, on all figures that are scored; None where there are none.
     scores : dict of Score
-        On the figures that the model and all rules say something of, by `capplan` and by rule.
+        By `capplan` and by rule, on those figures that all rules say something of; empty where there are none.
     coverage : Coverage
         Of capplan's bands.
     draws : int
@@ -141,6 +146,7 @@ class Validation:
     goals: tuple[Goal, ...]
     goals_in_words: str
     left_out: tuple[LeftOut, ...]
+    own: Score | None
     scores: dict[str, Score]
     coverage: Coverage
     draws: int
@@ -157,20 +163,37 @@ class Validation:
         return all(figure.met is not False for figure in self.figures) and all(goal.met for goal in self.goals)
 
 
+def own_score(left_out: Sequence[LeftOut]) -> Score | None:
+    """Score the model on all figures that count."""
+    counted = [each for each in left_out if each.counts]
+    return _score(MODEL, counted, counted) if counted else None
+
+
 def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
-    """Score the model and each rule on the same figures: those that count and that every rule says something of."""
+    """Score the model and each rule on the same figures: those that count and that every rule says something of.
+
+    Interval scores are means over the figures where all have one: a straight line may say a negative time.
+    """
     shared = [each for each in left_out if each.counts and len(each.said) > 1]
     if not shared:
         return {}
-    return {name: _score(name, shared) for name in shared[0].said}
+    scored = [each for each in shared if all(math.isfinite(score) for score in _interval_scores(each))]
+    return {name: _score(name, shared, scored) for name in shared[0].said}
 
 
-def _score(name: str, left_out: Sequence[LeftOut]) -> Score:
-    pairs = [(each.said[name], each.documented) for each in left_out]
+def _interval_scores(each: LeftOut) -> list[float]:
+    return [said.interval_score(each.documented) for said in each.said.values()]
+
+
+def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) -> Score:
+    """Score errors and widths on some figures, and intervals on those where there are any."""
+    intervals = [each.said[name].interval_score(each.documented) for each in banded]
+    intervals = [score for score in intervals if not math.isnan(score)]
+    widths = [each.said[name].half_width() for each in left_out]
     return Score(
-        float(np.median([abs(said.value / documented - 1) for said, documented in pairs])),
-        float(np.mean([said.interval_score(documented) for said, documented in pairs])),
-        float(np.median([said.half_width() for said, _ in pairs])),
+        float(np.median([abs(each.errors()[name]) for each in left_out])),
+        float(np.mean(intervals)) if intervals else math.nan,
+        float(np.median([width for width in widths if not math.isnan(width)] or [math.nan])),
     )
 
 

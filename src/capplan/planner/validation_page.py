@@ -13,9 +13,8 @@ from capplan.calibration.study import Goal
 from capplan.planner.backtest import LeftOut
 from capplan.planner.number_words import per_cent, share, signed, significant
 from capplan.planner.validate import CLOSE, goals_of_all
-from capplan.planner.validation import Compared, Validation
+from capplan.planner.validation import MODEL, Compared, Validation
 from capplan.planner.validation_words import (
-    MODEL,
     banded,
     best_rule,
     close,
@@ -26,7 +25,6 @@ from capplan.planner.validation_words import (
     missed,
     names,
     sharpest_rule,
-    uncounted,
     verdict,
     with_unit,
 )
@@ -35,16 +33,6 @@ ALL = "all"
 MANY = 16  # rows of a table that is folded away
 LISTED = 6  # figures of a scenario that are named one by one
 WIDTH = 120
-NOT_COUNTED = (
-    "Left out, but counted in no score and no band",
-    "No other scenario speaks of what they hang on, or the fit without them has no steady state at their load: the "
-    "error is that of a prior, not of the model.",
-)
-NOT_SCORED = (
-    "Fitted, but never left out",
-    "No independent scenario speaks of what they hang on, so hiding them would ask the prior.",
-)
-
 Picture = Callable[[str, str], str]
 """Returns the Markdown that shows a figure, from its name (a system or `all`) and what it shows, in words."""
 
@@ -159,10 +147,12 @@ def _in_short(reports: Sequence[Validation]) -> list[str]:
         parts += [_goals(goals_of_all(reports), "all systems together")]
     return [
         *parts,
-        "**Scenarios that were left out: the error.** Median of the absolute errors, on the figures that all rules say "
-        "something of.",
-        table(("system", MODEL, "best rule", "capplan is"), [_errors_in_short(report) for report in reports]),
-        "**Scenarios that were left out: the bands.** Mean interval score (small is good) and median half-width.",
+        "**Scenarios that were left out: the error.** Median of the absolute errors, on all figures; and on those that "
+        "all rules say something of, beside the best rule.",
+        table(("system", "all figures", MODEL, "best rule", "capplan is"), [_errors_in_short(r) for r in reports]),
+        "**Scenarios that were left out: the bands.** Mean interval score (small is good), where rules have one too, "
+        "and median half-width on all figures. Most scenarios lie outside the range of the others, so these bands are "
+        "wider than those of predictions inside it.",
         table(("system", MODEL, "best rule", "half-width"), [_bands_in_short(report) for report in reports]),
         "**Coverage of the 90 % bands**, with its 90 % confidence interval (Clopper and Pearson 1934), which goes by "
         "the number of independent scenarios.",
@@ -171,19 +161,20 @@ def _in_short(reports: Sequence[Validation]) -> list[str]:
 
 
 def _errors_in_short(report: Validation) -> list[str]:
-    best = best_rule(report.scores)
+    best, alone = best_rule(report.scores), share(report.own.error) if report.own else "none"
     if best is None:
-        return [report.system, "", "none", ""]
+        return [report.system, alone, "", "none", ""]
     own, rule = report.scores[MODEL].error, report.scores[best].error
-    return [report.system, share(own), f"{best} {share(rule)}", "better" if own < rule else "**worse**"]
+    return [report.system, alone, share(own), f"{best} {share(rule)}", "better" if own < rule else "**worse**"]
 
 
 def _bands_in_short(report: Validation) -> list[str]:
+    width = _or_none(share, report.own.half_width) if report.own else "none"
     if MODEL not in report.scores:
-        return [report.system, "", "none", ""]
-    own, sharpest = report.scores[MODEL], sharpest_rule(report.scores)
+        return [report.system, "", "none", width]
+    sharpest = sharpest_rule(report.scores)
     rule = "none has bands" if sharpest is None else f"{sharpest} {_score(report, sharpest)}"
-    return [report.system, _score(report, MODEL), rule, share(own.half_width)]
+    return [report.system, _score(report, MODEL), rule, width]
 
 
 def _score(report: Validation, name: str) -> str:
@@ -312,15 +303,19 @@ def _rules_tables(left_out: Sequence[LeftOut], named: Mapping[str, str]) -> list
 
 
 def _scores(report: Validation) -> list[str]:
-    if not report.scores:
-        return ["No simple rule says anything of these figures, so there is nothing to score capplan beside."]
+    if report.own is None:
+        return ["No figure is scored."]
+    scored = {"capplan, all figures": report.own, **report.scores}
     rows = [
         [name, share(score.error), _or_none(significant, score.interval_score), _or_none(share, score.half_width)]
-        for name, score in report.scores.items()
+        for name, score in scored.items()
     ]
-    some = "Scores, on the figures that count and that every rule says something of."
-    if not all(math.isfinite(score.half_width + score.interval_score) for score in report.scores.values()):
-        some += " None: too few other scenarios to tell how far off the rule is, or it says a number below zero."
+    some = "Scores: of capplan on all figures that count"
+    some += (
+        "; then of all on the figures that every rule says something of." if report.scores else "; no rule says any."
+    )
+    if not all(math.isfinite(score.half_width + score.interval_score) for score in scored.values()):
+        some += " None: too few other scenarios tell how far off that is."
     return [some, table(("", "median error", "interval score", "half-width"), rows)]
 
 
@@ -341,9 +336,9 @@ def apart(report: Validation) -> dict[tuple[str, str], list[str]]:
     for row in rows:
         if row.use != "fit":
             found.setdefault(("Compared, not fitted", _sentence(row.reason or "no reason is given")), []).append(row.id)
-    seen = {each.id for each in report.left_out} | {each for ids in found.values() for each in ids}
-    found[NOT_COUNTED] = uncounted(report.left_out)
-    found[NOT_SCORED] = [row.id for row in rows if row.id not in seen]
+    for each in report.left_out:
+        if not each.counts:
+            found.setdefault(("Left out, not scored", _sentence(each.uncounted)), []).append(each.id)
     return {why: ids for why, ids in found.items() if ids}
 
 

@@ -17,8 +17,8 @@ from plotly.subplots import make_subplots
 from capplan.planner.backtest import LeftOut
 from capplan.planner.number_words import share, significant
 from capplan.planner.plot_page import COLOURS, faint
-from capplan.planner.validation import Validation
-from capplan.planner.validation_words import MODEL, best_rule, names
+from capplan.planner.validation import MODEL, Validation
+from capplan.planner.validation_words import best_rule, names
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 GREY = "#555555"

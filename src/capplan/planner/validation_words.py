@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from capplan.calibration.study import Goal
-from capplan.planner.backtest import LeftOut
 from capplan.planner.number_words import rate, share, signed, significant
 from capplan.planner.said import Said
 from capplan.planner.validate import CLOSE, goals_of_all
-from capplan.planner.validation import Compared, Coverage, Score, Validation
-
-MODEL = "capplan"
+from capplan.planner.validation import MODEL, Compared, Coverage, Score, Validation
 
 
 def number(value: float, unit: str) -> str:
@@ -113,8 +110,3 @@ def covered(found: Coverage) -> str:
         f"{found.scenarios} independent scenarios the true share lies between {share(found.low)} and "
         f"{share(found.high)} (Clopper and Pearson, 90 %)."
     )
-
-
-def uncounted(left_out: Iterable[LeftOut]) -> list[str]:
-    """Return the ids of the figures that were left out but count in no score."""
-    return [each.id for each in left_out if not each.counts]
