@@ -3,13 +3,15 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from capplan.calibration.fitted_file import load
 from capplan.calibration.vcider_figures import experiments
 from capplan.models.errors import InputError
 from capplan.models.systems import scenario
-from capplan.models.vcider_scenario import VciderScenario
+from capplan.models.vcider import ratio
+from capplan.models.vcider_scenario import ENCRYPTION, NODES, VciderScenario
 from capplan.planner.about_vcider import ABOUT
 from capplan.planner.extrapolation import reach
 from capplan.planner.predict import predict
@@ -30,6 +32,8 @@ def notes(**layout: Any) -> str:
         ({"rf": 2, "column_bytes": 100, "encryption": "none"}, "inside", "Every part"),
         ({"rf": 4}, "near", "4 replicas: none measured above 3."),
         ({"column_bytes": 512}, "far", "512 bytes a column: none measured above 256."),
+        ({"virtual_encrypts": "all"}, "far", "The field virtual_encrypts = 'all' is another reading of the document"),
+        ({"virtual_encrypts": "none"}, "far", "the parameters were fitted under 'same'."),
         ({"column_bytes": 24}, "near", "24 bytes a column: none measured below 32."),
     ],
 )
@@ -43,9 +47,24 @@ def test_how_far_a_layout_lies_from_the_measured_ones(layout: dict[str, Any], ve
 def test_doubts_are_told_where_they_apply() -> None:
     assert "fit best with the same links" in notes(encryption="internode")
     assert "fit best" not in notes(encryption="none")
-    assert "Rows are taken to have 5 columns" in notes(column_bytes=512)
-    assert "columns" not in notes()
+    for encryption in ENCRYPTION:
+        assert "Rows are taken to have 5 columns" in notes(encryption=encryption)
     assert "several regions" in ABOUT.claims(VciderScenario())[0]
+
+
+@pytest.mark.parametrize(
+    ("encryption", "said"),
+    [("client+internode", "smaller with"), ("internode", "a little larger with"), ("none", "the same with any")],
+)
+def test_what_replicas_do_is_told_of_the_reference_that_was_asked_for(encryption: str, said: str) -> None:
+    values = load("vcider").values()
+    by_replicas = [float(np.median(ratio(VciderScenario(rf=rf), values, encryption))) for rf in range(1, NODES + 1)]
+    gain = by_replicas[-1] / by_replicas[0] - 1
+
+    assert said in notes(encryption=encryption)
+    assert sum(each in notes(encryption=encryption) for each in ("smaller with", "larger with", "same with")) == 1
+    assert by_replicas in (sorted(by_replicas), sorted(by_replicas, reverse=True)) or encryption == "none"
+    assert {"client+internode": gain < -0.1, "internode": 0.01 < gain < 0.1, "none": abs(gain) < 0.001}[encryption]
 
 
 def test_the_documented_gains_are_inside_their_bands_and_bands_widen_outside() -> None:

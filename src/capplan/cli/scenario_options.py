@@ -47,9 +47,10 @@ OPTIONS: Mapping[str, Any] = {
     "write_share": _text("SHARE", "Writes as a share of the requests: 5%."),
     "data_factor": _text("X", "Cassandra's times over the test's: 2.5."),
     "column_bytes": _count("Width of a column, bytes."),
-    "encryption": _text("LINKS", "Encrypted: client, internode, client+internode."),
+    "encryption": _text(
+        "LINKS", "Encrypted: client, internode, client+internode (vcider: internode, client+internode, none)."
+    ),
     "vpn": _text("WHERE", "Encryption in user space or in the kernel: user, kernel."),
-    "virtual_encrypts": _text("TEXT", "What the virtual network encrypts: all, same, none."),
     "sps": _text("RATE", "Offered sessions per second, instead of --tps."),
     "servers": _count("gRPC masters."),
     "clients": _count("Clients of all masters together."),

@@ -35,7 +35,8 @@ class VciderScenario(Scenario):
         What the native reference encrypts: `client+internode`, `internode` or `none`.
     virtual_encrypts
         What the virtual network encrypts beside a reference that encrypts something: the `same` links, `all` of them,
-        or `none`. Beside a plain reference it is plain.
+        or `none`. Beside a plain reference it is plain. A reading of the document for calibration to compare, and no
+        side of a layout: parameters are those of `same`.
     tps
         Must be left out: no rate is documented.
     slo

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.study import Experiment
 from capplan.models.vcider import COLUMNS
 from capplan.models.vcider_scenario import VciderScenario
-from capplan.planner.about import About, Case
+from capplan.planner.about import About, Case, Outside
 
 _IN_WORDS = {
     "same": "the same links",
     "all": "all links",
     "none": "none",
 }
+_FITTED = VciderScenario().virtual_encrypts
+_HYPOTHESIS = 1.0
+"""Doublings, of another reading of the document: a guess, and enough to be far."""
+_BY_REPLICAS = {
+    "client+internode": "Why the ratio over this reference is smaller with more replicas: they add work that no "
+    "client's encryption has a part in.",
+    "internode": "Why the ratio over this reference is a little larger with more replicas: each that is on another "
+    "node adds encrypted messages, and the coordinator's own work stays the same.",
+    "none": "The ratio over this reference is much the same with any number of replicas: messages grow with them as "
+    "the work does.",
+}
+"""What replicas do to the ratio, by what the native reference encrypts."""
 
 
 def _claims(scenario: VciderScenario) -> tuple[str, ...]:
@@ -32,20 +45,26 @@ def _notes(case: Case) -> list[str]:
         "the nodes. No rate, no time and no machine is given, so nothing else is predicted.",
         "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the kernel "
         "on machines of 2011, taken as without instructions for AES: today it costs less.",
-        "Why the ratio over the encrypted reference is smaller with more replicas: they add work that no client's "
-        "encryption has a part in.",
+        _BY_REPLICAS[scenario.encryption],
+        f"Rows are taken to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. The "
+        "documented widths show no trend, so what a byte costs is a prior. All ratios over encrypted references depend "
+        "on both.",
     ]
     if scenario.encryption != "none":
         notes.append(_hypotheses(case.fitted))
-    if scenario.column_bytes != _USUAL:
-        notes.append(
-            f"Rows are taken to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. The "
-            "documented widths show no trend, so what a byte costs is a prior."
-        )
     return notes
 
 
-_USUAL = VciderScenario().column_bytes
+def _outside(scenario: VciderScenario, tests: Sequence[Experiment]) -> Outside:
+    """Return how far another reading of the document is from the one that the parameters were fitted under."""
+    del tests
+    if scenario.virtual_encrypts == _FITTED:
+        return ()
+    words = (
+        f"the field virtual_encrypts = {scenario.virtual_encrypts!r} is another reading of the document and no layout: "
+        f"the parameters were fitted under {_FITTED!r}"
+    )
+    return ((_HYPOTHESIS, words),)
 
 
 def _hypotheses(fitted: Fitted) -> str:
@@ -67,4 +86,5 @@ ABOUT = About(
     approximate="",
     claims=_claims,
     notes=_notes,
+    outside=_outside,
 )
