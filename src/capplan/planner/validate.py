@@ -204,7 +204,8 @@ def _of_bands(left: Sequence[LeftOut]) -> str:
     reasons = dict.fromkeys(each.uncounted for each in left if each.uncounted)
     for reason in reasons:
         whose = dict.fromkeys(each.fold for each in left if each.uncounted == reason)
-        found.append(f"Not scored: figures of {', '.join(whose)}, since {reason}.")
+        some = "some figures" if any(each.counts and each.fold in whose for each in left) else "figures"
+        found.append(f"Not scored: {some} of {', '.join(whose)}, since {reason}.")
     missed = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
     if missed:
         found.append(f"Scored, but widening no band: some figures of {', '.join(missed)}.")
