@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from capplan.calibration.fitted_file import load
+from capplan.calibration.refits import DRAWS
 from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
@@ -119,7 +120,7 @@ def test_the_note_tells_what_was_done(figures: Figures, pretending: Told) -> Non
     gain = re.search(r"would be ([\d.]+) times as wide", note)
 
     assert f"at {len(pretending[0][1]) // 2} draws of the parameters" in note
-    assert "all 240 draws" in note
+    assert f"all {DRAWS} draws" in note
     assert gain is not None
     assert float(gain[1]) > 1.2
     assert "no figure" not in note
@@ -145,7 +146,7 @@ def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures:
     simulated_latency(
         ONE_DC,
         VALUES,
-        replace(figures, peak_rate=np.full(240, 1e8)),
+        replace(figures, peak_rate=np.full(DRAWS, 1e8)),
         Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1),
         Plan(1, "compiled", 2),
     )
