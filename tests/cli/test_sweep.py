@@ -112,6 +112,16 @@ def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.Capture
     assert len(out.splitlines()) == 2 + 2 * 16 + 5
 
 
+def test_encrypted_layouts_are_labelled(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--encryption", "client,client+internode", "--vpn", "kernel", "--draws", "2", "--processes", "1"]
+    out, _ = ran(capsys, *arguments)
+    plain, _ = ran(capsys, "--draws", "2", "--processes", "1")
+
+    assert [line.split()[0] for line in out.splitlines()[2:6:2]] == ["client", "client+internode"]
+    assert "a guess" in out
+    assert "ncrypt" not in plain
+
+
 def test_each_side_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str]) -> None:
     sides = {
         "dcs": "2,3",
@@ -125,10 +135,13 @@ def test_each_side_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str]) -> N
         "proxy": "no,yes",
         "ldap": "yes,no",
         "data-factor": "1..1.5:0.5",
+        "encryption": "client,client+internode",
+        "vpn": "user,kernel",
     }
     for name, values in sides.items():
         column = "rtt_ms" if name == "rtt" else name.replace("-", "_")
-        out, _ = ran(capsys, f"--{name}", values, "--csv", "--draws", "2", "--processes", "1")
+        needed = ["--encryption", "internode"] if name == "vpn" else []
+        out, _ = ran(capsys, f"--{name}", values, *needed, "--csv", "--draws", "2", "--processes", "1")
         rows = list(csv.DictReader(io.StringIO(out)))
         assert list(rows[0]) == list(COLUMNS)
         assert len({row[column] for row in rows}) == 2, name

@@ -46,7 +46,7 @@ INTERRUPTED = 130
 FEW_TASKS: dict[SweepEngine, int] = {"analytic": 6, "compiled": 2}  # fewer end before a second process has started
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("dcs", "cass_nodes", "rf", "front_nodes", "front_workers"), WHOLE),
-    **dict.fromkeys(("consistency_read", "consistency_write"), WORDS),
+    **dict.fromkeys(("consistency_read", "consistency_write", "encryption", "vpn"), WORDS),
     **{"rtt": ROUND_TRIP, "distance_km": DISTANCE, "proxy": YES_OR_NO, "ldap": YES_OR_NO, "data_factor": FACTOR},
 }
 DEFAULT_RATES = Rates("default", (0.8,))
@@ -70,6 +70,8 @@ def sweep_(
     proxy: Annotated[str | None, _option("YES,NO", "Forward accounting requests.")] = None,
     ldap: Annotated[str | None, _option("YES,NO", "Ask LDAP on each authorization.")] = None,
     data_factor: Annotated[str | None, _option("RANGE", "Cassandra's times over the test's: 1..3:0.5.")] = None,
+    encryption: Annotated[str | None, _option("LINKS", "Encrypted: client, internode, client+internode.")] = None,
+    vpn: Annotated[str | None, _option("WHERE", "Encryption in user space or in the kernel: user,kernel.")] = None,
     tps: Annotated[str | None, _option("RATES", "Offered peak rates: 2000..20000:2000.")] = None,
     load: Annotated[str | None, _option("SHARES", "Shares of each layout's capacity instead of --tps.")] = None,
     slo: Annotated[list[str] | None, _option("TEXT", "Objective that a capacity has to meet.")] = None,

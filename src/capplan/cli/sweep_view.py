@@ -26,6 +26,8 @@ SHOWN = {  # of a layout: the column and its heading
     "proxy": ("proxy", "proxy"),
     "ldap": ("ldap", "LDAP"),
     "data_factor": ("data_factor", "factor"),
+    "encryption": ("encryption", "encrypted"),
+    "vpn": ("vpn", "in"),
 }
 
 
@@ -44,6 +46,8 @@ def render(rows: Sequence[Row], options: Sequence[str], screen: Console) -> None
     screen.print("Evidence: how far a layout lies from those that were measured.")
     screen.print("Carried: even the low end of the capacity is at least the rate.")
     screen.print(_engine(answered))
+    if any(row["encryption"] is not None for row in answered):
+        screen.print("Encrypted links are taken to cost any part of what they did in 2011: a guess, see predict.")
     if any(row[f"{name}_p99_ms"] is None for row in answered for name in REPORTED):
         screen.print("Beyond capacity no latency is given: queues grow, and requests are turned away.")
 

@@ -19,7 +19,7 @@ from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
-from capplan.planner.abouts import reach_of
+from capplan.planner.abouts import ABOUTS, reach_of
 from capplan.planner.discrepancy import Discrepancy
 from capplan.planner.parameter_values import values_of
 from capplan.planner.predict import objectives_of, rate_at
@@ -69,10 +69,12 @@ class _Solved:
     """A layout with its capacity."""
 
     def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, draws: int, seed: int) -> None:
-        self.few = _few(fitted, draws)
+        self.few = _few(fitted, scenario.encryption, scenario.vpn, draws)
         self.layout = Layout(scenario, self.few.thinned(values_of(fitted, scenario)), folded=True)
         far = reach_of(scenario)
-        self.uncertainty: Uncertainty = estimated(fitted, scenario, seed).widened(**far.factors(1.0))
+        self.uncertainty: Uncertainty = estimated(fitted, scenario, seed).widened(
+            **far.factors(ABOUTS[scenario.system].widening)
+        )
         capacity = self.uncertainty.spread(
             self._every(self.layout.capacity_with(objectives_of(scenario))), self.uncertainty.rate
         )
@@ -151,9 +153,10 @@ def _of_capacity(share: float, capacity: float) -> float:
     return min(rate_at(share, capacity), max(math.floor(capacity), 1.0)) if share <= 1 else rate_at(share, capacity)
 
 
-@lru_cache(maxsize=4)
-def _few(fitted: Fitted, draws: int) -> Representatives:
-    return representatives(fitted, draws)
+@lru_cache(maxsize=8)
+def _few(fitted: Fitted, encryption: str | None, vpn: str | None, draws: int) -> Representatives:
+    """Choose the draws for all layouts with the same encrypted links: they have the same values."""
+    return representatives(values_of(fitted, OpenproviderScenario(encryption=encryption, vpn=vpn)), draws)
 
 
 def _bands(name: str, figures: FloatArray) -> Row:

@@ -18,7 +18,7 @@ from capplan.calibration.fitted_file import load as load_fitted
 from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.quantity import FloatArray
-from capplan.planner.abouts import reach_of
+from capplan.planner.abouts import ABOUTS, reach_of
 from capplan.planner.parameter_values import values_of
 from capplan.planner.prediction import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.simulated import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
@@ -68,7 +68,8 @@ class _Point:
     def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: Wish, seed: int) -> None:
         self.wish, self.seed = wish, seed
         self.layout, self.drawn = _layout(scenario, fitted)
-        self.uncertainty = estimated(fitted, scenario, seed).widened(**reach_of(scenario).factors(1.0))
+        wider = reach_of(scenario).factors(ABOUTS[scenario.system].widening)
+        self.uncertainty = estimated(fitted, scenario, seed).widened(**wider)
 
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""

@@ -44,6 +44,7 @@ WORDS = {
     "distance_km": ("km", "km"),
     "rtt_ms": ("ms RTT", "ms RTT"),
     "data_factor": ("x data", "x data"),
+    "encryption": ("encrypted", "Encrypted"),
 }
 AXIS_TITLES = {
     "dcs": "data centres",

@@ -29,6 +29,7 @@ LAYOUT_COLUMNS = {
     **dict.fromkeys(("distance_km", "rtt_ms"), "float64"),
     **dict.fromkeys(("proxy", "ldap"), "bool"),
     "data_factor": "float64",
+    **dict.fromkeys(("encryption", "vpn"), "string"),
 }
 _BANDS = (
     "capacity_tps",
