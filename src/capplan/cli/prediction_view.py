@@ -178,7 +178,9 @@ def _outages(prediction: Prediction, console: Console) -> None:
     listed = table(("  without", "left"), ("TPS", "left"), ("carries?", "left"))
     listed.add_column("assuming", ratio=1)
     for outage in prediction.outages:
-        listed.add_row(f"  {lost_in_words(outage.lost)}", _left(outage), _carries(outage), outage.assumed)
+        listed.add_row(
+            f"  {lost_in_words(outage.lost)}", _left(outage), _carries(outage, prediction.offered_tps), outage.assumed
+        )
     console.print(listed)
 
 
@@ -188,8 +190,12 @@ def _left(outage: Outage) -> Text:
     return Text(NOT_MODELLED if outage.capacity_tps is None else band(outage.capacity_tps, rate))
 
 
-def _carries(outage: Outage) -> Text:
+def _carries(outage: Outage, offered_tps: float | None) -> Text:
+    """Say whether the offered rate is surely carried, by the low end of the band; where it is open, say so."""
     words = {True: ("yes", "green"), False: ("no", "bold red"), None: (NOT_MODELLED, "dim")}
+    left = outage.capacity_tps
+    if outage.carries_offered is False and left is not None and offered_tps is not None and left.value >= offered_tps:
+        return Text("not surely", "yellow")
     return Text(*words[outage.carries_offered])
 
 

@@ -208,10 +208,28 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
 
 def _basis(asked: _Asked, capacity: Capacity, figures: Figures, of_latency: list[str]) -> Basis:
     case, about = asked.case, asked.about
-    notes = (*_overload_note(figures), about.rates, *about.notes(case, capacity, figures), *of_latency)
+    notes = (
+        *_overload_note(figures),
+        *_doubt_note(asked, capacity, figures),
+        about.rates,
+        *about.notes(case, capacity, figures),
+        *of_latency,
+    )
     if asked.objectives:
         notes = (*notes, "What is left after an outage is judged by loss and backlog only, not by the objectives.")
     return Basis(cited(case.scenario.system), asked.reach.verdict, asked.reach.why, about.claims(case.scenario), notes)
+
+
+def _doubt_note(asked: _Asked, capacity: Capacity, figures: Figures) -> tuple[str, ...]:
+    """Say how likely the offered rate is not carried, where that is open."""
+    offered = float(np.max(figures.peak_rate))
+    if not capacity.low < offered <= capacity.value:
+        return ()
+    chance = asked.case.uncertainty.chance_of_less(asked.case.layout.capacity_with(asked.objectives), offered)
+    return (
+        f"The offered rate lies inside the band of the capacity: with a chance of about {chance:.0%} it is not "
+        "carried. The latencies are those where it is.",
+    )
 
 
 def _overload_note(figures: Figures) -> tuple[str, ...]:

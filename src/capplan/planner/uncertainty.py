@@ -71,6 +71,10 @@ class Uncertainty:
         """Return the band of a rate, or of anything in proportion to it."""
         return self._band(draws, self.rate)
 
+    def chance_of_less(self, draws: FloatArray, level: float) -> float:
+        """Return how likely a repeat of the load test measures a rate below `level`."""
+        return float(np.mean(draws * self._noise(draws, self.rate) < level))
+
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
         """Return the band of a latency, in ms; `name` is its request class."""
         own = self.by_class.get(name, self.time)

@@ -213,8 +213,8 @@ def _note(report: Validation, panels: dict[str, list[LeftOut]]) -> list[str]:
     for those in panels.values():
         axis = _axis(those, 1.0)
         cut += sum(each.said[MODEL].low < axis.low or each.said[MODEL].high > axis.high for each in those)
-    held = sum(each.said[MODEL].holds(each.documented) for each in report.left_out)
-    text = [f"bars: 90 % bands, {held} of {len(report.left_out)} hold the figure"]
+    found = report.coverage
+    text = [f"bars: 90 % bands; of those that count {found.held} of {found.figures} hold the figure"]
     beyond = "1 band goes on beyond the axes" if cut == 1 else f"{cut} bands go on beyond the axes"
     return [*text, beyond] if cut else text
 
