@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from typing import Any
 
 import pytest
@@ -142,3 +143,12 @@ def test_rates_and_shares(form: figures.Format, number: float, text: str) -> Non
 
 def test_a_band_without_doubt_is_one_number() -> None:
     assert figures.band(Band.exactly(0.0)) == "0"
+
+
+@pytest.mark.parametrize(("left", "carries", "word"), [(14_000.0, False, "not surely"), (13_000.0, False, "no")])
+def test_an_outage_that_leaves_it_open_says_so(left: float, carries: bool, word: str) -> None:
+    lost = Outage({"node": 1}, True, "as asked", Band(left, left - 900, left + 900), carries)
+    out = shown(outages=(lost,), offered_tps=13_950.0)
+
+    (line,) = [line for line in out.splitlines() if "1 node per DC" in line]
+    assert re.search(rf"\) +{word} +as asked", line)

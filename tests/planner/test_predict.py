@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -302,3 +303,17 @@ def test_the_simulation_adds_its_own_part_to_the_bands(one_dc_simulated: Predict
         assert band.parts.simulation is None
     assert one_dc_simulated.capacity_tps is not None
     assert one_dc_simulated.capacity_tps.parts.simulation is None  # the capacity stays analytic
+
+
+def test_a_rate_inside_the_band_of_the_capacity_is_said_to_be_open() -> None:
+    found = capacity(cass_nodes=6)
+    between = round((found.low + found.value) / 2)
+    notes = {
+        rate: [note for note in said(cass_nodes=6, tps=float(rate)).evidence.notes if "is not carried" in note]
+        for rate in (round(0.9 * found.low), between, round(1.1 * found.value))
+    }
+    below, (open_,), beyond = notes.values()
+
+    assert below == beyond == []
+    chance = int(re.search(r"about (\d+)%", open_)[1])  # type: ignore[index]  # the note has it
+    assert 5 < chance < 50
