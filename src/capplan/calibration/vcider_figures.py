@@ -127,6 +127,8 @@ STUDY = Study(
     scored=_scored,
     goals=goals,
     goals_in_words="Goals: averages within 2 points of the ratio; root mean square error of the cells of 4 points with "
-    "one replica and of 2 points with three. (Ten trials of rented machines each: the cells scatter by as much.)",
+    "one replica and of 2 points with three. (Ten trials of rented machines each: the cells scatter by as much.) "
+    "Scenarios beside the two encrypted references may share runs of the virtual network: then four are independent, "
+    "not six.",
     choices=tuple({"virtual_encrypts": each} for each in VIRTUAL),
 )
