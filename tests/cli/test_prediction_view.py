@@ -11,6 +11,7 @@ from tests.planner.predictions import UNBOUNDED, prediction
 from capplan.cli import figures
 from capplan.cli.prediction_view import headline, render
 from capplan.cli.terminal import Screen
+from capplan.planner import number_words
 from capplan.planner.prediction import Band, Basis, Latency, Outage
 
 
@@ -120,21 +121,21 @@ def test_texts_are_data_not_markup() -> None:
     ],
 )
 def test_three_significant_digits(number: float, text: str) -> None:
-    assert figures.significant(number) == text
+    assert number_words.significant(number) == text
 
 
 @pytest.mark.parametrize(
     ("form", "number", "text"),
     [
-        (figures.rate, 17436.2, "17,440"),
-        (figures.rate, 437.2, "437"),
-        (figures.rate, math.inf, "unbounded"),
+        (number_words.rate, 17436.2, "17,440"),
+        (number_words.rate, 437.2, "437"),
+        (number_words.rate, math.inf, "unbounded"),
         (figures.given, 7000.0, "7,000"),
         (figures.given, 0.5, "0.5"),
-        (figures.share, 0.797, "80 %"),
-        (figures.share, 0.0042, "0.4 %"),
-        (figures.share, 0.0, "0 %"),
-        (figures.share, math.inf, "unbounded"),
+        (number_words.share, 0.797, "80 %"),
+        (number_words.share, 0.0042, "0.4 %"),
+        (number_words.share, 0.0, "0 %"),
+        (number_words.share, math.inf, "unbounded"),
     ],
 )
 def test_rates_and_shares(form: figures.Format, number: float, text: str) -> None:

@@ -1,13 +1,10 @@
-"""Numbers for people: three significant digits, thousands separated, bands in parentheses."""
+"""Numbers on the terminal: as they were asked for, with bands in parentheses, as widths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from capplan.planner.number_words import rate as rate
-from capplan.planner.number_words import share as share
-from capplan.planner.number_words import significant as significant
-from capplan.planner.number_words import to_digits
+from capplan.planner.number_words import share, significant, to_digits
 from capplan.planner.prediction import Band
 
 Format = Callable[[float], str]

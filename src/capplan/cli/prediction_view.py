@@ -11,12 +11,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capplan.cli.figures import Format, band, given, rate, share_band, significant, width
+from capplan.cli.figures import Format, band, given, share_band, width
 from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.session_view import render_sessions
 from capplan.models.scenario import defaults_of
 from capplan.models.systems import SYSTEMS
+from capplan.planner.number_words import rate, significant
 from capplan.planner.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
 from capplan.planner.prediction_rows import lost_in_words
 

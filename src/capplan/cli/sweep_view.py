@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from capplan.cli.figures import Format, given, rate, significant
+from capplan.cli.figures import Format, given
 from capplan.cli.layout import table
 from capplan.models.openprovider import REPORTED
+from capplan.planner.number_words import rate, significant
 from capplan.planner.sweep_table import Row, band_columns
 
 WIDEST = 500  # columns
