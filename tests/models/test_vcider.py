@@ -13,19 +13,20 @@ from capplan.models.distribution import Deterministic
 from capplan.models.errors import InputError
 from capplan.models.network import Network
 from capplan.models.parameter import Values, defaults
+from capplan.models.quantity import Number
 from capplan.models.traffic import Closed
 from capplan.models.vcider import (
     COLUMNS,
     NOMINAL_S,
     OPERATION,
     PARAMETERS,
+    cluster,
     demand,
     in_kernel,
     native,
     network,
     ratio,
     ratios,
-    reference_network,
     remote_replicas,
     user_space,
     virtual,
@@ -117,6 +118,11 @@ def test_what_the_virtual_network_encrypts_orders_the_ratios(layout: VciderScena
     assert said == sorted(said)
     if layout.encryption == "none":
         assert said[0] == said[2]
+
+
+def reference_network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the cluster on native interfaces, at the same nominal speed."""
+    return cluster(scenario, values, rate_per_s, native(scenario, values, scenario.encryption))
 
 
 @given(SCENARIOS, VALUES)

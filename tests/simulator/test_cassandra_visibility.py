@@ -44,12 +44,11 @@ def asked(
     write: str,
     gaps_s: Any = 0.0,
     busy: float = 0.7,
-    elsewhere: bool = True,
     costs: Costs = COSTS,
 ) -> FloatArray:
     """Return probabilities (gaps, samples)."""
     load, sampling = Load(np.ones((1, 1)), np.full((1, 1), busy)), Sampling(1, 6000, 1)
-    question = Question(write, read, CLIENT_S, elsewhere)
+    question = Question(write, read, CLIENT_S)
     return chances_not_found(where, costs, load, question, gaps_s, sampling)[:, 0]
 
 
@@ -76,11 +75,6 @@ def test_levels_that_share_a_replica_always_find_the_row(read: str, write: str, 
 @pytest.mark.parametrize("nodes", [3, 5])
 def test_levels_that_share_none_may_miss_it(read: str, write: str, nodes: int) -> None:
     assert asked(cluster(nodes=nodes), read, write).mean() > 1e-3
-
-
-def test_within_a_data_centre_local_quorums_always_find_the_row() -> None:
-    assert not asked(cluster(), "LOCAL_QUORUM", "LOCAL_QUORUM", elsewhere=False).any()
-    assert asked(cluster(), "LOCAL_ONE", "LOCAL_QUORUM", elsewhere=False).any()
 
 
 def test_with_two_data_centres_quorum_reads_of_the_near_one_miss_no_write_at_each_quorum() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from capplan.models.distribution import Exponential, Mixture, Pareto
 from capplan.models.quantity import FloatArray
-from capplan.simulator.visibility import committed_s, first_to_answer, not_found, without
+from capplan.simulator.visibility import committed_s, not_found, without
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "published" / "pbs_quorum_order_statistics.json").read_text("utf-8")
@@ -44,6 +45,11 @@ def sampled(law: Any, rng: np.random.Generator, replicas: int = 3) -> FloatArray
 
 def survival(law: Any) -> Callable[[FloatArray], FloatArray]:
     return lambda time: np.asarray(1 - law.cdf(time))
+
+
+def first_to_answer(read_s: FloatArray, needed: int) -> NDArray[np.intp]:
+    """Return the replicas (..., needed) whose answers to a read come first; `read_s` is R + S (..., replicas)."""
+    return np.asarray(np.argsort(read_s, axis=-1)[..., :needed])
 
 
 def chances(name: str, case: str, gaps: list[float]) -> FloatArray:

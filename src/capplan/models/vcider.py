@@ -180,11 +180,6 @@ def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Net
     return cluster(scenario, values, rate_per_s, virtual(scenario, values, scenario.encryption))
 
 
-def reference_network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the cluster on native interfaces, at the same nominal speed."""
-    return cluster(scenario, values, rate_per_s, native(scenario, values, scenario.encryption))
-
-
 def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links: Ends) -> Network:
     """Compose a cluster whose links cost `links`."""
     return Network(

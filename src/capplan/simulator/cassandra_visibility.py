@@ -52,7 +52,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Question:
-    """Who writes, and who reads afterwards.
+    """Who writes, and who reads afterwards, in another data centre: each other one as likely.
 
     Attributes
     ----------
@@ -60,14 +60,11 @@ class Question:
         Consistency levels.
     client_s : number
         Mean of the exponential time that the reader takes before it asks Cassandra, seconds.
-    elsewhere : bool
-        Whether the read goes to another data centre than the write, each as likely; else to the same.
     """
 
     write: str
     read: str
     client_s: Number
-    elsewhere: bool = True
 
 
 @dataclass(frozen=True)
@@ -180,7 +177,7 @@ class _Places:
         rng = np.random.default_rng([sampling.seed, 1])
         number = rng.permutation(sampling.samples)  # every pair as often, in no order
         self.writer = number % self.dcs
-        step = 1 + number * (self.dcs - 1) // sampling.samples if question.elsewhere else 0
+        step = 1 + number * (self.dcs - 1) // sampling.samples
         self.reader = (self.writer + step) % self.dcs
         share = self.rf / np.array(cluster.nodes)
         self.writer_holds = rng.random(sampling.samples) < share[self.writer]

@@ -52,11 +52,6 @@ def committed_s(answers_s: FloatArray, needed: int) -> FloatArray:
     return np.asarray(np.partition(answers_s, needed - 1, axis=-1)[..., needed - 1])
 
 
-def first_to_answer(read_s: FloatArray, needed: int) -> NDArray[np.intp]:
-    """Return the replicas (..., needed) whose answers to a read come first; `read_s` is R + S (..., replicas)."""
-    return np.asarray(np.argsort(read_s, axis=-1)[..., :needed])
-
-
 def not_found(gaps_s: ArrayLike, commit_s: FloatArray, asked_s: FloatArray, survival: Survival) -> FloatArray:
     """Return the probability that a read finds nothing, given what was sampled.
 
