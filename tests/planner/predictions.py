@@ -29,7 +29,7 @@ OBJECTIVES = ("acct.p99<20ms", "auth.mean<=5ms and cassandra.utilisation<80%", "
 SESSIONS = (
     SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.0, band(0.031, 0.0204, 0.05)),
     SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.5, band(0.0016, 0.0005, 0.0035)),
-    SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 5.0, band(2e-10, 0.0, 1e-8)),
+    SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 5.0, band(0.0, 0.0, 1e-4)),
     SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 0.0, Band.exactly(0.0)),
     SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 0.5, Band.exactly(0.0)),
     SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 5.0, Band.exactly(0.0)),

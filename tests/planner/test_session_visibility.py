@@ -13,8 +13,8 @@ from capplan.models.scenario import changed
 from capplan.planner.about import Case
 from capplan.planner.abouts import ABOUTS
 from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.prediction import Parts, SessionNotFound
-from capplan.planner.session_visibility import compared, probability_band, session_not_found
+from capplan.planner.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound
+from capplan.planner.session_visibility import compared, probability_band, session_not_found, without_the_least
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import Uncertainty
 from capplan.simulator import cassandra_visibility
@@ -163,3 +163,24 @@ def test_probabilities_stay_between_0_and_1() -> None:
     certain, rare = probability_band(np.ones((5, 20)), np.ones((5, 20))), probability_band(rows**40, rows**40)
     assert (certain.low, certain.high) == (1.0, 1.0)
     assert 0 <= rare.low <= rare.value <= rare.high <= 1
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (Band(2e-74, 1e-80, 3e-70, Parts(1e-71, 1e-72, 1e-75)), Band(0.0, 0.0, 1e-4, Parts(0.0, 0.0, 0.0))),
+        (Band(9e-5, 1e-6, 3e-4, Parts(1.2e-4, 2e-5, None)), Band(0.0, 0.0, 3e-4, Parts(1.2e-4, 0.0, None))),
+        (Band(1e-4, 1e-5, 2e-4), Band(1e-4, 0.0, 2e-4)),
+        (Band.exactly(0.0), Band.exactly(0.0)),
+    ],
+)
+def test_what_other_causes_decide_is_not_told(found: Band, told: Band) -> None:
+    assert without_the_least(found) == told
+
+
+def test_no_probability_is_smaller_than_what_is_told() -> None:
+    bands = [row.probability for row in session_not_found(*solved(0.3))]
+    ends = [end for band in bands for end in (band.value, band.low, band.high)]
+
+    assert all(end == 0 or end >= LEAST_PROBABILITY for end in ends)
+    assert any(band.value == 0 < band.high for band in bands)

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from capplan.cli.layout import section, table
-from capplan.planner.prediction import Band, SessionNotFound
+from capplan.planner.prediction import LEAST_PROBABILITY, Band, SessionNotFound
 
 SPOKEN_GAP_MS = 5.0  # "a few milliseconds", says the document
-LEAST = 1e-4  # below it other causes decide, see the note
+_LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent that nothing smaller is told of
 
 
 def render_sessions(rows: Sequence[SessionNotFound], console: Console) -> None:
@@ -26,16 +26,14 @@ def render_sessions(rows: Sequence[SessionNotFound], console: Console) -> None:
     listed = table(("  % not found, reads/writes", "left"), *((title, "right") for title in titles))
     listed.padding = 0  # five bands beside the longest levels just fit into 80 columns
     for name, bands in _by_levels(rows):
-        listed.add_row(f"  {name}", *(percent(each.value) for each in bands))
-        if name == _name(rows[0]) and any(each.high >= LEAST for each in bands):
+        listed.add_row(f"  {name}", *(_percent_of(each) for each in bands))
+        if name == _name(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
             listed.add_row(Text("    90 % band", style="dim"), *(Text(_range(each), style="dim") for each in bands))
     console.print(listed)
 
 
 def percent(probability: float) -> str:
-    """Return a probability in percent without the sign: `3.1`, `0.14`, `100`, `<0.01`; exactly never is `0`."""
-    if 0 < probability < LEAST:
-        return f"<{LEAST * 100:g}"
+    """Return a probability in percent without the sign: `3.1`, `0.14`, `100`, `0`."""
     if probability >= 0.995:
         return "100"
     return f"{100 * probability:.2g}" if probability >= 1e-3 or not probability else f"{probability:.2%}".rstrip("%")
@@ -51,15 +49,19 @@ def _sentence(rows: Sequence[SessionNotFound]) -> str:
     )
 
 
+def _percent_of(band: Band) -> str:
+    """Return the value of a band in percent; `<0.01` where it is less than what is told, `0` where it is never."""
+    return f"<{_LESS}" if band.high and not band.value else percent(band.value)
+
+
 def _band(band: Band) -> str:
-    if band.high < LEAST:
-        return f"fewer than {LEAST * 100:g} %" if band.high else "0 %"
-    return f"{percent(band.value)} % ({percent(band.low)} to {percent(band.high)})"
+    if band.high <= LEAST_PROBABILITY:
+        return f"fewer than {_LESS} %" if band.high else "0 %"
+    return f"{_percent_of(band)} % ({percent(band.low)} to {percent(band.high)})"
 
 
 def _range(band: Band) -> str:
-    low = percent(band.low) if band.low >= LEAST else "0"
-    return f"{low}-{percent(band.high)}" if band.high >= LEAST else ""
+    return f"{percent(band.low)}-{percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
 
 
 def _by_levels(rows: Sequence[SessionNotFound]) -> Iterator[tuple[str, list[Band]]]:

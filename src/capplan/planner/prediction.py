@@ -142,6 +142,10 @@ class Outage:
     carries_offered: bool | None
 
 
+LEAST_PROBABILITY = 1e-4
+"""Of a session that is not found: what other causes than ways and queues do more often than that is not modelled."""
+
+
 @dataclass(frozen=True)
 class SessionNotFound:
     """How likely an interim message that goes to another data centre than the accounting start finds no session there.
@@ -158,7 +162,9 @@ class SessionNotFound:
         Milliseconds from the answer to the start until the interim message is at a policing node of the other data
         centre. The way of the messages between client and policing nodes is part of it.
     probability
-        Probability that the row is not found; 0 where reads and writes always share a replica.
+        Probability that the row is not found. Below 0.0001 other causes decide, which are not modelled, so nothing
+        smaller is told: a value, a low end or a part of 0 is less than that, and the high end is then at least 0.0001.
+        A high end of 0 is exactly never, as reads and writes always share a replica.
     """
 
     consistency_read: str

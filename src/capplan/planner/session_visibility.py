@@ -7,7 +7,7 @@ one factor, the ways between data centres are not), and the error of the samplin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,7 @@ from capplan.models.operating_point import LARGEST_LOSS, phases
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray, Number
 from capplan.planner.about import Case
-from capplan.planner.prediction import Band, Parts, SessionNotFound, rounded
+from capplan.planner.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.planner.system_figures import Figures, resource_of
 from capplan.planner.uncertainty import HIGH, LOW
 from capplan.simulator.cassandra_visibility import Load, Question, Sampling, chances_not_found
@@ -157,7 +157,7 @@ class _Sampled:
     def rows(self, levels: Levels) -> list[SessionNotFound]:
         """Return the probabilities of a pair of levels, by gap."""
         plain, repeated = self._chances(levels, np.ones(1)), self._chances(levels, self.factor)
-        bands = [probability_band(*parts) for parts in zip(plain, repeated, strict=True)]
+        bands = [without_the_least(probability_band(*parts)) for parts in zip(plain, repeated, strict=True)]
         return [
             SessionNotFound(*levels, rtt_ms=self.rtt_ms, gap_ms=1e3 * gap, probability=band)
             for gap, band in zip(self.gaps_s, bands, strict=True)
@@ -200,3 +200,15 @@ def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:
         min(value + float(np.hypot(max(high - value, 0.0), error)), 1.0),
         Parts(parameter, discrepancy, error),
     )
+
+
+def without_the_least(band: Band) -> Band:
+    """Return the band of a probability with 0 for all that is below the least that is told; exactly 0 stays."""
+    if not band.high:
+        return band
+    parts = Parts(*(None if each is None else _told(each) for each in astuple(band.parts)))
+    return Band(_told(band.value), _told(band.low), max(band.high, LEAST_PROBABILITY), parts)
+
+
+def _told(probability: float) -> float:
+    return probability if probability >= LEAST_PROBABILITY else 0.0
