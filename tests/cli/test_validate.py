@@ -26,6 +26,7 @@ from capplan.planner.validation_words import covered
 
 REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
 REPORT = REPORTS["openprovider"]
+SCENARIO = Path(__file__).parents[2] / "docs" / "examples" / "repository-of-six.toml"
 Asked = list[tuple[str, bool]]
 
 
@@ -359,6 +360,12 @@ def test_the_command_refits_and_keeps_what_it_made(
     [
         (["openprovidr"], "did you mean 'openprovider'?"),
         (["missing.json"], "'missing.json' cannot be read"),
+        (["missing.toml"], "missing.toml"),
+        (
+            [str(SCENARIO)],
+            "is a scenario, and a system is validated as a whole, in the layouts of its load tests: give",
+        ),
+        ([str(SCENARIO)], "load tests: give fedora4, a fitted file (.json) or all"),
         (["--json", "--csv"], "exclude each other"),
         (["--sead", "1"], "'--sead'"),
     ],

@@ -74,6 +74,12 @@ def _chosen(target: str) -> list[Fitted]:
     if target == ALL:
         return [load(name) for name in STUDIES]
     chosen = read_target(target)
+    if target.endswith(".toml"):
+        name = chosen.scenario.system
+        raise InputError(
+            f"{target!r} is a scenario, and a system is validated as a whole, in the layouts of its load tests: give "
+            f"{name}, a fitted file (.json) or all"
+        )
     return [chosen.fitted or load(chosen.scenario.system)]
 
 
