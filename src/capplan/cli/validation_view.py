@@ -176,6 +176,20 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
     missed = [f"{each.system}: {text}" for each in reports for text in missed_of(each)]
     missed += [f"all: {goal_line(goal)}" for goal in goals if not goal.met]
     screen.print(Text(f"{len(reports)} systems; {_targets(len(missed))} missed.", "bold"))
+    _show_summaries(reports, screen)
+    for goal in goals:
+        screen.print(goal_line(goal))
+    for each in reports:
+        screen.print(section(each.system))
+        screen.print(each.verdict)
+        screen.print(covered(each.coverage))
+    if missed:
+        screen.print(section("Missed"))
+        screen.print(bullets(missed))
+
+
+def _show_summaries(reports: Sequence[Validation], screen: Screen) -> None:
+    """Print a line for each system, and what its columns are."""
     listed = table(
         ("", "left"),
         ("goals", "right"),
@@ -193,15 +207,6 @@ def show_all(reports: Sequence[Validation], screen: Screen) -> None:
         "then on those that simple rules say something of, beside the best rule's; bands: their median half-width, and "
         "how many held the figure."
     )
-    for goal in goals:
-        screen.print(goal_line(goal))
-    for each in reports:
-        screen.print(section(each.system))
-        screen.print(each.verdict)
-        screen.print(covered(each.coverage))
-    if missed:
-        screen.print(section("Missed"))
-        screen.print(bullets(missed))
 
 
 def _targets(count: int) -> str:

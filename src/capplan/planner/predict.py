@@ -88,10 +88,16 @@ def predict(
     its = system(scenario.system)
     if its.ratios is not None:
         return predicted_ratio(its, asked.about, asked.case, asked.reach)
-    capacity, given = _capacity(asked), scenario.offered_per_s()
+    return _predicted(asked, budget_s, progress)
+
+
+def _predicted(asked: _Asked, budget_s: float, progress: RunsDone | None) -> Prediction:
+    """Predict a layout whose rates and times are documented."""
+    scenario, capacity = asked.case.scenario, _capacity(asked)
+    given = scenario.offered_per_s()
     offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
     asked = _at_load(asked, offered)
-    case, uncertainty = asked.case, asked.case.uncertainty
+    case = asked.case
     figures = case.layout.at(offered)
     latency, notes = _latency(asked, figures, budget_s, progress)
     prediction = Prediction(
@@ -101,19 +107,26 @@ def predict(
         offered_tps=offered,
         offered_source="default" if given is None else "given",
         latency_ms=latency,
-        utilisation={name: uncertainty.of_share(figures.utilisation(name)) for name in case.layout.resources},
-        busy_workers={
-            tier: uncertainty.of_busy(figures.busy_workers(), float(np.max(units)))
-            for tier, units in asked.about.workers(scenario).items()
-        },
+        utilisation=_utilisation(case, figures),
+        busy_workers=_busy_workers(asked, figures),
         outages=asked.about.outages(case, offered),
         session_not_found=asked.about.sessions(case, figures),
         evidence=_basis(asked, capacity, figures, notes),
-        engine=engine,
-        seed=seed,
+        engine=asked.engine,
+        seed=case.uncertainty.seed,
         version=version("capplan"),
     )
     return _judged(prediction, figures, asked.objectives)
+
+
+def _utilisation(case: Case, figures: Figures) -> dict[str, Band]:
+    return {name: case.uncertainty.of_share(figures.utilisation(name)) for name in case.layout.resources}
+
+
+def _busy_workers(asked: _Asked, figures: Figures) -> dict[str, Band]:
+    busy, uncertainty = figures.busy_workers(), asked.case.uncertainty
+    workers = asked.about.workers(asked.case.scenario)
+    return {tier: uncertainty.of_busy(busy, float(np.max(units))) for tier, units in workers.items()}
 
 
 def objectives_of(scenario: Scenario) -> tuple[Objective, ...]:
