@@ -16,13 +16,12 @@ from tests.planner.made_up_fits import as_documented
 import capplan.cli.validate as face
 from capplan.calibration.fitted_file import Fitted, load, write
 from capplan.calibration.studies import STUDIES
-from capplan.calibration.study import Goal
 from capplan.cli.main import main
 from capplan.cli.terminal import Screen
-from capplan.cli.validation_view import goal_line, missed_of, show, show_all
+from capplan.cli.validation_view import goal_line, missed_of, show_all
 from capplan.planner.validate import goals_of_all, report, stages_of
 from capplan.planner.validation import Validation
-from capplan.planner.validation_words import covered
+from capplan.planner.validation_words import best_rule, covered
 
 REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
 REPORT = REPORTS["openprovider"]
@@ -188,54 +187,6 @@ def test_the_other_systems_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"1\.3\d\d", row[4])  # as many digits as the document has
 
 
-def test_medians_of_many_families_count_scenarios_not_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = ran(capsys, "vcider").splitlines()
-    (row,) = [line.split() for line in lines if line.startswith("client+internode ")]
-
-    assert row[1] == "2"  # replication factors; ten figures
-    assert len(row) == 2 + len(["capplan", "persistence", "linear", "affine", "USL"])
-
-
-def test_a_left_out_scenario_has_its_band(capsys: pytest.CaptureFixture[str]) -> None:
-    out = ran(capsys, "openprovider")
-
-    for each in REPORT.left_out:
-        said = each.said["capplan"]
-        if each.family:
-            assert f"{each.fold} {said.value:,.0f} ({said.low:,.0f}-{said.high:,.0f})" in words(out)
-
-
-def test_scores_and_coverage_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    out = words(ran(capsys, "openprovider"))
-
-    for name, score in REPORT.scores.items():
-        assert f"{name} {score.error:.1%} {score.interval_score:.2f} {score.half_width:.0%}" in out
-    assert words(covered(REPORT.coverage)) in out
-    assert f"{REPORT.draws} draws, moved by {REPORT.posterior.steps} steps of emcee" in out
-    assert f"at most {REPORT.posterior.laplace:.2f} (Kolmogorov-Smirnov)" in out
-
-
-def test_a_rule_without_a_band_has_no_score(capsys: pytest.CaptureFixture[str]) -> None:
-    found = REPORTS["vcider"]
-    bandless = replace(found.scores["linear"], interval_score=math.nan, half_width=math.nan)
-    show(replace(found, scores={**found.scores, "linear": bandless}), Screen())
-
-    assert f"linear {bandless.error:.1%} none none" in words(capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("goal", "line"),
-    [
-        (Goal("median error", 0.031, 0.1), "median error: 3.1% of at most 10%: met"),
-        (Goal("median error", 0.131, 0.125), "median error: 13.1% of at most 12.5%: MISSED"),
-        (Goal("score", 0.5, 0.6, share=False), "score: 0.50 of at most 0.60: met"),
-        (Goal("score", 0.5, math.inf, share=False), "score: 0.50 of at most inf: met"),
-    ],
-)
-def test_a_goal_in_words(goal: Goal, line: str) -> None:
-    assert goal_line(goal) == line
-
-
 def test_all_systems_side_by_side(capsys: pytest.CaptureFixture[str], asked: Asked) -> None:
     goals = goals_of_all(list(REPORTS.values()))
     met = all(each.passed for each in REPORTS.values()) and all(goal.met for goal in goals)
@@ -251,6 +202,10 @@ def test_all_systems_side_by_side(capsys: pytest.CaptureFixture[str], asked: Ask
         assert re.search(rf"^{name} .* {held} *$", printed, re.MULTILINE)
         assert words(found.verdict) in out
         assert words(covered(found.coverage)) in out
+        assert found.own is not None
+        best = best_rule(found.scores)
+        beside = f"{found.scores['capplan'].error:.1%} / {found.scores[best].error:.1%} {best} " if best else ""
+        assert f"{found.own.error:.1%} {beside}{found.own.half_width:.0%} {held}" in out
         for text in missed_of(found):
             assert words(f"{name}: {text}") in out
 
@@ -298,6 +253,10 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {name for each in capacity for said in each["said"].values() for name in said} == {"value", "low", "high"}
     assert set(document["scores"]) == set(REPORT.scores)
     assert document["coverage"]["scenarios"] == 4
+    assert document["own"]["error"] == pytest.approx(REPORT.own.error if REPORT.own else math.nan)
+    apart = {each["id"]: (each["uncounted"], each["widens"]) for each in document["left_out"] if each["uncounted"]}
+    reason = "LDAP was a second look at TS4, and nothing else speaks of it"
+    assert apart == {f"ts4-ldap.{name}": (reason, False) for name in ("incoming", "auth_mean", "acct_mean")}
 
 
 def test_json_of_all_is_by_system(capsys: pytest.CaptureFixture[str]) -> None:

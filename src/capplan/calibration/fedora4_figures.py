@@ -156,7 +156,7 @@ def _uncounted(row: Evidence) -> str:
 
 def _scored(row: Evidence) -> Scored | None:
     if row.scenario in ("alone", "mixed"):
-        return Scored(f"mean time of {row.request_class}, {row.scenario}", float(row.layout["nodes"]), "times")
+        return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
     if row.scenario != "capacity":
         return None
     family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"

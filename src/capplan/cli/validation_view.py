@@ -16,7 +16,7 @@ from capplan.planner.validate import CLOSE, goals_of_all, median_errors
 from capplan.planner.validation import MODEL, Compared, Validation
 from capplan.planner.validation_words import best_rule, covered
 
-_FEW = 2  # families whose scenarios are listed one by one
+_FEW = 12  # left-out figures that are listed one by one
 
 
 def show(report: Validation, screen: Screen) -> None:
@@ -84,10 +84,10 @@ def _about_busy_workers(report: Validation) -> str:
 
 
 def _show_left_out(report: Validation, screen: Screen) -> None:
-    scored = [each for each in report.left_out if each.family]
+    scored = [each for each in report.left_out if each.family and each.counts]
     screen.print(section("Left out: each scenario's figures by a fit without it, beside simple rules"))
     families = {name: [each for each in scored if each.family == name] for name in _families(scored)}
-    if len(families) > _FEW:
+    if len(scored) > _FEW:
         screen.print("Medians of the absolute errors; --json has each scenario.")
         screen.print(_families_table(families))
     else:
@@ -108,10 +108,16 @@ def _families_table(families: Mapping[str, list[LeftOut]]) -> Table:
     medians = {name: median_errors(alone) for name, alone in families.items()}
     names = list(next(iter(medians.values())))
     listed = table(("figure", "left"), ("scenarios", "right"), *((name, "right") for name in names))
+    listed.columns[0].no_wrap = False
     for name, errors in medians.items():
         scenarios = len({each.fold for each in families[name]})
-        listed.add_row(name, str(scenarios), *(f"{errors[each]:.1%}" for each in names))
+        listed.add_row(name, str(scenarios), *(_per_cent(errors[each]) for each in names))
     return listed
+
+
+def _per_cent(error: float) -> str:
+    """Return an error without decimals where it is as large as the figure."""
+    return f"{error:.0%}" if error >= 1 else f"{error:.1%}"
 
 
 def _left_out_table(left_out: list[LeftOut]) -> Table:
@@ -139,8 +145,10 @@ def _band(each: LeftOut) -> str:
 def _show_scores(report: Validation, screen: Screen) -> None:
     screen.print(section("Bands of scenarios that were left out"))
     listed = table(("", "left"), ("median error", "right"), ("mean interval score", "right"), ("half-width", "right"))
-    scored = {"capplan, all figures": report.own, **report.scores} if report.own else {}
-    for name, score in scored.items():
+    if report.own is None:
+        screen.print("No figure is scored.")
+        return
+    for name, score in {"capplan, all figures": report.own, **report.scores}.items():
         listed.add_row(name, f"{score.error:.1%}", _score(score.interval_score), _share(score.half_width))
     screen.print(listed)
     screen.print(
