@@ -50,8 +50,7 @@ def sharpest_rule(scores: Mapping[str, Score]) -> str | None:
 def goal_cells(goal: Goal) -> tuple[str, str, str, str]:
     """Return a goal as name, value, limit and verdict."""
     form = share if goal.share else significant
-    limit = form(goal.limit) if math.isfinite(goal.limit) else "no rule has one"
-    return goal.name, form(goal.value), limit, verdict(goal.met)
+    return goal.name, form(goal.value), form(goal.limit), verdict(goal.met)
 
 
 def verdict(met: bool | None) -> str:
