@@ -51,6 +51,15 @@ def test_a_band_that_is_not_there_has_no_score_and_holds_nothing() -> None:
     assert not missing.holds(1.0)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_what_is_not_positive_is_its_own_band(value: float) -> None:
+    alone = Said(value, value, value)
+
+    assert alone.interval_score(1.0) == math.inf
+    assert math.isnan(alone.half_width())
+    assert not alone.holds(1.0)
+
+
 def test_half_the_width_is_a_share_of_the_figure() -> None:
     assert Said(200.0, 150.0, 300.0).half_width() == pytest.approx(0.375)
 

@@ -114,12 +114,13 @@ def test_a_family_with_one_scenario_is_said_nothing_of() -> None:
     assert set(found["F.a"]) == set(BASELINES)
 
 
-def test_a_rule_that_says_less_than_nothing_has_no_band() -> None:
+def test_a_rule_that_says_less_than_nothing_has_that_alone_as_its_band() -> None:
     falling = [("F", "a", 1.0, 300.0), ("F", "b", 2.0, 100.0), ("F", "c", 4.0, 50.0)]
     found = said(falling)["F.c"]["affine"]
 
     assert found.value == pytest.approx(-300.0)
-    assert math.isnan(found.low)
+    assert (found.low, found.high) == (found.value, found.value)
+    assert found.interval_score(50.0) == math.inf
 
 
 def test_a_rule_that_said_less_than_nothing_elsewhere_may_be_off_by_anything() -> None:

@@ -8,7 +8,7 @@ from scipy import stats
 
 from capplan.planner.backtest import LeftOut
 from capplan.planner.said import Said
-from capplan.planner.validation import Compared, coverage, scores
+from capplan.planner.validation import Compared, coverage, own_score, scores
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:
@@ -92,13 +92,74 @@ def test_model_and_rules_are_scored_on_the_same_figures() -> None:
     assert scores([]) == {}
 
 
-def test_a_rule_without_a_band_has_an_error_and_no_score() -> None:
-    bandless = made("a", 1.0, math.nan, math.nan)
-    found = scores([made("b", 1.2), replace(bandless, said={**made("a").said, "rule": bandless.said["rule"]})])
+def ruled(value: float, low: float, high: float, fold: str = "a") -> LeftOut:
+    """A figure of 1.0 that capplan says right, between 0.9 and 1.1, and that the rule says with this band."""
+    return replace(made(fold), said={**made(fold).said, "rule": Said(value, low, high)})
 
-    assert found["rule"].error == pytest.approx(0.2)
+
+BOTH = made("b", 1.2)
+NOTHING = [(1.0, math.nan, math.nan), (-1.0, -1.0, -1.0), (0.0, 0.0, 0.0), (0.5, 0.0, math.inf)]
+
+
+@pytest.mark.parametrize("said", NOTHING)
+def test_intervals_are_scored_where_the_model_and_every_rule_have_one(said: tuple[float, float, float]) -> None:
+    """No band, nothing positive, or a band without an end: the figure enters the interval score of none."""
+    found, without = scores([BOTH, ruled(*said)]), scores([BOTH])
+
+    for name in ("capplan", "rule"):
+        assert math.isfinite(without[name].interval_score)
+        assert found[name].interval_score == without[name].interval_score
+    errors = [abs(said[0] - 1), BOTH.errors()["rule"]]  # errors are of all figures
+    assert found["rule"].error == pytest.approx(sum(errors) / 2)
+    assert found["capplan"].error == pytest.approx((0.2 + 0) / 2)
+
+
+@pytest.mark.parametrize("said", NOTHING)
+def test_without_a_figure_where_all_have_a_band_nothing_scores_intervals(said: tuple[float, float, float]) -> None:
+    found = scores([ruled(*said)])
+
     assert math.isnan(found["rule"].interval_score)
-    assert math.isfinite(found["capplan"].interval_score)
+    assert math.isnan(found["capplan"].interval_score)
+    assert found["capplan"].half_width == pytest.approx(0.1)
+    assert math.isfinite(found["rule"].error)
+
+
+@pytest.mark.parametrize("said", NOTHING[:3])
+def test_half_widths_are_of_the_figures_with_a_band(said: tuple[float, float, float]) -> None:
+    assert scores([BOTH, ruled(*said)])["rule"].half_width == scores([BOTH])["rule"].half_width
+    assert math.isnan(scores([ruled(*said)])["rule"].half_width)
+
+
+def test_the_model_is_scored_on_its_own_on_all_figures_that_count() -> None:
+    """Errors of 2, 5 and 30 %: rules say nothing of the last, and one does not count."""
+    alone = replace(made("c", 1.3, 1.2, 1.5), said={"capplan": Said(1.3, 1.2, 1.5)})
+    figures = [made("a", 1.02), made("b", 1.05), alone, made("d", 9.0, counts=False)]
+    widths = [math.log(1.1 / 0.9)] * 2 + [math.log(1.5 / 1.2) + 20 * math.log(1.2)]
+    found = own_score(figures)
+
+    assert found is not None
+    assert found.error == pytest.approx(0.05)
+    assert found.interval_score == pytest.approx(sum(widths) / 3)
+    assert found.half_width == pytest.approx(0.1 / 1.02)  # of 9.5, 9.8 and 11.5 %
+    assert own_score(figures[:2]) == scores(figures[:2])["capplan"]
+
+
+def test_a_rule_without_a_band_takes_nothing_from_the_score_of_the_model_on_its_own() -> None:
+    figures = [BOTH, ruled(-1.0, -1.0, -1.0), made("c", 1.0, math.nan, math.nan)]
+    found = own_score(figures)
+
+    assert found is not None
+    assert found.interval_score == pytest.approx((BOTH.said["capplan"].interval_score(1.0) + math.log(1.1 / 0.9)) / 2)
+
+
+def test_where_no_figure_counts_there_is_no_score() -> None:
+    assert own_score([]) is None
+    assert own_score([made("a", counts=False)]) is None
+    bandless = own_score([made("a", 1.1, math.nan, math.nan)])
+    assert bandless is not None
+    assert bandless.error == pytest.approx(0.1)
+    assert math.isnan(bandless.interval_score)
+    assert math.isnan(bandless.half_width)
 
 
 @pytest.mark.parametrize(

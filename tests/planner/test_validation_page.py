@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from capplan.calibration.fitted_file import load
 from capplan.calibration.studies import STUDIES
+from capplan.planner.number_words import share
 from capplan.planner.said import Said
 from capplan.planner.validate import report
 from capplan.planner.validation import Coverage, Score, Validation
@@ -163,6 +164,12 @@ def test_every_figure_counts_or_a_reason_is_given(system: str) -> None:
     assert {figure.id for figure in single.figures} == excused | counted
     text = page([single], shown)
     assert all(f"- {what}: " in text for what, _ in apart(single))
+    for each in single.left_out:
+        reasons = [
+            why for (what, why), ids in apart(single).items() if what == "Left out, not scored" and each.id in ids
+        ]
+        assert [why.casefold() for why in reasons] == ([] if each.counts else [f"{each.uncounted}.".casefold()])
+        assert all(why.replace(" ", "") in "".join(text.replace(BLANK, "").split()) for why in reasons)
 
 
 def test_tables_are_whole_and_narrow() -> None:
@@ -210,12 +217,20 @@ def test_bars_reach_from_end_to_end_of_the_band() -> None:
 
 
 def test_without_left_out_figures_there_is_none_to_draw() -> None:
-    bare = replace(reported("openprovider"), left_out=(), scores={})
+    bare = replace(reported("openprovider"), left_out=(), own=None, scores={})
 
     assert predicted_against_documented(bare) is None
     assert errors_of_all([bare]) is None
     assert figures([bare]) == {}
-    assert "No simple rule" in page([bare], shown)
+    assert "No figure is scored." in page([bare], shown)
+
+
+def test_scores_are_capplan_alone_then_beside_the_rules() -> None:
+    for single in every():
+        assert single.own is not None
+        (block,) = [each for each in tables_of(page([single], shown)) if each[0][2:3] == ["interval score"]]
+        assert [row[0] for row in block[2:]] == ["capplan, all figures", *single.scores]
+        assert block[2][1] == share(single.own.error).replace(" ", BLANK)
 
 
 def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
