@@ -38,7 +38,8 @@ FITTED = [
 def test_figures_that_are_fitted(name: str, value: float, low: float, high: float, test: str) -> None:
     row = BY_ID[name]
     assert (row.value, row.low, row.high) == pytest.approx((value, low, high))
-    assert (row.status, row.use, row.fold) == ("measured", "fit", test)
+    status = "derived" if name == "peak.droop" else "measured"  # our reading of words
+    assert (row.status, row.use, row.fold) == (status, "fit", test)
 
 
 def test_nothing_else_is_fitted() -> None:

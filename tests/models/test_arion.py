@@ -1,10 +1,11 @@
 """The composed masters: exact times at light load, the laws of closed clients, droop, both solvers."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from capplan.models.analytic import Analysis
@@ -15,6 +16,7 @@ from capplan.models.arion import (
     LONG_QUEUE,
     PARAMETERS,
     SYSTEM,
+    carried_per_s,
     clients_are_few,
     closed_per_s,
     demand_s,
@@ -33,12 +35,10 @@ from capplan.models.arion import (
 from capplan.models.arion_scenario import MOST_CLIENTS, ArionScenario
 from capplan.models.distribution import Deterministic
 from capplan.models.errors import InputError
-from capplan.models.network import walk
 from capplan.models.operating_point import LARGEST_LOSS, capacity_per_s, solve
 from capplan.models.parameter import Values, defaults
-from capplan.models.step import Hold
 from capplan.models.system import kind_of
-from capplan.models.traffic import Closed
+from capplan.models.traffic import Closed, Throttled
 from capplan.simulator.compiled import simulate
 
 VALUES: Values = {**defaults(PARAMETERS), "service_s": 0.5e-3, "network_s": 0.1e-3}  # near what calibration finds
@@ -114,21 +114,27 @@ def test_the_load_of_each_master_and_what_it_always_drains_by_hand(servers: int)
     assert peak_per_s(scenario, VALUES) == pytest.approx(servers * PEAK)
 
 
-def test_only_few_clients_are_held() -> None:
+def test_only_few_clients_are_kept_busy() -> None:
     few, many = ArionScenario(servers=2, clients=2 * FEW - 1), ArionScenario(servers=2, clients=2 * FEW)
 
     assert clients_are_few(few)
     assert not clients_are_few(many)
     assert not clients_are_few(replace(few, stream_messages=2))
-    assert [pool.size for pool in network(few, VALUES, 1.0).pools] == [FEW, FEW - 1]
-    assert not network(many, VALUES, 1.0).pools
-    assert any(isinstance(step, Hold) for step in walk(network(few, VALUES, 1.0).classes[0].flow))
+    assert {each.name: each.servers for each in network(few, VALUES, 1.0).stations} == {
+        "master/1": AT_ONCE,
+        "master/2": AT_ONCE,
+        "clients/1": FEW,
+        "clients/2": FEW - 1,
+    }
+    assert [each.name for each in network(many, VALUES, 1.0).stations] == ["master/1", "master/2"]
 
 
 @pytest.mark.parametrize("scenario", [ArionScenario(servers=3, clients=3000), ArionScenario(servers=3, clients=45)])
 def test_one_entry_sees_what_all_do(scenario: ArionScenario) -> None:
     whole = Analysis(network(scenario, VALUES, 1.0))
-    one = Analysis(folded(scenario, VALUES, 1.0), alike=kind_of)
+    entry = folded(scenario, VALUES, 1.0)
+    assert entry is not None
+    one = Analysis(entry, alike=kind_of)
 
     assert capacity_per_s(one, LARGEST_LOSS) == pytest.approx(capacity_per_s(whole, LARGEST_LOSS), rel=1e-9)
     assert solve(one, 50_000.0).response_s("read") == pytest.approx(solve(whole, 50_000.0).response_s("read"), rel=1e-9)
@@ -198,14 +204,23 @@ def test_closed_form_solver_and_compiled_engine_agree(share: float, scenario: Ar
     assert report.intended.quantile_s(0.99) == pytest.approx(latency_s(scenario, VALUES, rate, 0.99)[0], rel=0.04)
 
 
-@pytest.mark.parametrize(("clients", "share"), [(10, 0.5), (10, 0.8), (30, 0.5), (30, 0.8)])
-def test_few_clients_wait_for_one_another(clients: int, share: float) -> None:
-    scenario = ArionScenario(clients=clients)
-    rate = share * closed_per_s(scenario, VALUES, [clients])[0, 0]
-    report = simulate(network(scenario, VALUES, rate), 6.1, seed=2026, warmup_s=0.1).report("read")
+@pytest.mark.parametrize(("clients", "share"), [(10, 0.5), (10, 0.8), (24, 0.8), (60, 0.8)])
+def test_few_clients_beside_both_kinds_of_simulated_traffic(clients: int, share: float) -> None:
+    """Open traffic, and clients that each keep to a rate, from when they ask: 80,000 requests and more, as above.
 
-    assert report.intended.mean_s == pytest.approx(latency_s(scenario, VALUES, rate, None)[0], rel=0.05)
-    assert report.intended.quantile_s(0.99) == pytest.approx(latency_s(scenario, VALUES, rate, 0.99)[0], rel=0.15)
+    Closed form and open traffic do not know that fewer come while many wait: 3 % too long at 80 % of the capacity.
+    """
+    scenario = ArionScenario(clients=clients)
+    rate = share * float(carried_per_s(scenario, VALUES)[0])
+    asked = network(scenario, VALUES, rate)
+    paced = replace(asked, traffic=Throttled(clients, rate, {"read": 1.0}))
+    at_random, kept = (simulate(each, 4.2, seed=2026, warmup_s=0.2).report("read") for each in (asked, paced))
+
+    mean, p99 = (float(latency_s(scenario, VALUES, rate, level)[0]) for level in (None, 0.99))
+    assert at_random.intended.mean_s == pytest.approx(mean, rel=0.03)
+    assert at_random.intended.quantile_s(0.99) == pytest.approx(p99, rel=0.04)
+    assert kept.actual.mean_s == pytest.approx(mean, rel=0.05)
+    assert kept.actual.quantile_s(0.99) == pytest.approx(p99, rel=0.05)
 
 
 @pytest.mark.parametrize("clients", [6, 15, 30])
@@ -213,13 +228,104 @@ def test_few_clients_bound_what_is_carried(clients: int) -> None:
     scenario = ArionScenario(clients=clients)
     found = float(capacity_per_s(Analysis(network(scenario, VALUES, 1.0)), LARGEST_LOSS)[0])
 
-    assert found == pytest.approx(min(clients / 0.6e-3, PEAK * (1 - DROOP)), rel=0.05)
+    assert found == pytest.approx(min(closed_per_s(scenario, VALUES, [clients])[0, 0], PEAK * (1 - DROOP)), rel=1e-9)
+    assert found <= clients / 0.6e-3 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("scenario", [ONE, ArionScenario(clients=10)])
-def test_beyond_what_is_carried_nothing_bounds_the_response(scenario: ArionScenario) -> None:
+LAYOUTS = st.integers(1, 64).flatmap(lambda servers: st.tuples(st.just(servers), st.integers(servers, 70 * servers)))
+
+
+def carried(servers: int, clients: int) -> float:
+    return float(carried_per_s(ArionScenario(servers=servers, clients=clients), VALUES)[0])
+
+
+@settings(deadline=None)
+@given(layout=LAYOUTS)
+@example(layout=(2, 3))
+@example(layout=(10, 19))
+@example(layout=(10, 25))
+def test_unequal_parts_of_the_clients_carry_no_more_than_equal_ones(layout: tuple[int, int]) -> None:
+    """The first group of clients, or the first master, that is full ends it; solver and closed form agree."""
+    servers, clients = layout
+    found = carried(servers, clients)
+    solved = capacity_per_s(
+        Analysis(network(ArionScenario(servers=servers, clients=clients), VALUES, 1.0)), LARGEST_LOSS
+    )
+
+    assert float(solved[0]) == pytest.approx(found, rel=1e-9)
+    assert found <= min(clients / 0.6e-3, servers * PEAK * (1 - DROOP)) * (1 + 1e-9)
+    each, left_over = divmod(clients, servers)
+    if left_over:
+        assert found / clients == pytest.approx(carried(1, each + 1) / (each + 1), rel=1e-9)
+
+
+@given(layout=LAYOUTS)
+def test_a_client_more_carries_no_less_but_for_its_own_part_of_its_master(layout: tuple[int, int]) -> None:
+    """Where clients bound, more carry more. Where masters do, one that has a client more than the others is full first.
+
+    It then has one in `fullest` more than an equal part.
+    """
+    servers, clients = layout
+    before, after = carried(servers, clients), carried(servers, clients + 1)
+    fullest = -(-(clients + 1) // servers)
+
+    assert after >= before * (1 - 1 / fullest)
+    if (clients + 1) % servers != 1 or fullest < AT_ONCE // 2:
+        assert after >= before * (1 - 1e-6)
+    assert carried(servers, clients + servers) >= before * (1 - 1e-9)
+
+
+@settings(deadline=None)
+@given(layout=LAYOUTS, share=st.floats(0.05, 1.5), level=st.sampled_from([None, 0.5, 0.99]))
+def test_times_rise_with_load_up_to_what_all_waiting_clients_see(
+    layout: tuple[int, int], share: float, level: float | None
+) -> None:
+    servers, clients = layout
+    scenario = ArionScenario(servers=servers, clients=clients)
+    calm, busy, beyond = (
+        float(latency_s(scenario, VALUES, part * carried(servers, clients), level)[0])
+        for part in (0.5 * share, share, 100.0)
+    )
+
+    assert 0 < calm <= busy * (1 + 1e-9)
+    assert busy <= beyond * (1 + 1e-9)
+    assert math.isfinite(beyond)
+
+
+@pytest.mark.parametrize("clients", [1, 10, 26, 64, 1000, 1064, 1065, 5000])
+def test_beyond_what_is_carried_all_clients_wait(clients: int) -> None:
+    """Little's law of closed clients; with exponential work, so is each percentile of those that hardly wait."""
+    scenario = ArionScenario(clients=clients)
+    (full,) = closed_per_s(scenario, VALUES, [clients])[0]
+
+    assert latency_s(scenario, VALUES, 1e6, None)[0] == pytest.approx(clients / full, rel=1e-3)
+    if clients <= AT_ONCE:
+        expected = 0.1e-3 - 0.5e-3 * math.log(0.01)
+        assert latency_s(scenario, VALUES, 1e6, 0.99)[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("clients", [10, 60, 300])
+def test_percentiles_of_all_waiting_clients_beside_the_compiled_engine(clients: int) -> None:
+    """The wait and the work as a shifted gamma law: within 2 %, beside 1 % of noise."""
+    asked = replace(network(ONE, VALUES, 1.0), traffic=Closed(clients, Deterministic(0.0), {"read": 1.0}))
+    report = simulate(asked, 3.1, seed=1, warmup_s=0.1).report("read")
+
+    for level in (0.5, 0.99):
+        found = float(latency_s(ArionScenario(clients=clients), VALUES, 1e6, level)[0])
+        assert report.intended.quantile_s(level) == pytest.approx(found, rel=0.03)
+
+
+def test_nothing_bounds_what_streams_wait() -> None:
+    scenario = ArionScenario(stream_messages=10)
     for level in (None, 0.5, 0.99):
-        assert np.isinf(latency_s(scenario, VALUES, 60_000.0, level)).all()
+        assert np.isinf(latency_s(scenario, VALUES, 1e6, level)).all()
+    assert not SYSTEM.bounded(scenario)
+    assert SYSTEM.bounded(ONE)
+
+
+def test_masters_with_unequal_parts_of_the_clients_are_not_folded() -> None:
+    assert folded(ArionScenario(servers=2, clients=3), VALUES, 1.0) is None
+    assert folded(ArionScenario(servers=2, clients=4), VALUES, 1.0) is not None
 
 
 def test_percentiles_rise_and_stand_around_the_mean() -> None:

@@ -28,6 +28,9 @@ def notes(**layout: Any) -> str:
     [
         ({}, "inside", "Every part of the layout lies within the measured range."),
         ({"clients": 30}, "inside", "Every part"),
+        ({"clients": 25}, "near", "25 clients of each master: none measured below 30."),
+        ({"clients": 1}, "far", "1 clients of each master: none measured below 30."),
+        ({"servers": 2, "clients": 3}, "far", "1.5 clients of each master: none measured below 30."),
         ({"servers": 10, "clients": 10_000}, "far", "10 masters: none measured above 1."),
         ({"clients": 1200}, "near", "1,200 clients of each master: none measured above 1,000."),
         ({"stream_messages": 1000}, "far", "1,000 requests share a stream: of streams no figure is documented."),
@@ -72,7 +75,7 @@ def test_few_clients_bound_what_is_carried() -> None:
 
     assert made.capacity_tps is not None
     assert 15_000 < made.capacity_tps.value < 18_000
-    assert made.bottleneck == "workers"
+    assert made.bottleneck == "clients"
     assert "they bound the capacity, not the masters" in " ".join(made.evidence.notes)
     assert "they bound" not in notes(clients=60)
 
@@ -85,12 +88,58 @@ def test_more_clients_never_carry_less() -> None:
     assert all(few <= many * 1.002 for few, many in pairwise(values))
 
 
-def test_beyond_the_capacity_nothing_bounds_the_queue() -> None:
-    made = asked(tps=50_000.0)
+@pytest.mark.parametrize("engine", ["analytic", "compiled"])
+def test_beyond_the_capacity_all_clients_wait(engine: Any) -> None:
+    """1,000 clients at what a long queue leaves of the peak, 39,650 per second: 25 ms, as the note on crowds says."""
+    made = predict(ArionScenario(tps=41_000.0), engine=engine)
+    told = " ".join(made.evidence.notes)
+
+    assert made.latency_ms["read"].mean is not None
+    assert made.latency_ms["read"].mean.value == pytest.approx(25.2, abs=0.1)
+    assert "1,000 wait 25 ms" in told
+    assert "Each of the 1,000 clients waits for its answer" in told
+    assert "queues grow with time" not in told
+
+
+def test_beyond_the_capacity_streams_pile_up() -> None:
+    made = asked(tps=1e7, stream_messages=1000)
 
     assert made.latency_ms["read"].mean is not None
     assert made.latency_ms["read"].mean.value == float("inf")
     assert "requests pile up" in " ".join(made.evidence.notes)
+
+
+def test_a_load_that_only_some_draws_carry_has_bands_without_an_upper_end() -> None:
+    """Streams cost 2 to 50 % of a call: at 100,000 per second the middle draw is calm, and one in 20 is not."""
+    made = predict(ArionScenario(tps=100_000.0, stream_messages=1000), budget_s=0.05)
+    mean = made.latency_ms["read"].mean
+
+    assert mean is not None
+    assert 0.0 < mean.low <= mean.value < 1.0
+    assert mean.high == float("inf")
+    assert made.capacity_tps is not None
+    assert made.capacity_tps.low < 100_000.0 < made.capacity_tps.value
+
+
+@pytest.mark.parametrize(("servers", "clients"), [(2, 3), (10, 19), (10, 25), (3, 1000)])
+def test_clients_that_do_not_divide_by_the_masters(servers: int, clients: int) -> None:
+    made = predict(ArionScenario(servers=servers, clients=clients), budget_s=0.05)
+
+    assert made.capacity_tps is not None
+    assert made.latency_ms["read"].mean is not None
+    one = asked(clients=-(-clients // servers)).capacity_tps
+    assert one is not None
+    assert made.capacity_tps.value == pytest.approx(one.value * clients / -(-clients // servers), rel=1e-6)
+    assert 0.5 < made.latency_ms["read"].mean.value < 0.7
+
+
+def test_how_many_clients_help_is_as_sure_as_the_time_of_a_request_on_one_master() -> None:
+    """The band of a time, not of a rate: their number over the rate that they make is one."""
+    one, ten = notes(), notes(servers=10, clients=10_000)
+    (said,) = [text for text in asked().evidence.notes if text.startswith("More clients stop helping")]
+
+    assert said in one
+    assert said in ten
 
 
 def test_streams_are_a_wide_guess() -> None:

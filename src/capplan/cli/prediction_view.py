@@ -105,7 +105,7 @@ def _capacity(prediction: Prediction, console: Console) -> None:
     if prediction.throughput_ratio is not None:
         named["its 90 % band"] = _parts(prediction.throughput_ratio.parts, width)
     if prediction.bottleneck is not None:
-        verb = "run out" if prediction.bottleneck == "workers" else "saturates"
+        verb = "run out" if prediction.bottleneck in ("workers", "clients") else "saturates"
         named["bottleneck"] = f"{prediction.bottleneck} {verb} first"
     console.print(facts(named))
 

@@ -42,6 +42,9 @@ class System:
     settling : function
         How long the system takes to settle from empty, from a scenario, parameter values and the offered rate; seconds,
         over draws. Half a second unless given: at 95 % of capacity openprovider's mean response has settled by then.
+    bounded : function
+        Whether the clients of a scenario wait for their answers, so that the closed form holds beyond what is carried;
+        else nothing bounds the response there.
     mix : function or None
         Reported classes that the traffic of a scenario has; None: all.
     ratios : function or None
@@ -58,6 +61,7 @@ class System:
     folded: Callable[[Any, Values, Number], Network | None] = lambda *_: None
     response: Callable[[Any, Values, FloatArray, float | None], FloatArray] | None = None
     settling: Callable[[Any, Values, FloatArray], FloatArray] = lambda *_: np.array(0.5)
+    bounded: Callable[[Any], bool] = lambda _: False
     mix: Callable[[Any], Collection[str]] | None = None
     ratios: Callable[[Any, Values], Mapping[str, FloatArray]] | None = None
 

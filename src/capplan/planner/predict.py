@@ -247,7 +247,7 @@ def _doubt_note(asked: _Asked, capacity: Capacity, figures: Figures) -> tuple[st
 
 def _overload_note(figures: Figures) -> tuple[str, ...]:
     lost = float(np.median(figures.point.loss))
-    if lost <= LARGEST_LOSS:
+    if lost <= LARGEST_LOSS or figures.bounded:
         return ()
     if figures.analysis.pool is None:
         return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)

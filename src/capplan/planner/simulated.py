@@ -41,6 +41,8 @@ SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of sim
 _WORTH_TELLING = 1.2
 _SETTLINGS = 1.5  # times to settle that a run must last beside its warm-up of one: else it shows how it began
 _ENDLESS = "Nothing bounds the latencies there: they grow for as long as the load lasts."
+_ALL_WAIT = "Beyond what is carried all clients wait: latencies are those of the closed form."
+_UNBOUNDED = " Some draws cannot carry the load: figures that nothing bounds there are those of the closed form."
 _TOO_SLOW = (
     "So near saturation it takes {:,.0f} s to settle, longer than the --budget simulates: latencies are those of the "
     "closed form."
@@ -99,7 +101,8 @@ def simulated_latency(
     size = _effort(figures, plan, settles_s)
     if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
-        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else _ENDLESS)
+        beyond = _ALL_WAIT if figures.bounded else _ENDLESS
+        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
     course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
@@ -130,8 +133,8 @@ def carried_to_all(
     Returns
     -------
     tuple
-        Latencies by reported class; and for each of their figures, how much wider the simulation's part of its band
-        would be without the analytic solutions.
+        Latencies by reported class, the closed form's where nothing bounds them in some draw; and for each of their
+        figures, how much wider the simulation's part of its band would be without the analytic solutions.
     """
     found: dict[str, Latency] = {}
     gains: list[float] = []
@@ -143,6 +146,10 @@ def carried_to_all(
         bands: dict[str, Band | None] = {}
         for statistic in STATISTICS:
             analytic = figures.latency_s(name, statistic)
+            if not np.all(np.isfinite(analytic)):  # no line goes through infinity
+                bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
+                gains.append(1.0)
+                continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
             bands[statistic] = carried_over(relation, analytic, uncertainty, name)
             gains.append(relation.variance_ratio**0.5)
@@ -324,4 +331,6 @@ def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> s
         text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
     if len(gains) < len(figures.asked) * len(STATISTICS):
         text += " Where no measured request was completed, there is no figure."
+    if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.asked):
+        text += _UNBOUNDED
     return f"{text} Four times the --budget makes the simulation's part half as wide."

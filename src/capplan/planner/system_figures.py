@@ -34,6 +34,7 @@ class Figures:
     peak_rate: FloatArray
     reported: Mapping[str, tuple[str, ...]]
     closed: Closed | None = None
+    bounded: bool = False
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -63,7 +64,9 @@ class Figures:
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
 
     def _closed_s(self, closed: Closed, level: float | None) -> FloatArray:
-        """Return a figure in closed form; infinite where more is offered than carried: nothing bounds the queue."""
+        """Return a figure in closed form; infinite beyond what is carried, where waiting clients do not bound it."""
+        if self.bounded:
+            return closed(self.peak_rate, level)
         return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
 
     def utilisation(self, resource: str) -> FloatArray:
@@ -108,6 +111,7 @@ class Layout:
         self.system = system(scenario.system)
         response = self.system.response
         self.closed = None if response is None else partial(response, scenario, values)
+        self.bounded = self.system.bounded(scenario)
         whole = self.system.folded(scenario, values, 1.0) if folded and not lost else None
         if whole is not None:
             self.network, self.analysis = whole, Analysis(whole, alike=kind_of)
@@ -119,7 +123,7 @@ class Layout:
         """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.system.reported, self.closed)
+        return Figures(self.analysis, every, self.system.reported, self.closed, self.bounded)
 
     @cached_property
     def capacity(self) -> FloatArray:

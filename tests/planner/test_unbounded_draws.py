@@ -1,0 +1,62 @@
+"""A load that some draws of the parameters cannot carry: no logarithm is taken of what nothing bounds there."""
+
+from typing import Any
+
+import numpy as np
+
+from capplan.planner.discrepancy import Discrepancy
+from capplan.planner.prediction import STATISTICS
+from capplan.planner.simulated import carried_to_all
+from capplan.planner.uncertainty import Uncertainty
+from capplan.simulator.histogram import Histogram
+
+UNCERTAINTY = Uncertainty(rate=Discrepancy(0.05), time=Discrepancy(0.05), seed=1)
+
+
+class Analytic:
+    """Analytic figures of 100 draws; the last of them cannot carry the load where `unbounded`."""
+
+    asked = ("read",)
+
+    def __init__(self, unbounded: int) -> None:
+        self.figures = np.linspace(1e-3, 2e-3, 100)
+        self.figures[100 - unbounded :] = np.inf
+
+    def latency_s(self, name: str, statistic: str) -> Any:
+        del name, statistic
+        return self.figures
+
+
+def seen(generator: np.random.Generator) -> Histogram:
+    return Histogram.from_ticks((generator.exponential(1.5e-3, 1000) * 1e9).astype(np.int64))
+
+
+def said(unbounded: int) -> Any:
+    """Carry eight draws of 1,000 exponential latencies each over to all, the last of them among those chosen."""
+    generator, chosen = np.random.default_rng(1), np.linspace(0, 99, 8).astype(np.int64)
+    phases = [[(1.0, {"read": seen(generator)})] for _ in chosen]
+    found, gains = carried_to_all(phases, chosen, Analytic(unbounded), UNCERTAINTY)  # type: ignore[arg-type]  # stand-in
+    assert len(gains) == len(STATISTICS)
+    return found["read"].mean
+
+
+def test_a_few_draws_that_cannot_carry_it_leave_the_band_without_an_upper_end() -> None:
+    band = said(10)
+
+    assert 1.0 < band.low * 1.1 < band.value < 2.0
+    assert band.high == np.inf
+    assert band.parts.simulation is None
+
+
+def test_most_draws_cannot_carry_it() -> None:
+    band = said(60)
+
+    assert np.isfinite(band.low)
+    assert band.value == band.high == np.inf
+
+
+def test_all_carry_it_and_the_simulation_has_its_part() -> None:
+    band = said(0)
+
+    assert np.isfinite(band.high)
+    assert band.parts.simulation > 0
