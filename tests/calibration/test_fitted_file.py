@@ -11,7 +11,7 @@ import pytest
 from capplan.calibration import fitted_file
 from capplan.calibration.evidence_table import data_hash, rows_hash
 from capplan.calibration.evidence_table import load as load_evidence
-from capplan.calibration.fitted_file import SCHEMA, Fitted, load, packaged_path, read, rounded, to_json, write
+from capplan.calibration.fitted_file import DRAWS, SCHEMA, Fitted, load, packaged_path, read, rounded, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.parameter import defaults
@@ -62,7 +62,7 @@ def test_what_the_packaged_file_must_have() -> None:
     assert FITTED.names == tuple(parameter.name for parameter in free)
     assert FITTED.fitted_parameters == sum(parameter.kind == "fitted" for parameter in free) <= 6
     assert 0 < FITTED.effective_parameters < len(free)
-    assert len(FITTED.draws) >= 500
+    assert len(FITTED.draws) == DRAWS >= 500
     assert len(set(FITTED.draws)) > len(FITTED.draws) / 2  # an ensemble, not one point over and over
     assert FITTED.posterior.effective_sample_size >= 200
     assert FITTED.posterior.steps >= 1
@@ -128,6 +128,16 @@ def test_other_parameters_are_refused(document: dict[str, Any], tmp_path: Path) 
 
     assert refused(written(document, tmp_path)) == (
         "'mine.json' was fitted with other parameters than this version has: run `capplan calibrate openprovider`"
+    )
+
+
+@pytest.mark.parametrize("draws", [2, DRAWS - 1, DRAWS + 1])
+def test_another_number_of_draws_is_refused(draws: int, document: dict[str, Any], tmp_path: Path) -> None:
+    document["draws"] = (2 * document["draws"])[:draws]
+
+    assert refused(written(document, tmp_path)) == (
+        f"'mine.json' was fitted with another number of draws ({draws}, not {DRAWS}) than this version has: run "
+        "`capplan calibrate openprovider`"
     )
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.calibration.refits import DRAWS
+from capplan.calibration.fitted_file import DRAWS, load
 from capplan.models.network import Network
 from capplan.models.openprovider import REPORTED
 from capplan.models.openprovider_scenario import OpenproviderScenario

@@ -13,10 +13,10 @@ import numpy as np
 
 from capplan.calibration.evidence_table import data_hash
 from capplan.calibration.fit import Maximum, maximum
-from capplan.calibration.fitted_file import Fitted, FittedFigure, Hypothesis, Posterior, rounded
+from capplan.calibration.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.calibration.posterior import Ensemble, distance_from_laplace, moved, resampled
 from capplan.calibration.problem import problem, start_of
-from capplan.calibration.refits import DRAWS, PROPOSALS, figures, refits_of, refitted
+from capplan.calibration.refits import PROPOSALS, figures, refits_of, refitted
 from capplan.calibration.stages import Stages, digest, refit_code
 from capplan.calibration.studies import study
 from capplan.calibration.study import Study

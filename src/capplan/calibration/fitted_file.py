@@ -21,6 +21,8 @@ from capplan.models.quantity import Number
 from capplan.models.replaced_file import replace_file
 
 SCHEMA = "capplan.fitted/2"
+DRAWS = 512
+"""Draws of the parameters that a calibration makes: enough for the ends of 90 % bands, of which 26 are beyond each."""
 _COUNTS = ("seed", "fitted_parameters")
 
 
@@ -213,7 +215,8 @@ def read(path: Path) -> Fitted:
     Raises
     ------
     InputError
-        When the file is missing, is no fitted file, or was fitted to other evidence or with other parameters.
+        When the file is missing, is no fitted file, was fitted to other evidence or with other parameters, or has
+        another number of draws than a calibration makes.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -231,6 +234,8 @@ def read(path: Path) -> Fitted:
         other = "to other evidence"
     elif fitted.names != tuple(parameter.name for parameter in _parameters(fitted.system) if parameter.free):
         other = "with other parameters"
+    elif len(fitted.draws) != DRAWS:
+        other = f"with another number of draws ({len(fitted.draws)}, not {DRAWS})"
     if other:
         raise InputError(
             f"{path.name!r} was fitted {other} than this version has: run `capplan calibrate {fitted.system}`"

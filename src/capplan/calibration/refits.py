@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit import maximum
-from capplan.calibration.fitted_file import FittedFigure, NestedFigure, rounded
+from capplan.calibration.fitted_file import DRAWS, FittedFigure, NestedFigure, rounded
 from capplan.calibration.posterior import Ensemble, resampled
 from capplan.calibration.problem import problem
 from capplan.calibration.stages import Stages
@@ -24,7 +24,6 @@ from capplan.calibration.study import Experiment, Study
 from capplan.models.parameter import from_log
 from capplan.models.quantity import FloatArray
 
-DRAWS = 512
 PROPOSALS = 1000
 
 
