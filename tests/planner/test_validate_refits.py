@@ -116,8 +116,10 @@ def test_one_file_of_refits_is_kept_for_each_system(cache: Path) -> None:
     for path in others:
         path.write_text("{}", encoding="utf-8")
     validate(replace(VCIDER, seed=VCIDER.seed + 1), refit=True)
-    (second,) = set(cache.iterdir()) - set(others)
+    found = set(cache.iterdir())
+    (second,) = found - set(others)
 
+    assert set(others) < found
     assert second.name.startswith("vcider-refits.")
     assert second != first
 

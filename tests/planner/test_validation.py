@@ -97,7 +97,7 @@ def ruled(value: float, low: float, high: float, fold: str = "a") -> LeftOut:
     return replace(made(fold), said={**made(fold).said, "rule": Said(value, low, high)})
 
 
-BOTH = made("b", 1.2)
+BOTH = made("b", 1.2, 0.8, 1.3)
 NOTHING = [(1.0, math.nan, math.nan), (-1.0, -1.0, -1.0), (0.0, 0.0, 0.0), (0.5, 0.0, math.inf)]
 
 
