@@ -29,7 +29,7 @@ def notes(**layout: Any) -> str:
         ({}, "inside", "Every part of the layout lies within the measured range."),
         ({"clients": 30}, "inside", "Every part"),
         ({"clients": 25}, "near", "25 clients of each master: none measured below 30."),
-        ({"clients": 1}, "far", "1 clients of each master: none measured below 30."),
+        ({"clients": 1}, "far", "1 client of each master: none measured below 30."),
         ({"servers": 2, "clients": 3}, "far", "1.5 clients of each master: none measured below 30."),
         ({"servers": 10, "clients": 10_000}, "far", "10 masters: none measured above 1."),
         ({"clients": 1200}, "near", "1,200 clients of each master: none measured above 1,000."),
@@ -77,6 +77,8 @@ def test_few_clients_bound_what_is_carried() -> None:
     assert 15_000 < made.capacity_tps.value < 18_000
     assert made.bottleneck == "clients"
     assert "they bound the capacity, not the masters" in " ".join(made.evidence.notes)
+    assert "is carried whatever waits" not in " ".join(made.evidence.notes)
+    assert "is carried whatever waits" in notes()
     assert "they bound" not in notes(clients=60)
 
 

@@ -54,7 +54,8 @@ def _outside_of_rates(scenario: ArionScenario, tests: Sequence[Experiment]) -> O
     each, measured = _clients_of_each(scenario), min(_clients_of_each(test.scenario) for test in tests)
     if each >= measured:
         return ()
-    return ((math.log2(measured / each), f"{each:.3g} clients of each master: none measured below {measured:,.0f}"),)
+    words = f"{each:.3g} client{'s' if each != 1 else ''} of each master: none measured below {measured:,.0f}"
+    return ((math.log2(measured / each), words),)
 
 
 def _clients_of_each(scenario: ArionScenario) -> float:
@@ -161,10 +162,10 @@ def _in_flight(case: Case, figures: Figures) -> str:
 def _droop(case: Case) -> str:
     scenario, values = case.scenario, case.fitted.values()
     peak = case.uncertainty.of_rate(_draws(peak_per_s(scenario, values)))
+    bound = "" if case.layout.bottleneck == "clients" else " The capacity is what is carried whatever waits."
     return (
         f"At its peak the throughput is {peak.value:,.0f} per second; with {LONG_QUEUE:,} requests inside each master "
-        f"it droops by {DROOP:.0%} (a guess: the document says slightly, which may be 0 to 10 %). The capacity is what "
-        "is carried whatever waits."
+        f"it droops by {DROOP:.0%} (a guess: the document says slightly, which may be 0 to 10 %).{bound}"
     )
 
 
