@@ -32,7 +32,7 @@ RatesAs = Literal["given", "load", "default"]
 SweepEngine = Literal["analytic", "compiled"]
 ENGINES: tuple[SweepEngine, ...] = ("analytic", "compiled")
 DEFAULT_WISH = read_wish("p99<2%", (), tuple(REPORTED))
-DEFAULT_DRAWS = 48  # of the ensemble's 512: medians within 1 % (times with encrypted links 4 %), ends of bands within 5 %
+DEFAULT_DRAWS = 48  # of the ensemble's 512: medians within 1 % (times of encrypted links 4 %), ends within 5 %
 # Rates of one task: more are several tasks, so that one layout keeps several processors busy, and little is lost.
 MOST_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
 
