@@ -124,6 +124,7 @@ APART = {
         "nothing else speaks of the round trip to a region": {"us-west", "asia", "eu"},
         "nothing else speaks of what deletes wait for on four nodes": {"n4"},
     },
+    "arion": {"nothing else speaks of the time of a record in a watch": {"watch"}},
 }
 
 

@@ -18,7 +18,7 @@ from capplan.calibration.fitted_file import Fitted, FittedFigure
 from capplan.calibration.studies import study
 from capplan.calibration.study import Experiment, Scored, Study
 from capplan.planner.abouts import ABOUTS, beyond_measured
-from capplan.planner.discrepancy import Discrepancy, discrepancies
+from capplan.planner.discrepancy import Discrepancy, discrepancies, tells_of
 from capplan.planner.extrapolation import reach
 from capplan.planner.said import Said
 from capplan.planner.simple_rules import said_by_rules
@@ -95,7 +95,7 @@ def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, r
     offered = test.scenario.offered_per_s()
     load = () if offered is None else beyond_measured(test.scenario, float(np.max(offered)), others)
     factors = reach(test.scenario, others, about, load).factors(about.widening)
-    return _banded(figure, known.times(factors["time" if row.unit == "s" else "rate"]))
+    return _banded(figure, known.times(factors[tells_of(its, row)]))
 
 
 def _banded(figure: FittedFigure, discrepancy: Discrepancy) -> Said:

@@ -17,7 +17,7 @@ import numpy as np
 from capplan.calibration.evidence_table import Evidence
 from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.studies import study
-from capplan.calibration.study import Study
+from capplan.calibration.study import Kind, Study
 from capplan.models.quantity import FloatArray
 
 HIGH_LEVEL = 0.95  # the upper end of a 90 % band
@@ -63,9 +63,14 @@ class Discrepancies(NamedTuple):
 
     def of(self, its: Study, row: Evidence) -> Discrepancy:
         """Return that of a documented figure: times without errors in their group have that of all times."""
-        if row.unit != "s":
+        if tells_of(its, row) == "rate":
             return self.rate
         return self.by_group.get(its.group_of(row), self.time)
+
+
+def tells_of(its: Study, row: Evidence) -> Kind:
+    """Return whether a figure is off as rates or as times are; by its unit where the study says neither."""
+    return its.kind_of(row) or ("time" if row.unit == "s" else "rate")
 
 
 class _Error(NamedTuple):
