@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from capplan.models.analytic import Analysis
 from capplan.models.distribution import Exponential
-from capplan.models.load_dependent import closed_throughputs_per_s, endless_speed, mean_number, speeds
+from capplan.models.load_dependent import busy_share, closed_throughputs_per_s, endless_speed, mean_number, speeds
 from capplan.models.mva import closed_load_dependent
 from capplan.models.network import Network
 from capplan.models.operating_point import capacity_per_s, solve
@@ -32,6 +32,23 @@ def test_speeds_may_differ_by_draw() -> None:
     table = RateTable((1.0, np.array([1.0, 0.5])))
 
     assert speeds(Station("server", 2, rate=table)).tolist() == [[1.0, 2.0], [1.0, 1.0]]
+
+
+def test_servers_that_nothing_slows_down_are_busy_as_often_as_they_are_asked_for() -> None:
+    assert busy_share(np.array([0.4, 2.0, 3.9, 4.0, 9.0]), PLAIN) == pytest.approx([0.1, 0.5, 0.975, 1.0, 1.0])
+
+
+def test_slowed_servers_are_busy_longer_by_hand() -> None:
+    """Work 0.5 and speeds 1, 2, 1.6, 1, 1 ...: weights 1, 1/2, 1/8, 5/128, then halves of the one before."""
+    weights = np.array([1.0, 1 / 2, 1 / 8, 5 / 128, *(5 / 128 * 0.5**n for n in range(1, 60))])
+    busy = (weights[1] / 2 + weights[2:].sum()) / weights.sum()
+
+    assert busy_share(np.array([0.5]), DROOPING) == pytest.approx([busy])
+
+
+@given(st.floats(0.01, 0.99))
+def test_busy_servers_lie_between_the_shares_of_the_highest_and_the_lowest_speed(work: float) -> None:
+    assert work / 2 <= busy_share(np.array([work]), DROOPING)[0] <= work / endless_speed(DROOPING)
 
 
 def test_the_mean_number_by_hand() -> None:

@@ -57,7 +57,7 @@ def test_the_cluster_of_ten_is_a_claim_and_its_bands_are_wide() -> None:
     assert made.capacity_tps.low / made.capacity_tps.value < one.capacity_tps.low / one.capacity_tps.value
     (claim,) = made.evidence.claims
     assert "10 masters carry more than 300,000" in claim
-    assert "150,000 per second" in claim
+    assert "Hazelcast would have to serve 300,000/s; 40,000 were seen." in claim
     assert not one.evidence.claims
 
 
@@ -101,6 +101,13 @@ def test_beyond_the_capacity_all_clients_wait(engine: Any) -> None:
     assert "1,000 wait 25 ms" in told
     assert "Each of the 1,000 clients waits for its answer" in told
     assert "queues grow with time" not in told
+
+
+def test_a_master_is_as_busy_as_in_a_simulation() -> None:
+    """30,000 per second on 20 at once of 0.479 ms: 72 %, as `capplan simulate` counts it."""
+    busy = asked(tps=30_000.0).utilisation["master"]
+
+    assert busy.value == pytest.approx(0.72, abs=0.003)
 
 
 def test_beyond_the_capacity_streams_pile_up() -> None:

@@ -46,16 +46,36 @@ def mean_number(work: FloatArray, speed: FloatArray) -> FloatArray:
     array (..., draws)
         Infinite where the last speed does not exceed the work.
     """
+    chance, beyond, ratio = _chances(work, speed)
     places = speed.shape[-1]
-    inside = np.arange(places + 1.0)
+    number = chance @ np.arange(places + 1.0) + beyond * (places + 1 / (1 - ratio))
+    return np.where(work < speed[..., -1], number, np.inf)
+
+
+def busy_share(work: FloatArray, station: Station) -> FloatArray:
+    """Mean share of the servers of a station that are busy with Poisson arrivals; 1 beyond what is carried.
+
+    `work` is as for `mean_number`. Where requests that wait slow the servers down it is more than the share of the
+    highest speed that is asked for, and less than the share of what an endless queue leaves of that.
+    """
+    speed = speeds(station)
+    chance, beyond, _ = _chances(work, speed)
+    busy = np.minimum(np.arange(speed.shape[-1] + 1.0) / station.servers, 1.0)
+    return np.where(work < speed[..., -1], np.minimum(chance @ busy + beyond, 1.0), 1.0)
+
+
+def _chances(work: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return how likely 0 .. n requests are inside, how likely more, and the ratio of one number to that before there.
+
+    The ratio is 0 where the last speed does not exceed the work.
+    """
     passed = np.pad(np.cumsum(np.log(speed), axis=-1), ((0, 0), (1, 0)))
-    logs = inside * np.log(work)[..., None] - passed
+    logs = np.arange(speed.shape[-1] + 1.0) * np.log(work)[..., None] - passed
     weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    stable = work < speed[..., -1]
-    ratio = np.where(stable, work / speed[..., -1], 0.0)  # of one number inside to the one before, beyond the table
+    ratio = np.where(work < speed[..., -1], work / speed[..., -1], 0.0)
     beyond = weight[..., -1] * ratio / (1 - ratio)
     total = weight.sum(axis=-1) + beyond
-    return np.where(stable, (weight @ inside + beyond * (places + 1 / (1 - ratio))) / total, np.inf)
+    return weight / total[..., None], beyond / total, ratio
 
 
 def closed_throughputs_per_s(

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from capplan.models.analytic import Analysis
+from capplan.models.load_dependent import busy_share
 from capplan.models.operating_point import LARGEST_LOSS, OperatingPoint, capacity_per_s, peak_ratio, solve
 from capplan.models.parameter import Values
 from capplan.models.quantity import FloatArray
@@ -71,9 +72,16 @@ class Figures:
 
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
-        loads = [self.analysis.load(name) for name in self.analysis.work if resource_of(name) == resource]
+        names = [name for name in self.analysis.work if resource_of(name) == resource]
+        return np.asarray(np.max([self._busy(name) for name in names], axis=0))
+
+    def _busy(self, name: str) -> FloatArray:
+        """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
         carried = self.point.rate_per_s * (1 - self.point.loss)
-        return np.asarray(np.minimum(carried * np.max(loads, axis=0), 1.0))
+        station = self.analysis.stations[name]
+        if station.rate is not None:
+            return busy_share(carried * self.analysis.work[name].demand, station)
+        return np.minimum(carried * self.analysis.load(name), 1.0)
 
     def busy_workers(self) -> FloatArray:
         """Mean number of units held of one of the outermost pools, such as the workers of a front node."""
