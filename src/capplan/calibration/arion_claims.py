@@ -15,8 +15,8 @@ def _instances(rows: Rows) -> list[Finding]:
     parts = tuple(rows[f"all.{name}"] for name in ("servers", "hazelcast_nodes", "test_machines"))
     total = parts[0].interval + parts[1].interval + parts[2].interval
     sentence = (
-        "One master, two Hazelcast nodes and three test clients need {expected} instances, the document has "
-        "{documented}: three kinds, or machines with more than one part."
+        "A master, Hazelcast and a load generator are {expected} instances and the document has {documented}, if its "
+        "1, 2 and 3 number the list, as they do in its workflows; as counts they would be six."
     )
     law = "each part has an instance"
     return [compare("claim.instances", law, (claim, *parts), total, claim.interval, sentence)]
@@ -64,16 +64,13 @@ def _client_limit(rows: Rows) -> list[Finding]:
 
 
 def _ten_servers(rows: Rows) -> list[Finding]:
-    claim, servers, peak, nodes = (
-        rows[name] for name in ("servers10.capacity", "servers10.servers", "peak.rps", "all.hazelcast_nodes")
-    )
-    each = claim.value / nodes.value
+    claim, servers, peak = (rows[name] for name in ("servers10.capacity", "servers10.servers", "peak.rps"))
     sentence = (
         f"Ten servers are said to carry more than {claim.written}; ten times the peak of one is {{expected}}, but only "
-        f"one was measured, and two Hazelcast nodes would have to serve {each:.0f}/s each."
+        f"one was measured, and Hazelcast would have to serve {claim.written}."
     )
     law = "ten servers carry what ten times one does"
-    used = (claim, servers, peak, nodes)
+    used = (claim, servers, peak)
     return [compare("claim.servers10", law, used, peak.interval * servers.value, None, sentence, "1/s")]
 
 
