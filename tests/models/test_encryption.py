@@ -1,6 +1,8 @@
 """Encrypted links on systems with Cassandra: counted by hand on small clusters, and laws on whole systems."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from capplan.models.rhino_shcm import PARAMETERS as RHINO_PARAMETERS
 from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
 from capplan.models.scenario import Scenario, changed
 from capplan.models.systems import system
+from capplan.models.vcider_scenario import VciderScenario
 from capplan.simulator.compiled import simulate
 
 WAN_S = 0.01
@@ -101,6 +104,12 @@ def test_work_on_client_links_is_one_exchange_of_the_coordinator(operation: str)
     }
 
 
+def _there(scenario: Scenario) -> list[str]:
+    """Return the words for encrypted links that the layout has: those between nodes take two."""
+    alone = isinstance(scenario, RhinoShcmScenario) and scenario.nodes == 1
+    return [each for each in LINKS if not (alone and each == "internode")]
+
+
 def capacity(scenario: Scenario, shares: Values) -> float:
     made = system(scenario.system)
     analysis = Analysis(made.network(scenario, {**defaults(made.parameters), **shares}, 1.0))
@@ -110,12 +119,12 @@ def capacity(scenario: Scenario, shares: Values) -> float:
 @pytest.mark.parametrize("scenario", LAYOUTS, ids=layout)
 def test_encryption_never_raises_a_capacity_and_more_of_it_costs_more(scenario: Scenario) -> None:
     plain = capacity(scenario, {})
-    found = {each: capacity(changed(scenario, encryption=each), COSTS) for each in LINKS}
+    found = {each: capacity(changed(scenario, encryption=each), COSTS) for each in _there(scenario)}
 
     assert found["client"] < plain
-    assert found["internode"] <= plain
-    assert found["client+internode"] <= min(found["client"], found["internode"]) * (1 + 1e-6)
-    for each in LINKS:
+    assert found.get("internode", plain) <= plain
+    assert found["client+internode"] <= min(found.values()) * (1 + 1e-6)
+    for each in found:
         dearer = {name: 1.5 * share for name, share in COSTS.items()}
         assert capacity(changed(scenario, encryption=each), dearer) <= found[each] * (1 + 1e-6)
 
@@ -131,7 +140,7 @@ def test_encryption_never_makes_an_answer_faster(scenario: Scenario) -> None:
         analysis = Analysis(its.network(asked, {**defaults(its.parameters), **COSTS}, 1.0))
         return [float(time.flat[0]) for at in (0.0, rate) for time, _ in analysis.response_at(np.array([at])).values()]
 
-    for encryption in LINKS:
+    for encryption in _there(scenario):
         for with_it, without in zip(times(encryption), times(None), strict=True):
             assert with_it >= without * (1 - 1e-9)
 
@@ -236,4 +245,29 @@ def test_what_a_scenario_cannot_say_of_encryption(
         scenario(**fields)
 
     assert message in str(caught.value)
-    check_encryption(None, None)
+    check_encryption(None, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "fields"),
+    [
+        (RhinoShcmScenario, {"colocated": True}),
+        (RhinoShcmScenario, {"cass_nodes": 1}),
+        (OpenproviderScenario, {"dcs": 1, "cass_nodes": 1, "rf": 1}),
+    ],
+)
+def test_a_single_node_has_no_links_between_nodes(scenario: Callable[..., Scenario], fields: dict[str, Any]) -> None:
+    message = "encrypts links between Cassandra nodes and there is only one: add nodes, give 'client', or leave it out"
+    with pytest.raises(InputError, match=message):
+        scenario(**fields, encryption="internode")
+    for links in ("client", "client+internode"):
+        assert vars(scenario(**fields, encryption=links))["encryption"] == links
+
+
+def test_two_data_centres_of_a_node_each_have_a_link_between_nodes() -> None:
+    assert OpenproviderScenario(dcs=2, cass_nodes=1, rf=1, encryption="internode").encryption == "internode"
+
+
+@pytest.mark.parametrize("scenario", [OpenproviderScenario, RhinoShcmScenario, VciderScenario])
+def test_links_are_named_in_any_order(scenario: Callable[..., Scenario]) -> None:
+    assert scenario(encryption="internode+client") == scenario(encryption="client+internode")

@@ -184,8 +184,11 @@ def test_links_in_user_space_and_in_the_kernel() -> None:
         ({"encryption": "client"}, "encryption 'client' is none of the references of vcider; did you mean 'client+"),
         ({"encryption": "tls"}, "encryption 'tls' is none of the references of vcider; known: client+internode, inte"),
         ({"virtual_encrypts": "al"}, "virtual_encrypts 'al' does not exist; did you mean 'all'"),
-        ({"tps": 100.0}, "tps says nothing of vcider, which is documented as ratios of throughput only: leave it out"),
-        ({"slo": ("capacity>1",)}, "slo says nothing of vcider"),
+        (
+            {"tps": 100.0},
+            "--tps says nothing of vcider, which is documented as ratios of throughput only: leave it out",
+        ),
+        ({"slo": ("capacity>1",)}, "--slo says nothing of vcider"),
     ],
 )
 def test_what_a_scenario_cannot_be(fields: dict[str, object], message: str) -> None:

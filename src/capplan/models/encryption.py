@@ -74,14 +74,28 @@ def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges
     )
 
 
-def check_encryption(encryption: str | None, vpn: str | None) -> None:
-    """Check what a scenario says of encryption.
+def in_order(encryption: str) -> str:
+    """Return the word for encrypted links with its parts in the usual order; any other word as it is."""
+    usual = "+".join(sorted(encryption.split("+")))
+    return usual if usual in LINKS else encryption
+
+
+def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str | None:
+    """Check what a scenario says of encryption, and return the word for the encrypted links as it is in `LINKS`.
+
+    Parameters
+    ----------
+    encryption, vpn : str or None
+        The encrypted links, in any order, and where they are encrypted.
+    nodes : int
+        Cassandra nodes of the whole layout.
 
     Raises
     ------
     InputError
-        When a word is unknown, or says how nothing is encrypted.
+        When a word is unknown, says how nothing is encrypted, or names only links that are not there.
     """
+    encryption = None if encryption is None else in_order(encryption)
     if encryption is not None and encryption not in LINKS:
         known = nearest(encryption, LINKS)
         raise InputError(f"encryption {encryption!r} names no links (leave it out where none is encrypted){known}")
@@ -91,3 +105,9 @@ def check_encryption(encryption: str | None, vpn: str | None) -> None:
         raise InputError(
             f"vpn {vpn!r} says where links are encrypted and none is: give encryption too, such as 'client+internode'"
         )
+    if encryption == "internode" and nodes == 1:
+        raise InputError(
+            "encryption 'internode' encrypts links between Cassandra nodes and there is only one: add nodes, give "
+            "'client', or leave it out"
+        )
+    return encryption

@@ -94,7 +94,8 @@ class OpenproviderScenario(Scenario):
             need(level, [self.rf] * self.dcs, 0)
         self.distance_m()
         self.given_rtt_s()
-        check_encryption(self.encryption, self.vpn)
+        links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
+        object.__setattr__(self, "encryption", links)
 
     def told(self) -> dict[str, Any]:
         """Return the fields that say something; of distance and round trip, the one that counts."""

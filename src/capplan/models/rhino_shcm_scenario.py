@@ -47,7 +47,8 @@ class RhinoShcmScenario(Scenario):
     Raises
     ------
     InputError
-        When there are more replicas than nodes, too many nodes, or sps and tps say different things.
+        When there are more replicas than nodes, too many nodes, encrypted links that are not there, or sps and tps
+        say different things.
     """
 
     system: Literal["rhino-shcm"] = "rhino-shcm"
@@ -69,7 +70,7 @@ class RhinoShcmScenario(Scenario):
                 f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
                 f"nodes, or lower rf to {self.nodes}"
             )
-        check_encryption(self.encryption, self.vpn)
+        object.__setattr__(self, "encryption", check_encryption(self.encryption, self.vpn, self.nodes))
         if self.sps is not None and self.tps is not None:
             raise InputError(
                 f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "

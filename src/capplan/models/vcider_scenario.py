@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from capplan.models.construct import LANGUAGE
+from capplan.models.encryption import in_order
 from capplan.models.errors import InputError, nearest
 from capplan.models.quantity import AtLeastOne, PositivePerSecond
 from capplan.models.scenario import Scenario
@@ -61,6 +62,7 @@ class VciderScenario(Scenario):
             raise InputError(f"rf = {self.rf} needs at least {self.rf} nodes and vcider has {NODES}: lower rf")
         if self.column_bytes > WIDEST:
             raise InputError(f"column_bytes = {self.column_bytes} is more than the {WIDEST:,} that capplan sizes")
+        object.__setattr__(self, "encryption", in_order(self.encryption))
         if self.encryption not in ENCRYPTION:
             known = nearest(self.encryption, ENCRYPTION)
             raise InputError(f"encryption {self.encryption!r} is none of the references of vcider{known}")
@@ -71,6 +73,6 @@ class VciderScenario(Scenario):
         for name, given in (("tps", self.tps), ("slo", self.slo)):
             if given is not None and given != ():
                 raise InputError(
-                    f"{name} says nothing of vcider, which is documented as ratios of throughput only: leave it out, "
+                    f"--{name} says nothing of vcider, which is documented as ratios of throughput only: leave it out, "
                     "or ask openprovider or rhino-shcm with encryption"
                 )
