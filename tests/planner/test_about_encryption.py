@@ -127,6 +127,24 @@ def test_the_note_has_the_capacity_at_full_cost_and_without(name: str) -> None:
     assert not any("Encryption" in note for note in plain.evidence.notes)
 
 
+@EVERY
+def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
+    """Bands are wider with encryption, and reach higher but for what bounds them."""
+    plain, kernel = (asked(name, **fields).capacity_tps for fields in ({}, {"encryption": "client", "vpn": "kernel"}))
+
+    assert plain is not None
+    assert kernel is not None
+    assert kernel.low < plain.low
+    assert kernel.value < kernel.high == plain.high
+
+
+@EVERY
+def test_latencies_are_said_to_be_derived(name: str) -> None:
+    notes = asked(name, encryption="client").evidence.notes
+
+    assert sum("No latency under encryption was measured" in note for note in notes) == 1
+
+
 def test_what_is_left_after_an_outage_is_encrypted_too() -> None:
     plain, encrypted = asked("openprovider"), asked("openprovider", encryption="internode")
     for without, left in zip(plain.outages, encrypted.outages, strict=True):

@@ -10,6 +10,7 @@ from capplan.calibration.fitted_file import Fitted
 from capplan.calibration.study import Experiment
 from capplan.models.parameter import Values
 from capplan.models.quantity import Number
+from capplan.models.scenario import Scenario
 from capplan.planner.parameter_values import values_of
 from capplan.planner.prediction import Outage, SessionNotFound
 from capplan.planner.simulation_effort import DEFAULT_BUDGET_S
@@ -83,6 +84,8 @@ class About:
         Highest rate that was measured with such a layout, where capacities were not; None: capacities were.
     widening : float
         How much the discrepancy grows with each doubling outside what was measured, as a share of itself.
+    bounded_by : function
+        A layout that surely carries as much or more, where there is one: no band of a capacity ends above that one's.
     workers : function
         Units that each of the outermost pools has, by what they are workers of; empty without pools.
     """
@@ -100,4 +103,5 @@ class About:
     measured_per_s: Callable[[Any, Sequence[Experiment]], float | None] = lambda *_: None
     widening: float = 1.0
     budget_s: float = DEFAULT_BUDGET_S
+    bounded_by: Callable[[Any], Scenario | None] = lambda _: None
     workers: Callable[[Any], Mapping[str, Number]] = lambda _: {}

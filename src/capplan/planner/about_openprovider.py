@@ -11,13 +11,14 @@ from capplan.calibration.evidence_table import load as load_evidence
 from capplan.calibration.evidence_table import select
 from capplan.calibration.fitted_file import Hypothesis
 from capplan.calibration.study import Experiment
+from capplan.models.encryption import LINKS
 from capplan.models.openprovider import PARAMETERS
 from capplan.models.openprovider_scenario import OpenproviderScenario
 from capplan.models.parameter import defaults
 from capplan.models.quantity import Number
 from capplan.models.wan import round_trip_s
 from capplan.planner.about import About, Case, Outside
-from capplan.planner.about_encryption import encryption_notes, encryption_outside
+from capplan.planner.about_encryption import encryption_notes, encryption_outside, without_encryption
 from capplan.planner.outage import outages
 from capplan.planner.parameter_values import median_values_of
 from capplan.planner.prediction import Capacity, Outage
@@ -27,6 +28,13 @@ from capplan.planner.system_figures import Figures, Layout
 _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
+
+_BY_LINK = {
+    "client": "Work on client links delays the answer to the start, and with it the next message, so that the row has "
+    "more time: it lowers them.",
+    "internode": "Work on links between nodes delays the row on its way: it raises them.",
+}
+"""What encrypted links do to the probability that a session is not found."""
 
 
 def _outside(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
@@ -113,6 +121,9 @@ def _session_notes(case: Case, figures: Figures) -> list[str]:
         "these decide. Replicas are taken as independent, so that a read of two of them misses too rarely (by up to a "
         "quarter at a gap of 0.5 ms with 80 % of the cores busy, by more in the tail)."
     ]
+    if case.scenario.encryption is not None:
+        told = " ".join(words for link, words in _BY_LINK.items() if link in LINKS[case.scenario.encryption])
+        notes.append(f"Encryption changes these probabilities. {told}")
     if heavy:
         names = ", ".join("/".join(levels) for levels in heavy)
         notes.append(f"Reads/writes at {names} are not compared: Cassandra's cores would not carry this rate.")
@@ -171,6 +182,7 @@ ABOUT = About(
     notes=_notes,
     outside=_outside,
     outages=_outages,
+    bounded_by=without_encryption,
     sessions=session_not_found,
     workers=_workers,
 )

@@ -13,7 +13,7 @@ from capplan.models.quantity import FloatArray
 from capplan.models.rhino_shcm import CORES, application_cores, disk_bytes, two_hour_maximum_s
 from capplan.models.rhino_shcm_scenario import SESSION_REQUESTS, RhinoShcmScenario
 from capplan.planner.about import About, Case, Outside
-from capplan.planner.about_encryption import encryption_notes, encryption_outside
+from capplan.planner.about_encryption import encryption_notes, encryption_outside, without_encryption
 from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures
 
@@ -163,4 +163,5 @@ ABOUT = About(
     outside=_outside,
     measured_per_s=_measured_per_s,
     outages=_outages,
+    bounded_by=without_encryption,
 )

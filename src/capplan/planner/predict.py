@@ -185,6 +185,10 @@ def rate_at(share: float, capacity: float) -> float:
 def _capacity(asked: _Asked) -> Capacity:
     band = asked.case.uncertainty.of_rate(asked.case.layout.capacity_with(asked.objectives))
     rate = "peak rate" if isinstance(asked.case.layout.analysis.traffic.arrivals, Bursty) else "rate"
+    bound = asked.about.bounded_by(asked.case.scenario)
+    if bound is not None:  # less sure, but never more than what surely carries more
+        highest = _capacity(_asked(bound, asked.case.fitted, asked.engine, asked.case.uncertainty.seed)).high
+        band = replace(band, low=min(band.low, highest), high=min(band.high, highest))
     criterion = f"highest {rate} with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
     if asked.objectives:
         criterion += " and " + ", ".join(objective.text for objective in asked.objectives)

@@ -78,7 +78,10 @@ class _Solved:
         capacity = self.uncertainty.spread(
             self._every(self.layout.capacity_with(objectives_of(scenario))), self.uncertainty.rate
         )
-        self.capacity = tuple(float(each) for each in capacity)
+        bound = ABOUTS[scenario.system].bounded_by(scenario)
+        if isinstance(bound, OpenproviderScenario):
+            capacity = np.minimum(capacity, [np.inf, *[_Solved(bound, fitted, draws, seed).capacity[2]] * 2])
+        self.capacity: tuple[float, ...] = tuple(float(each) for each in capacity)
         self.endless = float(np.median(self._every(self.layout.capacity)))  # above it some queue grows without end
         self.bottleneck, self.workers = self.layout.bottleneck, scenario.front_workers
         self.shared = {
