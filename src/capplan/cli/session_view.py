@@ -22,7 +22,7 @@ def render_sessions(rows: Sequence[SessionNotFound], console: Console) -> None:
     console.print(section("A session just started, looked for in another DC"))
     console.print(Padding(_sentence(rows), (0, 0, 0, 2)))
     gaps = tuple(dict.fromkeys(row.gap_ms for row in rows))
-    titles = [f"{'' if number else 'gap '}{gap:g} ms" for number, gap in enumerate(gaps)]
+    titles = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
     listed = table(("  % not found, reads/writes", "left"), *((title, "right") for title in titles))
     listed.padding = 0  # five bands beside the longest levels just fit into 80 columns
     for name, bands in _by_levels(rows):
@@ -42,10 +42,10 @@ def percent(probability: float) -> str:
 def _sentence(rows: Sequence[SessionNotFound]) -> str:
     own = [row for row in rows if _name(row) == _name(rows[0])]
     at_once, spoken = own[0], min(own, key=lambda row: abs(row.gap_ms - SPOKEN_GAP_MS))
+    later = f"; {spoken.gap_ms:g} ms after, {_band(spoken.probability)}" if spoken is not at_once else ""
     return (
-        f"An interim message that reaches another DC {spoken.gap_ms:g} ms after the start was answered finds no "
-        f"session in {_band(spoken.probability)} of cases, {at_once.gap_ms:g} ms after it in "
-        f"{_band(at_once.probability)}. The RTT is {spoken.rtt_ms:.3g} ms. A gap lasts until the message is there."
+        f"Of messages that arrive {at_once.gap_ms:g} ms after the start was answered {_band(at_once.probability)} find "
+        f"no session{later}. The RTT is {spoken.rtt_ms:.3g} ms."
     )
 
 
