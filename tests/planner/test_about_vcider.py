@@ -1,5 +1,6 @@
 """What is told beside a ratio of the virtual network: distance, doubts, and no simulation."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -29,7 +30,12 @@ def notes(**layout: Any) -> str:
     ("layout", "verdict", "words"),
     [
         ({"rf": 3, "column_bytes": 32}, "inside", "Every part of the layout lies within the measured range."),
-        ({"rf": 2, "column_bytes": 100, "encryption": "none"}, "inside", "Every part"),
+        (
+            {"rf": 2, "encryption": "none"},
+            "inside",
+            "lies between the measured ones: 2 replicas (1 and 3 were measured).",
+        ),
+        ({"column_bytes": 100}, "inside", "between the measured ones: 100 bytes a column (64 and 128 were measured)."),
         ({"rf": 4}, "near", "4 replicas: none measured above 3."),
         ({"column_bytes": 512}, "far", "512 bytes a column: none measured above 256."),
         ({"virtual_encrypts": "all"}, "far", "The field virtual_encrypts = 'all' is another reading of the document"),
@@ -45,7 +51,8 @@ def test_how_far_a_layout_lies_from_the_measured_ones(layout: dict[str, Any], ve
 
 
 def test_doubts_are_told_where_they_apply() -> None:
-    assert "fit best with the same links" in notes(encryption="internode")
+    best = "fit best with the same links; all links and no links fit hardly worse, which is weak evidence."
+    assert best in notes(encryption="internode")
     assert "fit best" not in notes(encryption="none")
     for encryption in ENCRYPTION:
         assert "Rows are taken to have 5 columns" in notes(encryption=encryption)
@@ -62,6 +69,7 @@ def test_what_replicas_do_is_told_of_the_reference_that_was_asked_for(encryption
     gain = by_replicas[-1] / by_replicas[0] - 1
 
     assert said in notes(encryption=encryption)
+    assert ("The document says the opposite" in notes(encryption=encryption)) is (encryption == "client+internode")
     assert sum(each in notes(encryption=encryption) for each in ("smaller with", "larger with", "same with")) == 1
     assert by_replicas in (sorted(by_replicas), sorted(by_replicas, reverse=True)) or encryption == "none"
     assert {"client+internode": gain < -0.1, "internode": 0.01 < gain < 0.1, "none": abs(gain) < 0.001}[encryption]
@@ -82,6 +90,23 @@ def test_the_documented_gains_are_inside_their_bands_and_bands_widen_outside() -
     assert wide is not None
     assert three.throughput_ratio is not None
     assert wide.high - wide.low > three.throughput_ratio.high - three.throughput_ratio.low
+
+
+def test_the_first_note_says_how_old_the_machines_are() -> None:
+    assert predict(scenario("vcider")).evidence.notes[0].startswith("These are ratios of machines of 2011, taken as")
+
+
+def test_a_reading_that_fits_worse_is_said_to() -> None:
+    fitted = load("vcider")
+    best, *others = fitted.hypotheses
+    worse = replace(fitted, hypotheses=(best, replace(others[0], misfit=best.misfit + 9.0), others[1]))
+    (note,) = [
+        each
+        for each in ABOUT.notes(cast("Any", SimpleNamespace(scenario=VciderScenario(), fitted=worse)))
+        if "fit best" in each
+    ]
+
+    assert "no links fit hardly worse, which is weak evidence; all links fit worse." in note
 
 
 def test_there_is_no_rate_to_simulate_it_at() -> None:

@@ -23,7 +23,7 @@ from capplan.planner.prediction_rows import lost_in_words
 
 STATISTIC_NAMES = {"p999": "p99.9"}
 HOW_FAR = {
-    "inside": "The layout is among the measured ones.",
+    "inside": "The layout is within the measured range.",
     "near": "The layout is near the measured ones.",
     "far": "The layout is far from every measurement.",
 }

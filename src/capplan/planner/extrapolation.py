@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,10 +53,23 @@ def reach(scenario: Any, tests: Sequence[Experiment], about: About, load: Outsid
     distance = of_times + sum(each for each, _ in of_rates)
     outside += of_rates
     if not outside:
-        return Reach(0.0, 0.0, "inside", "Every part of the layout lies within the measured range.")
+        return Reach(0.0, 0.0, "inside", _inside(scenario, tests, about))
     verdict: Extrapolation = "near" if distance <= _NEAR else "far"
     why = "; ".join(words for _, words in outside)
     return Reach(distance, of_times, verdict, why[0].upper() + why[1:] + ".")
+
+
+def _inside(scenario: Any, tests: Sequence[Experiment], about: About) -> str:
+    """Say whether a layout within the measured range has only measured numbers, or some between measured ones."""
+    between = []
+    for axis, words in about.axes.items():
+        value, measured = getattr(scenario, axis), sorted({getattr(test.scenario, axis) for test in tests})
+        if value not in measured:
+            below, above = measured[(place := bisect(measured, value)) - 1], measured[place]
+            between.append(f"{value:g} {words} ({below:g} and {above:g} were measured)")
+    if not between:
+        return "Every part of the layout lies within the measured range."
+    return f"The layout lies between the measured ones: {', '.join(between)}."
 
 
 def _outside(value: float, low: float, high: float, words: str) -> list[tuple[float, str]]:
