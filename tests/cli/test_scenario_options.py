@@ -58,7 +58,8 @@ def test_a_rate_of_each_client_replaces_that_of_a_file() -> None:
     [
         ("fedora4", "dcs", "--dcs lays out openprovider, not fedora4, which takes --nodes, --region, --write-share"),
         ("openprovider", "colocated", "--colocated lays out rhino-shcm, not openprovider, which takes --dcs,"),
-        ("fedora4", "encryption", "--encryption lays out openprovider and rhino-shcm and vcider, not fedora4, which"),
+        ("fedora4", "encryption", "fedora4 has no Cassandra: --encryption lays out openprovider, rhino-shcm and vc"),
+        ("arion", "vpn", "arion has no Cassandra: --vpn lays out openprovider and rhino-shcm; it takes --servers, "),
         ("vcider", "vpn", "--vpn lays out openprovider and rhino-shcm, not vcider, which takes --rf, --column-bytes"),
         ("openprovider", "column_bytes", "--column-bytes lays out vcider, not openprovider, which takes --dcs,"),
         ("openprovider", "region", "--region lays out fedora4, not openprovider, which takes --dcs,"),

@@ -37,8 +37,10 @@ OPTIONS: Mapping[str, Any] = {
     "front_workers": _count("Worker threads of a policing node."),
     "consistency_read": _text("LEVEL", "Consistency level of reads."),
     "consistency_write": _text("LEVEL", "Consistency level of writes."),
-    "rtt": _text("TIME", "Round trip between data centres: 3ms."),
-    "distance_km": _text("KM", "Distance instead of --rtt; fibre, 1.2 x longer."),
+    "rtt": _text("TIME", "Round trip between data centres, for example 3ms."),
+    "distance_km": _text(
+        "KM", "Distance instead of --rtt, for example 150; fibre routes are longer, by a calibrated factor."
+    ),
     "region": _text("NAME", "Where the clients are: us-east, us-west, eu, asia."),
     "proxy": _switch("proxy", "Forward accounting requests."),
     "ldap": _switch("ldap", "Ask LDAP on each authorization."),
@@ -60,6 +62,7 @@ OPTIONS: Mapping[str, Any] = {
 """The options that lay out one system or another, by argument; what each lays out is what its scenario has."""
 
 _FIELDS = {"distance_km": "distance"}  # options that are named unlike the field that they fill
+_OF_CASSANDRA = ("cass_nodes", "consistency_read", "consistency_write", "encryption", "vpn")
 _RATES = ("tps", "sps", "rps_per_client")  # ways to say what is offered
 Tps = _text("RATE", "Offered peak rate over all data centres.")
 Slo = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Objective, such as 'acct.p99<20ms'.")]
@@ -166,11 +169,12 @@ def _refuse_foreign(scenario: Scenario, given: Mapping[str, Any]) -> None:
     for name in given:
         field = _FIELDS.get(name, name)
         if field not in vars(scenario):
-            others = " and ".join(each.name for each in SYSTEMS.values() if field in fields_of(each.scenario))
-            raise InputError(
-                f"{typed(name)} lays out {others or 'another system'}, not {scenario.system}, which takes "
-                f"{', '.join(options_of(type(scenario)))}"
-            )
+            *most, last = [each.name for each in SYSTEMS.values() if field in fields_of(each.scenario)]
+            others = f"{', '.join(most)} and {last}" if most else last
+            own = ", ".join(options_of(type(scenario)))
+            if field in _OF_CASSANDRA and "encryption" not in vars(scenario):  # as every system with Cassandra has
+                raise InputError(f"{scenario.system} has no Cassandra: {typed(name)} lays out {others}; it takes {own}")
+            raise InputError(f"{typed(name)} lays out {others}, not {scenario.system}, which takes {own}")
 
 
 def _factor(text: str) -> float:
