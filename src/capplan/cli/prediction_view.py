@@ -67,7 +67,7 @@ def _beyond(prediction: Prediction) -> str:
         return ", which is above the rate that meets the objectives"
     if any(latency.mean is not None and math.isinf(latency.mean.value) for latency in prediction.latency_ms.values()):
         return ", which is BEYOND its capacity: queues grow for as long as it lasts"
-    return ", which is BEYOND its capacity: requests are turned away, the times are of the rest"
+    return ", which is BEYOND its capacity: not all of it is carried, the times are of what is"
 
 
 def _in_ms(mean: Band) -> str:

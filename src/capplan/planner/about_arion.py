@@ -13,25 +13,23 @@ from capplan.models.arion import (
     AT_ONCE,
     DROOP,
     LONG_QUEUE,
-    RECORDS,
     carried_per_s,
     closed_per_s,
     drooped_per_s,
     peak_per_s,
     useful_clients,
-    watch_s,
 )
 from capplan.models.arion_scenario import ArionScenario
 from capplan.models.quantity import FloatArray
 from capplan.models.scenario import changed
 from capplan.planner.about import About, Case, Outside
+from capplan.planner.number_words import significant, to_digits
 from capplan.planner.outage import thinned
 from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import estimated
 
 _STREAMED = 2.0  # doublings, of streaming: no figure of it is in the text
-_STREAM = 1000  # messages of each stream of the document's test
 _CROWDS = (30, 100, 300, 1000)  # clients that ask again at once, for a note
 _COMMON_RPS = 30.0  # of each client, as the document has it for a cluster
 
@@ -77,23 +75,17 @@ def _claims(scenario: ArionScenario) -> tuple[str, ...]:
 
 
 def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
+    """Return what depends on the layout; doubts about all of them stand in decision 0012, as the last note says."""
     del capacity
-    unary = [] if case.scenario.stream_messages > 1 else [_useful(case), *_few(case), _crowds(case)]
+    unary = [] if case.scenario.stream_messages > 1 else [_useful(case), *_few(case)]
     return [
         *unary,
-        *_beyond(case, figures),
-        _in_flight(case, figures),
-        _droop(case),
+        *(_beyond(case, figures) or [_in_flight(case, figures)]),
+        *_droop(case),
         *_streams(case),
-        _watch(case),
-        f"That a master works on {AT_ONCE} requests at once, whatever it is that bounds them, is a hypothesis: about "
-        "rate times time, and the number that fits the document best. Whether the master, Hazelcast or the one kind of "
-        "load generator stopped at that rate is not said, nor how Hazelcast shares in the time of a request.",
-        "Read as clients of one kind the document's figures contradict one another (capplan evidence audit arion): 300 "
-        "clients that ask again at once would wait 7.5 ms, not 1.0, and 30 at 150 per second make 4,500. They agree "
-        "where the 30 that fill a master ask again at once, and the 300 have a time of their own between requests.",
-        "The document has mean times only: how much requests differ is a guess (exponential), and percentiles hang "
-        "on it.",
+        f"Guesses: a master works on {AT_ONCE} requests at once, the number that fits best, and their times are "
+        "exponential, on which percentiles hang: the document has means. What bounds a master, whether Hazelcast or "
+        "the load generator, is not said.",
     ]
 
 
@@ -107,7 +99,7 @@ def _useful(case: Case) -> str:
     return (
         f"More clients stop helping at about {many.value:.0f} for each master ({many.low:.0f} to {many.high:.0f}) if "
         f"each asks again as soon as it is answered, and at about {paced.value:,.0f} ({paced.low:,.0f} to "
-        f"{paced.high:,.0f}) if each asks {rate:g} times a second."
+        f"{paced.high:,.0f}) if each asks {rate:g} times a second. {_crowds(case)}"
     )
 
 
@@ -118,21 +110,30 @@ def _few(case: Case) -> list[str]:
         return []
     bound = case.uncertainty.of_rate(carried_per_s(scenario, values))
     return [
-        f"A client waits for its answer before it asks again, so {scenario.clients} clients ask at most "
-        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): they bound the "
-        "capacity, not the masters. Latencies count from when a client asks: where it falls behind a schedule of its "
+        f"A client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
+        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): clients "
+        "bound the capacity, not the masters. Latencies count from when a client asks: where it falls behind a schedule of its "
         "own, that wait comes on top."
     ]
 
 
+def _counted(clients: int) -> str:
+    return "1 client asks" if clients == 1 else f"{clients:,} clients ask"
+
+
 def _beyond(case: Case, figures: Figures) -> list[str]:
-    """Say what becomes of a rate that clients cannot keep up."""
-    if not figures.bounded or float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1:
+    """Say what becomes of a rate that clients cannot keep up: N clients at throughput X wait N / X."""
+    carried, scenario = figures.analysis.drift_per_s, case.scenario
+    if not figures.bounded or float(np.median(figures.peak_rate / carried)) < 1:
         return []
+    rate, mean = (float(np.median(each)) for each in (carried, figures.latency_s("read", "mean")))
+    alone = scenario.clients == 1
+    each = "The client waits" if alone else f"Each of the {scenario.clients:,} clients waits"
+    late = "it falls behind that rate" if alone else "they fall behind that rate and all of them wait"
     return [
-        f"The offered rate is beyond what is carried. Each of the {case.scenario.clients:,} clients waits for its "
-        "answer before it asks again, so they fall behind that rate and all of them wait: latencies are those from "
-        "when a client asks, and grow no further."
+        f"The offered rate is beyond what is carried, {rate:,.0f} per second. {each} for its answer before it asks "
+        f"again, so {late}. Nothing is turned away: an answer takes {significant(mean * 1e3)} ms in the mean, clients "
+        "over throughput, from when a client asks."
     ]
 
 
@@ -145,26 +146,30 @@ def _crowds(case: Case) -> str:
 
 
 def _in_flight(case: Case, figures: Figures) -> str:
-    """Say how many requests are under way, by Little's law."""
+    """Say how many requests are under way, by Little's law; at most one for each client that waits."""
     carried = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
     number = _draws(carried * figures.latency_s("read", "mean")) / case.scenario.servers
     if not np.all(np.isfinite(number)):
         return "Beyond what a master carries, requests pile up in it for as long as it lasts."
-    flight = case.uncertainty.of_time(number, "read")
-    return (
-        f"At that rate about {flight.value:.0f} requests of each master are under way ({flight.low:.0f} to "
-        f"{flight.high:.0f}): rate times mean time."
-    )
+    flight, most = case.uncertainty.of_time(number, "read"), np.inf
+    if figures.bounded:
+        most = _clients_of_each(case.scenario)
+    value, low, high = (to_digits(min(each, most), 2) for each in (flight.value, flight.low, flight.high))
+    return f"At that rate about {value} requests of each master are under way ({low} to {high}): rate times mean time."
 
 
-def _droop(case: Case) -> str:
+def _droop(case: Case) -> list[str]:
+    """Say what the highest rate is, and what is carried whatever waits, where clients are enough for it."""
+    if case.layout.bottleneck == "clients":
+        return []
     scenario, values = case.scenario, case.fitted.values()
     peak = case.uncertainty.of_rate(_draws(peak_per_s(scenario, values)))
-    bound = "" if case.layout.bottleneck == "clients" else " The capacity is what is carried whatever waits."
-    return (
-        f"At its peak the throughput is {peak.value:,.0f} per second; with {LONG_QUEUE:,} requests inside each master "
-        f"it droops by {DROOP:.0%} (a guess: the document says slightly, which may be 0 to 10 %).{bound}"
-    )
+    left = case.uncertainty.of_rate(carried_per_s(scenario, values))
+    return [
+        f"The masters peak at {peak.value:,.0f} per second. Whatever waits they carry {left.value:,.0f}: "
+        f"with {LONG_QUEUE:,} requests inside each they droop by {DROOP:.0%} (a guess: the document says slightly, "
+        "which may be 0 to 10 %)."
+    ]
 
 
 def _streams(case: Case) -> list[str]:
@@ -174,18 +179,7 @@ def _streams(case: Case) -> list[str]:
             "of a call is a guess, between 2.5 % (what a record of a watch takes) and half: the band is as wide. The "
             "wait of a message for others of its stream is left out."
         ]
-    return [
-        "Streams are said to be much better than these unary calls, without a figure; "
-        f"--stream-messages {_STREAM} guesses how much, with a wide band."
-    ]
-
-
-def _watch(case: Case) -> str:
-    values, told = case.fitted.values(), []
-    for words, direct in (("through a master", False), ("directly from Hazelcast", True)):
-        seconds = np.quantile(_draws(watch_s(values, direct=direct)), [0.5, 0.05, 0.95])
-        told.append(f"{seconds[0]:.2g} s {words} ({seconds[1]:.2g} to {seconds[2]:.2g})")
-    return f"A watch that brings {RECORDS:,} records takes {' and '.join(told)}, nothing else going on."
+    return []
 
 
 def _draws(value: object) -> FloatArray:
