@@ -20,7 +20,7 @@ from capplan.planner.abouts import ABOUTS, beyond_measured, reach_of
 from capplan.planner.extrapolation import Reach
 from capplan.planner.objective import Lookup, Metric, Objective, figures_of, parse
 from capplan.planner.parameter_values import default_values_of, values_of
-from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Parts, Prediction
+from capplan.planner.prediction import Band, Basis, Capacity, Latency, ObjectiveVerdict, Outage, Parts, Prediction
 from capplan.planner.ratio import predicted_ratio
 from capplan.planner.simulation_effort import check_budget
 from capplan.planner.solved_latency import solved_latency
@@ -109,7 +109,7 @@ def _predicted(asked: _Asked, budget_s: float, progress: RunsDone | None) -> Pre
         latency_ms=latency,
         utilisation=_utilisation(case, figures),
         busy_workers=_busy_workers(asked, figures),
-        outages=asked.about.outages(case, offered),
+        outages=_outages(asked, offered),
         session_not_found=asked.about.sessions(case, figures),
         evidence=_basis(asked, capacity, figures, notes),
         engine=asked.engine,
@@ -117,6 +117,29 @@ def _predicted(asked: _Asked, budget_s: float, progress: RunsDone | None) -> Pre
         version=version("capplan"),
     )
     return _judged(prediction, figures, asked.objectives)
+
+
+def _bound(asked: _Asked) -> _Asked | None:
+    """Return the same question about a layout that surely carries as much or more, where there is one."""
+    case, bound = asked.case, asked.about.bounded_by(asked.case.scenario)
+    return None if bound is None else _asked(bound, case.fitted, asked.engine, case.uncertainty.seed)
+
+
+def _at_most(band: Band, highest: float) -> Band:
+    return replace(band, low=min(band.low, highest), high=min(band.high, highest))
+
+
+def _outages(asked: _Asked, offered: float) -> tuple[Outage, ...]:
+    """Return what is left, which carries no more than what is left of the layout that bounds this one."""
+    found, bound = asked.about.outages(asked.case, offered), _bound(asked)
+    if bound is None:
+        return found
+    return tuple(
+        replace(left, capacity_tps=_at_most(left.capacity_tps, more.capacity_tps.high))
+        if left.capacity_tps is not None and more.capacity_tps is not None
+        else left
+        for left, more in zip(found, bound.about.outages(bound.case, offered), strict=True)
+    )
 
 
 def _utilisation(case: Case, figures: Figures) -> dict[str, Band]:
@@ -185,10 +208,9 @@ def rate_at(share: float, capacity: float) -> float:
 def _capacity(asked: _Asked) -> Capacity:
     band = asked.case.uncertainty.of_rate(asked.case.layout.capacity_with(asked.objectives))
     rate = "peak rate" if isinstance(asked.case.layout.analysis.traffic.arrivals, Bursty) else "rate"
-    bound = asked.about.bounded_by(asked.case.scenario)
-    if bound is not None:  # less sure, but never more than what surely carries more
-        highest = _capacity(_asked(bound, asked.case.fitted, asked.engine, asked.case.uncertainty.seed)).high
-        band = replace(band, low=min(band.low, highest), high=min(band.high, highest))
+    bound = _bound(asked)
+    if bound is not None:
+        band = _at_most(band, _capacity(bound).high)
     criterion = f"highest {rate} with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
     if asked.objectives:
         criterion += " and " + ", ".join(objective.text for objective in asked.objectives)
