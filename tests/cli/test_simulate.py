@@ -222,6 +222,18 @@ def test_people_read_it_in_eighty_columns(
     assert "One set of parameters" in out
 
 
+@pytest.mark.parametrize(("arguments", "wait"), [((), True), (("--stream-messages", "1000"), False)])
+def test_clients_that_wait_would_fall_behind_more_than_is_carried(
+    arguments: Sequence[str], wait: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 1,000 clients; in a stream none waits for an answer before it sends more."""
+    rate = "1000000" if not wait else "60000"
+    shown = ran(capsys, "arion", *arguments, "--tps", rate, "--duration", "500ms")
+
+    assert "More comes than is carried" in shown
+    assert ("they would fall behind it" in " ".join(shown.split())) == wait
+
+
 def test_both_starts_are_shown_where_they_differ(capsys: pytest.CaptureFixture[str]) -> None:
     """Its clients hold a rate, so one that waits for an answer starts the next request late."""
     throttled = ran(capsys, EXAMPLE, "--engine", "simpy", "--duration", "3s", "--tps", "2500")

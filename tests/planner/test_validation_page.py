@@ -245,6 +245,14 @@ def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
     assert "triangles: errors beyond 60 % (1)" in figure.layout.title.text
 
 
+@pytest.mark.parametrize(("system", "counted"), [("arion", "numbers of clients"), ("vcider", "ratios")])
+def test_panels_are_named_by_what_they_count(system: str, counted: str) -> None:
+    figure = predicted_against_documented(reported(system))
+    assert figure is not None
+
+    assert counted in [each.text for each in figure.layout.annotations]
+
+
 def test_a_digest_hangs_on_the_content_alone() -> None:
     single = reported("openprovider")
     figure, again = predicted_against_documented(single), predicted_against_documented(single)

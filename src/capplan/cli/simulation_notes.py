@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from capplan.models.systems import system
 from capplan.planner.simulation import EVERY_CLASS, Simulation
 from capplan.planner.simulation_parts import PrecisionReached
 
@@ -23,6 +24,11 @@ def notes(simulation: Simulation) -> Iterator[str]:
         yield "The warm-up may reach beyond what was left out: MSER found no end of it. Simulate longer (--duration)."
     if simulation.backlog is not None and simulation.backlog.verdict != "steady":
         yield _overload(simulation.backlog.verdict)
+    if overloaded and _clients_wait(simulation):
+        yield (
+            "Simulated is a rate that nothing holds back. The clients of this layout wait for their answers, so they "
+            "would fall behind it: `capplan predict` says how long they then wait."
+        )
     lost = simulation.classes[EVERY_CLASS].loss.value
     if lost > LITTLE_LOSS:
         yield (
@@ -53,6 +59,14 @@ def _intervals(simulation: Simulation) -> str:
         "± is the half-width of the 95 % interval, from batches of the time simulated; where it is missing there was "
         "too little to tell. The longest latency is what was seen, and has none."
     )
+
+
+def _clients_wait(simulation: Simulation) -> bool:
+    told = simulation.scenario
+    if told is None:
+        return False
+    its = system(told["system"])
+    return its.bounded(its.scenario(**told))
 
 
 def _overload(verdict: str) -> str:

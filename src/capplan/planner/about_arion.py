@@ -111,9 +111,9 @@ def _few(case: Case) -> list[str]:
     bound = case.uncertainty.of_rate(carried_per_s(scenario, values))
     return [
         f"A client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
-        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): clients "
-        "bound the capacity, not the masters. Latencies count from when a client asks: where it falls behind a schedule of its "
-        "own, that wait comes on top."
+        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): clients bound "
+        "the capacity, not the masters. Latencies count from when a client asks: where it falls behind a schedule of "
+        "its own, that wait comes on top."
     ]
 
 

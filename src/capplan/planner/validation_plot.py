@@ -34,6 +34,8 @@ TICK_DIGITS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.
 NARROW = 4.0  # ends of an axis that are so close, one over the other, have ticks as far from one another
 FEW_TICKS, FEW_STEPS, MANY_TICKS = 4, 3, 6
 PANELS = {"1/s": "rates [per second]", "s": "times [ms]"}
+COUNTED = {"cpu": "cores", "ratio": "ratios", "clients": "numbers of clients"}
+"""What a number without a unit counts, by a part of what its quantity is called."""
 RINGED = "missed by its band"
 
 
@@ -79,7 +81,7 @@ def digest(figure: go.Figure) -> str:
 
 
 def predicted_against_documented(report: Validation) -> go.Figure | None:
-    """Return the figure of a system: a panel of its rates, of its ratios and of its times; None without any.
+    """Return the figure of a system: a panel of its rates, of its times and of what else is counted; None without any.
 
     Each figure that was left out is a point with its 90 % band, open where it counts in no score, ringed where the band
     missed it.
@@ -121,7 +123,7 @@ def _panel_title(report: Validation, unit: str, those: Sequence[LeftOut]) -> str
         return PANELS[unit]
     ids = {each.id for each in those}
     counted = dict.fromkeys(figure.quantity for figure in report.figures if figure.id in ids)
-    words = ["cores" if each.startswith("cpu") else "ratios" if "ratio" in each else each for each in counted]
+    words = [next((word for part, word in COUNTED.items() if part in each), each) for each in counted]
     return ", ".join(dict.fromkeys(words))
 
 
