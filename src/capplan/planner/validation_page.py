@@ -333,9 +333,13 @@ def apart(report: Validation) -> dict[tuple[str, str], list[str]]:
     """Return the ids of the figures that count in no fit or no score, by what becomes of them and why."""
     found: dict[tuple[str, str], list[str]] = {}
     rows = [row for test in study(report.system).experiments() for row in test.rows]
+    scored = {each.id for each in report.left_out}
     for row in rows:
+        why = _sentence(row.reason or "no reason is given")
         if row.use != "fit":
-            found.setdefault(("Compared, not fitted", _sentence(row.reason or "no reason is given")), []).append(row.id)
+            found.setdefault(("Compared, not fitted", why), []).append(row.id)
+        elif row.status != "measured" and row.id not in scored:
+            found.setdefault(("Fitted, not scored", why), []).append(row.id)
     for each in report.left_out:
         if not each.counts:
             found.setdefault(("Left out, not scored", _sentence(each.uncounted)), []).append(each.id)
