@@ -13,11 +13,13 @@ from capplan.models.arion import (
     AT_ONCE,
     DROOP,
     LONG_QUEUE,
+    RECORDS,
     carried_per_s,
     closed_per_s,
     drooped_per_s,
     peak_per_s,
     useful_clients,
+    watch_s,
 )
 from capplan.models.arion_scenario import ArionScenario
 from capplan.models.quantity import FloatArray
@@ -29,6 +31,7 @@ from capplan.planner.prediction import Band, Capacity, Outage
 from capplan.planner.system_figures import Figures, Layout
 from capplan.planner.uncertainty import estimated
 
+_STREAM = 1000  # messages of each stream of the document's test
 _STREAMED = 2.0  # doublings, of streaming: no figure of it is in the text
 _CROWDS = (30, 100, 300, 1000)  # clients that ask again at once, for a note
 _COMMON_RPS = 30.0  # of each client, as the document has it for a cluster
@@ -179,7 +182,18 @@ def _streams(case: Case) -> list[str]:
             "of a call is a guess, between 2.5 % (what a record of a watch takes) and half: the band is as wide. The "
             "wait of a message for others of its stream is left out."
         ]
-    return []
+    return [
+        f"{_watch(case)} Streams of requests are said to be much better than these unary calls, without a figure: "
+        f"--stream-messages {_STREAM} guesses how much."
+    ]
+
+
+def _watch(case: Case) -> str:
+    values, told = case.fitted.values(), []
+    for words, direct in (("through a master", False), ("directly from Hazelcast", True)):
+        seconds = np.quantile(_draws(watch_s(values, direct=direct)), [0.5, 0.05, 0.95])
+        told.append(f"{seconds[0]:.2g} s {words} ({seconds[1]:.2g} to {seconds[2]:.2g})")
+    return f"A watch of {RECORDS:,} records takes {' and '.join(told)}."
 
 
 def _draws(value: object) -> FloatArray:
