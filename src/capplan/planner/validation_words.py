@@ -49,8 +49,13 @@ def sharpest_rule(scores: Mapping[str, Score]) -> str | None:
 
 def goal_cells(goal: Goal) -> tuple[str, str, str, str]:
     """Return a goal as name, value, limit and verdict."""
-    form = share if goal.share else significant
+    form = _tenths if goal.share else significant
     return goal.name, form(goal.value), form(goal.limit), verdict(goal.met)
+
+
+def _tenths(value: float) -> str:
+    """Return a share to a tenth of a per cent: what just misses a goal must not look as if it met it."""
+    return f"{value:.1%}".removesuffix("%").removesuffix(".0") + " %"
 
 
 def verdict(met: bool | None) -> str:
