@@ -216,7 +216,7 @@ def _note(report: Validation, panels: dict[str, list[LeftOut]]) -> list[str]:
         axis = _axis(those, 1.0)
         cut += sum(each.said[MODEL].low < axis.low or each.said[MODEL].high > axis.high for each in those)
     found = report.coverage
-    text = [f"bars: 90 % bands; of those that count {found.held} of {found.figures} hold the figure"]
+    text = [f"bars: 90 % bands, {found.held} of {found.figures} scored held"]
     beyond = "1 band goes on beyond the axes" if cut == 1 else f"{cut} bands go on beyond the axes"
     return [*text, beyond] if cut else text
 
