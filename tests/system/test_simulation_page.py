@@ -1,12 +1,11 @@
 """The plots of a simulation in a browser: drawn, quiet, without a network, and its legend works."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from tests.system import pages
 
 from capplan.cli.main import main
 
@@ -38,19 +37,11 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(html: Path) -> Iterator[Opened]:
-    browser_path = shutil.which("chromium")
-    assert browser_path is not None, "the Debian package chromium is missing"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        found = Opened(browser.new_page(viewport={"width": 1300, "height": 1560}))
-        found.page.on("request", lambda request: found.requests.append(request.url))
-        found.page.on("console", lambda message: found.complaints.append(message.text))
-        found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-        found.page.goto(html.as_uri())
-        found.page.wait_for_selector(".legend4 .traces")
-        yield found
-        browser.close()
+def opened(browser: Browser, html: Path) -> Opened:
+    complaints: list[str] = []
+    requests: list[str] = []
+    page = pages.opened(browser, html, (1300, 1560), complaints, requests, [".legend4 .traces"])
+    return Opened(page, requests, complaints)
 
 
 def test_it_asks_nobody_and_complains_of_nothing(opened: Opened, html: Path) -> None:

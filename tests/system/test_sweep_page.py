@@ -1,11 +1,10 @@
 """The plot of a sweep in a browser: drawn, quiet, without a network, narrow and wide, and its menu works."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from tests.system import pages
 
 from capplan.cli.main import main
 
@@ -20,24 +19,8 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser_path = shutil.which("chromium")
-    assert browser_path is not None, "the Debian package chromium is missing"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 def opened(browser: Browser, html: Path, width: int, complaints: list[str], requests: list[str]) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(html.as_uri())
-    page.wait_for_selector(".legend .traces")
-    return page
+    return pages.opened(browser, html, (width, 900), complaints, requests, [".legend .traces"])
 
 
 @pytest.mark.parametrize("width", [390, 1280])

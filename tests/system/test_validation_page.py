@@ -1,12 +1,11 @@
 """The report of a validation in a browser: figures drawn, quiet, without a network, narrow and wide."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from tests.system import pages
 
 from capplan.calibration.fitted_file import load
 from capplan.calibration.studies import STUDIES
@@ -36,25 +35,10 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(REPORTS, tmp_path_factory.mktemp("report"))[1]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser_path = shutil.which("chromium")
-    assert browser_path is not None, "the Debian package chromium is missing"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 def opened(browser: Browser, html: Path, width: int, complaints: list[str], requests: list[str]) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(html.as_uri())
-    for name in NAMES:
-        page.wait_for_selector(f"[id='{name}'] .legend .traces")
-    return page
+    return pages.opened(
+        browser, html, (width, 900), complaints, requests, [f"[id='{name}'] .legend .traces" for name in NAMES]
+    )
 
 
 def points_of(figure: Any) -> int:
