@@ -11,12 +11,12 @@ import networks
 import numpy as np
 from flow_simpy_plain import WARM_UP
 
-from capplan.models.analytic import Analysis
-from capplan.models.network import Network
-from capplan.models.operating_point import solve
-from capplan.simulator.run import Run, Status
+from capplan.models.language.network import Network
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import solve
+from capplan.simulator.results.run import Run, Status
 
-ENGINES = {"compiled": "capplan.simulator.compiled", "simpy": "capplan.simulator.reference"}
+ENGINES = {"compiled": "capplan.simulator.compiled.engine", "simpy": "capplan.simulator.reference.engine"}
 
 Engine = Callable[..., Run]
 

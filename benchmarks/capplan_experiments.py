@@ -11,9 +11,9 @@ import networks
 import pyarrow as pa
 from settings import MM4_SERVERS, MM4_SERVICE_S
 
-from capplan.simulator import executors
-from capplan.simulator.compiled import simulate
-from capplan.simulator.experiment import Case, Experiment, Rows, perform
+from capplan.simulator.compiled.engine import simulate
+from capplan.simulator.experiments import executors
+from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
 
 KINDS: dict[str, Callable[[int], executors.Executor]] = {
     "threads": executors.threads,

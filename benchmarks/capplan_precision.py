@@ -9,10 +9,10 @@ import numpy as np
 from settings import MM4_BUSY_RATE_PER_S
 
 from capplan.cli.simulate import MOST_REPLICATIONS
-from capplan.models.network import Network
-from capplan.planner.simulate import Design, observed, of_network, read_wish, summed_up
-from capplan.planner.simulation import EVERY_CLASS
-from capplan.simulator.replicate import Plan
+from capplan.models.language.network import Network
+from capplan.planner.simulate.simulate import Design, observed, of_network, read_wish, summed_up
+from capplan.planner.simulate.simulation import EVERY_CLASS
+from capplan.simulator.experiments.replications import Plan
 
 WISH = "p99<2%"
 

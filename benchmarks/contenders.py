@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-COMPILED = find_spec("capplan.simulator.compiled") is not None
+COMPILED = find_spec("capplan.simulator.compiled.engine") is not None
 YARDSTICK = "SimPy by hand"
 """Ratios are against this contender, and runs of the flow must agree with it."""
 

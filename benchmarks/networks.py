@@ -15,15 +15,15 @@ from settings import (
     QUORUM_SERVICE_S,
 )
 
-from capplan.calibration.fitted_file import load
-from capplan.models.cassandra import LOCAL_READ_REPAIR_CHANCE, NATIVE_TRANSPORT_THREADS
-from capplan.models.distribution import Exponential
-from capplan.models.network import Network
-from capplan.models.openprovider import CASSANDRA_CORES, FRONT_CORES, UPDATES, build_cluster, network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.station import Station
-from capplan.models.step import ForkJoin, Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, NATIVE_TRANSPORT_THREADS
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import ForkJoin, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.systems.openprovider.network import CASSANDRA_CORES, FRONT_CORES, UPDATES, build_cluster, network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FLOW_PEAK_PER_S = 10_500.0  # what the document says three data centres carry, in bursts: evidence ts4.incoming
 CLASSES = ("auth", "start", "update")

@@ -9,7 +9,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from capplan.models.distribution import (
+from capplan.models.language.distribution import (
     Deterministic,
     Distribution,
     Empirical,
@@ -21,9 +21,9 @@ from capplan.models.distribution import (
     Pareto,
     Weibull,
 )
-from capplan.models.network import ALL_TRAFFIC, Network, walk
-from capplan.models.station import Background, Host, Pauses, Pool, RateTable, Station
-from capplan.models.step import (
+from capplan.models.language.network import ALL_TRAFFIC, Network, walk
+from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
+from capplan.models.language.step import (
     Batch,
     Choice,
     Delay,
@@ -39,7 +39,7 @@ from capplan.models.step import (
     Step,
     Visit,
 )
-from capplan.models.traffic import (
+from capplan.models.language.traffic import (
     Arrivals,
     Bursty,
     Closed,

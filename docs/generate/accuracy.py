@@ -16,19 +16,19 @@ from typing import Literal
 import numpy as np
 from coverage_table import tables as coverage_tables
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
-from capplan.models.network import Network
-from capplan.models.openprovider import PARAMETERS, REPORTED
-from capplan.models.openprovider import network as openprovider
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.operating_point import capacity_per_s, solve
-from capplan.models.parameter import defaults
-from capplan.models.station import Pool, Station
-from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
-from capplan.models.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
-from capplan.simulator.reference import simulate
-from capplan.simulator.run import Run
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import defaults
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
+from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s, solve
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.results.run import Run
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED
+from capplan.systems.openprovider.network import network as openprovider
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE, PAGE = DOCS / "generate" / "accuracy.md", DOCS / "reference" / "accuracy.md"

@@ -9,19 +9,19 @@ from hashlib import blake2b
 import pyarrow as pa
 from coverage_truth import FORK_JOIN, Truth, farm, single
 
-from capplan.models.distribution import Exponential
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import ForkJoin, Step, Visit
-from capplan.models.traffic import Open, RequestClass
-from capplan.planner.controls import controls_of
-from capplan.planner.simulate import Design, observed
-from capplan.planner.simulation import EVERY_CLASS
-from capplan.planner.simulation_figures import Figures
-from capplan.planner.wish import read_wish
-from capplan.simulator.experiment import Case, Experiment, Rows
-from capplan.simulator.replicate import Plan
-from capplan.simulator.sample import Sample
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import ForkJoin, Step, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.planner.predict.controls import controls_of
+from capplan.planner.simulate.figures import Figures
+from capplan.planner.simulate.precision_target import read_wish
+from capplan.planner.simulate.simulate import Design, observed
+from capplan.planner.simulate.simulation import EVERY_CLASS
+from capplan.simulator.analysis.sample import Sample
+from capplan.simulator.experiments.experiment import Case, Experiment, Rows
+from capplan.simulator.experiments.replications import Plan
 
 CHUNK = 20  # experiments that are run, and saved, at a time
 STATISTICS = ("mean", "p99")

@@ -18,9 +18,9 @@ import numpy as np
 from coverage_experiment import EXPERIMENT, SCHEMA, STATISTICS, SYSTEMS, WAYS, Trial, Trials
 from scipy.stats import binomtest
 
-from capplan.simulator.executors import processes
-from capplan.simulator.experiment import Rows, Standing, perform
-from capplan.simulator.store import open_store
+from capplan.simulator.experiments.executors import processes
+from capplan.simulator.experiments.experiment import Rows, Standing, perform
+from capplan.simulator.experiments.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, RESULT = ROOT / "build" / "coverage", ROOT / "docs" / "reference" / "coverage.json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from capplan.models.quantity import FloatArray
+from capplan.models.language.units import FloatArray
 
 SEED, RUNS, JOBS, SETTLING = 2026, 100, 40_000_000, 65_536
 CHUNK = 65_536  # jobs whose arrays stay in the processor's cache

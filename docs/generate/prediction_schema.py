@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from capplan.planner.prediction import prediction_schema
+from capplan.planner.predict.prediction import prediction_schema
 
 DOCS = Path(__file__).resolve().parents[1]
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from capplan.models.document import network_schema, schema
-from capplan.models.systems import SYSTEMS
+from capplan.models.language.document import network_schema, schema
+from capplan.systems.registry import SYSTEMS
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"

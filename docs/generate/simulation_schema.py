@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from capplan.planner.simulation import simulation_schema
+from capplan.planner.simulate.simulation import simulation_schema
 
 DOCS = Path(__file__).resolve().parents[1]
 

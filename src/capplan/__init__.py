@@ -9,33 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from capplan.calibration.audit import audit
-    from capplan.calibration.calibrate import calibrate
-    from capplan.models.analytic import Analysis
-    from capplan.models.document import read_network, write_network
+    from capplan.calibration.audit.audit import audit
+    from capplan.calibration.fit.calibrate import calibrate
+    from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
-    from capplan.models.network import Network
-    from capplan.models.scenario import Scenario
-    from capplan.models.systems import scenario
-    from capplan.planner.predict import predict
-    from capplan.planner.prediction import Prediction
-    from capplan.planner.validate import validate
+    from capplan.models.language.document import read_network, write_network
+    from capplan.models.language.network import Network
+    from capplan.models.language.scenario import Scenario
+    from capplan.models.solver.analytic import Analysis
+    from capplan.planner.predict.predict import predict
+    from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
+    from capplan.systems.registry import scenario
 
 _HOMES = {
-    "Analysis": "models.analytic",
+    "Analysis": "models.solver.analytic",
     "InputError": "models.errors",
-    "Network": "models.network",
-    "Prediction": "planner.prediction",
-    "Scenario": "models.scenario",
-    "audit": "calibration.audit",
-    "calibrate": "calibration.calibrate",
-    "predict": "planner.predict",
-    "read_network": "models.document",
-    "scenario": "models.systems",
+    "Network": "models.language.network",
+    "Prediction": "planner.predict.prediction",
+    "Scenario": "models.language.scenario",
+    "audit": "calibration.audit.audit",
+    "calibrate": "calibration.fit.calibrate",
+    "predict": "planner.predict.predict",
+    "read_network": "models.language.document",
+    "scenario": "systems.registry",
     "simulate": "simulator.engine",
-    "validate": "planner.validate",
-    "write_network": "models.document",
+    "validate": "calibration.validation.validate",
+    "write_network": "models.language.document",
 }
 
 __all__ = [

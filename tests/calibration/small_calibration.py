@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import pytest
 
-from capplan.calibration import calibrate, posterior, refits
+from capplan.calibration.fit import calibrate, posterior, refits
 from capplan.calibration.study import Experiment
-from capplan.calibration.vcider_figures import STUDY, experiments
+from capplan.systems.vcider.observations import STUDY, experiments
 
 FOLDS = ("r1.none", "r1.both", "r3.both")
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.arion_figures import GOAL, STUDY, bounds_of, experiments, predicted, repeatability
-from capplan.calibration.evidence_table import by_id, load
-from capplan.calibration.fitted_file import load as load_fitted
-from capplan.models.arion import network, paced_response_s, peak_per_s, unloaded_s
-from capplan.models.arion_scenario import ArionScenario
-from capplan.models.distribution import Deterministic
-from capplan.models.parameter import Values, defaults
-from capplan.models.traffic import Closed, Throttled
-from capplan.simulator.compiled import simulate
+from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.fit.fitted_file import load as load_fitted
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.traffic import Closed, Throttled
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.arion.network import network, paced_response_s, peak_per_s, unloaded_s
+from capplan.systems.arion.observations import GOAL, STUDY, bounds_of, experiments, predicted, repeatability
+from capplan.systems.arion.scenario import ArionScenario
 
 ROWS = by_id(load("arion"))
 TESTS = experiments()

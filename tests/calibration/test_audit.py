@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.audit import audit, audit_rows
-from capplan.calibration.evidence_table import Evidence, data_hash, load, select
-from capplan.calibration.finding import Finding, compare, shown
-from capplan.calibration.interval import Interval
-from capplan.calibration.openprovider_laws import laws, worker_gaps
-from capplan.calibration.openprovider_readings import readings
+from capplan.calibration.audit.audit import audit, audit_rows
+from capplan.calibration.audit.finding import Finding, compare, shown
+from capplan.calibration.evidence.interval import Interval
+from capplan.calibration.evidence.table import Evidence, data_hash, load, select
 from capplan.models.errors import InputError
+from capplan.systems.openprovider.laws import laws, worker_gaps
+from capplan.systems.openprovider.readings import readings
 
 ROWS = load("openprovider")
 REPORT = audit("openprovider")

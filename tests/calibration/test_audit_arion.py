@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.arion_readings import at_once, rate_at_s
-from capplan.calibration.audit import audit, audit_rows
-from capplan.calibration.evidence_table import Evidence, by_id, data_hash, load, select
-from capplan.calibration.finding import Finding
+from capplan.calibration.audit.audit import audit, audit_rows
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.evidence.table import Evidence, by_id, data_hash, load, select
+from capplan.systems.arion.readings import at_once, rate_at_s
 
 ROWS = load("arion")
 REPORT = audit("arion")

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.audit import audit, audit_rows
-from capplan.calibration.evidence_table import Evidence, data_hash, load
-from capplan.calibration.finding import Finding
+from capplan.calibration.audit.audit import audit, audit_rows
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.evidence.table import Evidence, data_hash, load
 
 ROWS = load("fedora4")
 REPORT = audit("fedora4")

@@ -5,10 +5,10 @@ from math import log
 
 import pytest
 
-from capplan.calibration.audit import audit, audit_rows
-from capplan.calibration.evidence_table import Evidence, by_id, data_hash, load
-from capplan.calibration.finding import Finding
-from capplan.calibration.rhino_shcm_laws import cpu_demand, load_tests, mean_bounds_s
+from capplan.calibration.audit.audit import audit, audit_rows
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.evidence.table import Evidence, by_id, data_hash, load
+from capplan.systems.rhino_shcm.laws import cpu_demand, load_tests, mean_bounds_s
 
 ROWS = load("rhino-shcm")
 REPORT = audit("rhino-shcm")

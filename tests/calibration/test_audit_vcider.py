@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.audit import audit, audit_rows
-from capplan.calibration.evidence_table import Evidence, by_id, data_hash, load
-from capplan.calibration.finding import Finding
-from capplan.calibration.vcider_readings import column_effect, encryption_cost, mean_of, scatter
+from capplan.calibration.audit.audit import audit, audit_rows
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.evidence.table import Evidence, by_id, data_hash, load
+from capplan.systems.vcider.readings import column_effect, encryption_cost, mean_of, scatter
 
 ROWS = load("vcider")
 BY_ID = by_id(ROWS)

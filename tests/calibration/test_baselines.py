@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.calibration.baselines import BASELINES, affine, linear, persistence, universal_scalability
+from capplan.calibration.validation.baselines import BASELINES, affine, linear, persistence, universal_scalability
 
 NODES = np.array([3.0, 4.0, 6.0, 9.0, 15.0])
 

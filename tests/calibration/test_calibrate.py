@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.calibration.small_calibration import FOLDS, SMALL, few_draws
 
-from capplan.calibration import refits
-from capplan.calibration.calibrate import calibrate, stages_of
-from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fitted_file import Fitted, to_json
-from capplan.calibration.stages import refit_code
+from capplan.calibration.evidence.table import data_hash
+from capplan.calibration.fit import refits
+from capplan.calibration.fit.calibrate import calibrate, stages_of
+from capplan.calibration.fit.fitted_file import Fitted, to_json
+from capplan.calibration.fit.stages import refit_code
 from capplan.calibration.study import Experiment
 
 

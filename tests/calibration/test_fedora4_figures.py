@@ -6,8 +6,16 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence_table import Evidence, by_id, load
-from capplan.calibration.fedora4_figures import (
+from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.fit.maximum import Problem, Scatter, maximum, rows_to_fit
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values, defaults, from_log
+from capplan.models.language.step import Delay, Sequence
+from capplan.models.language.traffic import Event, Throttled, Timeline
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.fedora4.network import PARAMETERS, network
+from capplan.systems.fedora4.observations import (
     STUDY,
     bounds_of,
     experiments,
@@ -16,15 +24,7 @@ from capplan.calibration.fedora4_figures import (
     starts_cold,
     throttled_mean_s,
 )
-from capplan.calibration.fit import Problem, Scatter, maximum, rows_to_fit
-from capplan.models.distribution import Deterministic
-from capplan.models.fedora4 import PARAMETERS, network
-from capplan.models.fedora4_scenario import Fedora4Scenario
-from capplan.models.network import Network
-from capplan.models.parameter import Values, defaults, from_log
-from capplan.models.step import Delay, Sequence
-from capplan.models.traffic import Event, Throttled, Timeline
-from capplan.simulator.compiled import simulate
+from capplan.systems.fedora4.scenario import Fedora4Scenario
 
 ROWS = by_id(load("fedora4"))
 TESTS = experiments()

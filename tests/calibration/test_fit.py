@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration import fit
-from capplan.calibration.evidence_table import Evidence, by_id, load
-from capplan.calibration.fit import (
+from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.fit.maximum import (
     Maximum,
     Problem,
     Scatter,
@@ -17,9 +16,10 @@ from capplan.calibration.fit import (
     maximum,
     rows_to_fit,
 )
-from capplan.calibration.openprovider_figures import REPEATABILITY
-from capplan.models.parameter import Parameter, Values
-from capplan.models.quantity import FloatArray
+from capplan.calibration.fit.maximum import maximum as fit
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.units import FloatArray
+from capplan.systems.openprovider.observations import REPEATABILITY
 
 ROWS = by_id(load("openprovider"))
 RATE, TIME = ROWS["ts4.incoming"], ROWS["ts4.acct_mean"]

@@ -8,14 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration import fitted_file
-from capplan.calibration.evidence_table import data_hash, rows_hash
-from capplan.calibration.evidence_table import load as load_evidence
-from capplan.calibration.fitted_file import DRAWS, SCHEMA, Fitted, load, packaged_path, read, rounded, to_json, write
+from capplan.calibration.evidence.table import data_hash, rows_hash
+from capplan.calibration.evidence.table import load as load_evidence
+from capplan.calibration.fit import fitted_file
+from capplan.calibration.fit.fitted_file import (
+    DRAWS,
+    SCHEMA,
+    Fitted,
+    load,
+    packaged_path,
+    read,
+    rounded,
+    to_json,
+    write,
+)
 from capplan.models.errors import InputError
-from capplan.models.openprovider import PARAMETERS
-from capplan.models.parameter import defaults
-from capplan.models.systems import SYSTEMS
+from capplan.models.language.parameter import defaults
+from capplan.systems.openprovider.network import PARAMETERS
+from capplan.systems.registry import SYSTEMS
 
 FITTED = load("openprovider")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.evidence_table import load
-from capplan.calibration.interval import Interval
-from capplan.calibration.laws import Candidate, never_falls, one_constant
+from capplan.calibration.audit.laws import Candidate, never_falls, one_constant
+from capplan.calibration.evidence.interval import Interval
+from capplan.calibration.evidence.table import load
 
 ROW = load("fedora4")[0]
 HALF_WIDTH = 0.5

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence_table import by_id, load, select
-from capplan.calibration.openprovider_figures import bounds_of, experiments, predicted, predicted_all
-from capplan.models.openprovider import PARAMETERS
-from capplan.models.parameter import defaults
+from capplan.calibration.evidence.table import by_id, load, select
+from capplan.models.language.parameter import defaults
+from capplan.systems.openprovider.network import PARAMETERS
+from capplan.systems.openprovider.observations import bounds_of, experiments, predicted, predicted_all
 
 ROWS = load("openprovider")
 TESTS = experiments()

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 from tests.calibration.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
 
-from capplan.calibration import posterior
-from capplan.calibration.fit import Maximum, Problem, maximum
-from capplan.calibration.posterior import Ensemble, distance_from_laplace, moved, resampled
-from capplan.models.quantity import FloatArray
+from capplan.calibration.fit import posterior
+from capplan.calibration.fit.maximum import Maximum, Problem, maximum
+from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.models.language.units import FloatArray
 
 SURE = 4.5
 DRAWS = 2000

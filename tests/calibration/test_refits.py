@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tests.calibration.small_calibration import few_draws
 
-from capplan.calibration.fit import maximum
-from capplan.calibration.fitted_file import load
-from capplan.calibration.posterior import resampled
-from capplan.calibration.problem import problem
-from capplan.calibration.refits import Refits, figures, folds, refits_of, refitted
-from capplan.calibration.stages import Stages
+from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.fit.maximum import maximum
+from capplan.calibration.fit.posterior import resampled
+from capplan.calibration.fit.problem import problem
+from capplan.calibration.fit.refits import Refits, figures, folds, refits_of, refitted
+from capplan.calibration.fit.stages import Stages
 from capplan.calibration.study import Experiment, Study
-from capplan.calibration.vcider_figures import STUDY, experiments
-from capplan.models.parameter import from_log
+from capplan.models.language.parameter import from_log
+from capplan.systems.vcider.observations import STUDY, experiments
 
 START = load("vcider").most_probable
 TESTS = experiments()

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from capplan.calibration.evidence_table import PERCENTILES, by_id, load, select, sources
+from capplan.calibration.evidence.table import PERCENTILES, by_id, load, select, sources
 
 ROWS = load("rhino-shcm")
 BY_ID = by_id(ROWS)
@@ -141,4 +141,4 @@ def test_roundings_are_half_the_step_the_figures_show(name: str, half_width: flo
 def test_ids_are_unique_over_both_sources_and_name_their_scenario() -> None:
     assert len(BY_ID) == len(ROWS)
     assert all(row.id.startswith(row.scenario.lower() + ".") for row in ROWS)
-    assert {row.source for row in ROWS} == {each.id for each in sources() if "rhino-shcm" in each.systems}
+    assert {row.source for row in ROWS} == {each.id for each in sources("rhino-shcm")}

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from capplan.calibration import rhino_shcm_figures
-from capplan.calibration.evidence_table import PERCENTILES
-from capplan.calibration.fitted_file import load
-from capplan.calibration.rhino_shcm_figures import (
+from capplan.calibration.evidence.table import PERCENTILES
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.language.parameter import Values, defaults
+from capplan.systems.rhino_shcm import observations as rhino_shcm_figures
+from capplan.systems.rhino_shcm.network import PARAMETERS, application_cores, network, saturation_per_s
+from capplan.systems.rhino_shcm.observations import (
     LONGEST,
     REFERENCE,
     STUDY,
@@ -21,8 +23,6 @@ from capplan.calibration.rhino_shcm_figures import (
     repeatability,
     simulated_s,
 )
-from capplan.models.parameter import Values, defaults
-from capplan.models.rhino_shcm import PARAMETERS, application_cores, network, saturation_per_s
 
 TESTS = experiments()
 T1, T2, T3, T5 = TESTS[0], TESTS[1], TESTS[2], TESTS[4]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration import stages as module
-from capplan.calibration.stages import Stages, digest, refit_code
+from capplan.calibration.fit import stages as module
+from capplan.calibration.fit.stages import Stages, digest, refit_code
 from capplan.models.code_digest import code_digest
 
 

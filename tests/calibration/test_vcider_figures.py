@@ -5,10 +5,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence_table import by_id, load
-from capplan.calibration.fit import maximum
-from capplan.calibration.problem import problem
-from capplan.calibration.vcider_figures import (
+from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.fit.maximum import maximum
+from capplan.calibration.fit.problem import problem
+from capplan.models.language.parameter import Values, defaults, from_log
+from capplan.systems.vcider.network import PARAMETERS
+from capplan.systems.vcider.observations import (
     REPEATABILITY,
     STUDY,
     WIDTHS,
@@ -19,9 +21,7 @@ from capplan.calibration.vcider_figures import (
     predicted,
     repeatability,
 )
-from capplan.models.parameter import Values, defaults, from_log
-from capplan.models.vcider import PARAMETERS
-from capplan.models.vcider_scenario import VIRTUAL
+from capplan.systems.vcider.scenario import VIRTUAL
 
 ROWS = by_id(load("vcider"))
 NAMES = {"none": "none", "both": "client+internode", "internode": "internode"}

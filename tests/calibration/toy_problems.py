@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capplan.calibration.evidence_table import Evidence, by_id, load
-from capplan.calibration.fit import Problem, Scatter
-from capplan.models.parameter import Parameter, Values
-from capplan.models.quantity import FloatArray
+from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.fit.maximum import Problem, Scatter
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.units import FloatArray
 
 _ROW = by_id(load("openprovider"))["ts4.incoming"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import capplan.cli.calibrate as face
-from capplan.calibration.calibrate import stages_of
-from capplan.calibration.fitted_file import Fitted, load, packaged_path, read
+from capplan.calibration.fit.calibrate import stages_of
+from capplan.calibration.fit.fitted_file import Fitted, load, packaged_path, read
 from capplan.calibration.study import Study
 from capplan.cli.main import main
 

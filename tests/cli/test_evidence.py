@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.audit import audit
-from capplan.calibration.evidence_table import documented, load
+from capplan.calibration.audit.audit import audit
+from capplan.calibration.evidence.table import documented, load
 from capplan.cli import evidence
 from capplan.cli.main import main
-from capplan.models.systems import SYSTEMS
+from capplan.systems.registry import SYSTEMS
 
 ROWS = load("openprovider")
 

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 import capplan.cli.predict as face
-from capplan.calibration.fitted_file import load, write
+from capplan.calibration.fit.fitted_file import load, write
 from capplan.cli.main import main
 from capplan.cli.predict import predict_
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.systems import system
-from capplan.planner import simulated, simulation_effort
-from capplan.planner.predict import predict
-from capplan.planner.prediction import Prediction
+from capplan.planner.predict import budget as simulation_effort
+from capplan.planner.predict import simulated_latency as simulated
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
 Asked = list[tuple[OpenproviderScenario, dict[str, Any]]]

@@ -9,9 +9,9 @@ import pytest
 
 from capplan.cli.figures import band as in_words
 from capplan.cli.main import main
-from capplan.models.vcider_scenario import VciderScenario
-from capplan.planner.predict import predict
-from capplan.planner.prediction import prediction_schema
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import prediction_schema
+from capplan.systems.vcider.scenario import VciderScenario
 
 ASKED = ("vcider", "--rf", "3", "--column-bytes", "512")
 MADE = predict(VciderScenario(rf=3, column_bytes=512))

@@ -11,8 +11,8 @@ from tests.planner.predictions import UNBOUNDED, prediction
 from capplan.cli import figures
 from capplan.cli.prediction_view import headline, render
 from capplan.cli.terminal import Screen
-from capplan.planner import number_words
-from capplan.planner.prediction import Band, Basis, Latency, Outage
+from capplan.planner.predict.prediction import Band, Basis, Latency, Outage
+from capplan.planner.reports import number_words
 
 
 def shown(**changed: Any) -> str:

@@ -5,8 +5,8 @@ import pytest
 from capplan.cli.main import main
 from capplan.cli.scenario_options import OPTIONS, options_of, with_options
 from capplan.models.errors import InputError
-from capplan.models.scenario import fields_of
-from capplan.models.systems import SYSTEMS, scenario
+from capplan.models.language.scenario import fields_of
+from capplan.systems.registry import SYSTEMS, scenario
 
 READINGS = {"virtual_encrypts"}  # of a document, not sides of a layout
 

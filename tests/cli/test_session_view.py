@@ -8,7 +8,7 @@ from tests.planner.predictions import SESSIONS, prediction
 from capplan.cli.prediction_view import render
 from capplan.cli.session_view import percent, render_sessions
 from capplan.cli.terminal import Screen
-from capplan.planner.prediction import Band, SessionNotFound
+from capplan.planner.predict.prediction import Band, SessionNotFound
 
 
 def shown(*rows: SessionNotFound) -> list[str]:

@@ -16,19 +16,19 @@ from pyarrow import parquet
 from rich.progress import Progress as Bar
 
 import capplan.cli.simulate as face
-from capplan.calibration.fitted_file import load, write
+from capplan.calibration.fit.fitted_file import load, write
 from capplan.cli import progress
 from capplan.cli.main import main
 from capplan.cli.progress import COMPILING
 from capplan.cli.scenario_options import OPTIONS
 from capplan.cli.simulate import simulate_
-from capplan.models.document import read_network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.planner.predict import predict
-from capplan.planner.simulate import Design, observed
-from capplan.simulator.kernel import compiling
-from capplan.simulator.replicate import Plan
-from capplan.simulator.sample import Observation
+from capplan.models.language.document import read_network
+from capplan.planner.predict.predict import predict
+from capplan.planner.simulate.simulate import Design, observed
+from capplan.simulator.analysis.sample import Observation
+from capplan.simulator.compiled.kernel import compiling
+from capplan.simulator.experiments.replications import Plan
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "docs/examples/pauses-and-a-lost-node.toml"

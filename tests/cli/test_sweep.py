@@ -15,14 +15,14 @@ import pytest
 
 import capplan.cli.sweep as face
 from capplan.cli.main import main
-from capplan.planner.sweep import ENGINES, rows_of_task
-from capplan.planner.sweep_table import COLUMNS
+from capplan.planner.explore.sweep import ENGINES, rows_of_task
+from capplan.planner.explore.sweep_table import COLUMNS
 
 DYING = """
 import os, signal, sys
 from pathlib import Path
 from capplan.cli.main import main
-from capplan.planner import sweep
+from capplan.planner.explore import sweep
 
 real, log, left = sweep.rows_of_task, Path(sys.argv[1]), [None] * int(sys.argv[2])
 
@@ -200,7 +200,7 @@ def test_a_second_call_computes_nothing_again(
     ran(capsys, *QUICK, "--out", str(out))
     first = out.read_bytes()
     out.unlink()
-    monkeypatch.setattr("capplan.planner.sweep.analytic_rows", None)  # calling it would fail
+    monkeypatch.setattr("capplan.planner.explore.sweep.analytic_rows", None)  # calling it would fail
     ran(capsys, *QUICK, "--out", str(out))
 
     assert out.read_bytes() == first
@@ -220,7 +220,7 @@ def test_an_interruption_leaves_what_is_finished(
             raise KeyboardInterrupt
         return real(task, replication)  # type: ignore[arg-type]  # a task, whose type is the planner's affair
 
-    monkeypatch.setattr("capplan.planner.sweep.rows_of_task", interrupted)
+    monkeypatch.setattr("capplan.planner.explore.sweep.rows_of_task", interrupted)
     code = main(["sweep", *QUICK, "--out", str(out), "--processes", "1"])
     kept = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
     said = capsys.readouterr().err

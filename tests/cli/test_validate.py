@@ -14,14 +14,14 @@ from tests.calibration.small_calibration import few_draws
 from tests.planner.made_up_fits import as_documented
 
 import capplan.cli.validate as face
-from capplan.calibration.fitted_file import Fitted, load, write
-from capplan.calibration.studies import STUDIES
+from capplan.calibration.fit.fitted_file import Fitted, load, write
+from capplan.calibration.validation.validate import goals_of_all, report, stages_of
+from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
 from capplan.cli.terminal import Screen
 from capplan.cli.validation_view import goal_line, missed_of, show_all
-from capplan.planner.validate import goals_of_all, report, stages_of
-from capplan.planner.validation import Validation
-from capplan.planner.validation_words import best_rule, covered
+from capplan.planner.reports.validation_words import best_rule, covered
+from capplan.systems.studies import STUDIES
 
 REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
 REPORT = REPORTS["openprovider"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.fitted_file import Fitted
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.validation.validate import report
+from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
-from capplan.planner.validate import report
-from capplan.planner.validation import Validation
 
 
 def kept(fitted: Fitted, **_: object) -> Validation:

@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.calibration.studies import STUDIES
+from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.study import Goal
+from capplan.calibration.validation.validate import median_errors, report
+from capplan.calibration.validation.validation import Validation
 from capplan.cli.terminal import Screen
 from capplan.cli.validation_view import goal_line, show
-from capplan.planner.validate import median_errors, report
-from capplan.planner.validation import Validation
-from capplan.planner.validation_words import covered
+from capplan.planner.reports.validation_words import covered
+from capplan.systems.studies import STUDIES
 
 
 @cache

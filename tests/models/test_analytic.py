@@ -6,16 +6,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.network import Network
-from capplan.models.operating_point import capacity_per_s, loss, peak_ratio, solve
-from capplan.models.quantity import Number
-from capplan.models.single_station import mg1_mean_wait_s, mmc, mmck
-from capplan.models.station import Host, Pauses, Pool, Station
-from capplan.models.step import Choice, Delay, ForkJoin, Hedge, Hold, Sequence, Step, Visit
-from capplan.models.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Host, Pauses, Pool, Station
+from capplan.models.language.step import Choice, Delay, ForkJoin, Hedge, Hold, Sequence, Step, Visit
+from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.models.language.units import Number
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s, loss, peak_ratio, solve
+from capplan.models.solver.single_station import mg1_mean_wait_s, mmc, mmck
 
 
 def model(

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from capplan.models.analytic import Analysis
-from capplan.models.arion import (
+from capplan.calibration.system import kind_of
+from capplan.models.errors import InputError
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.traffic import Closed, Throttled
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, solve
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.arion.network import (
     AT_ONCE,
     DROOP,
     FEW,
@@ -32,14 +39,7 @@ from capplan.models.arion import (
     useful_clients,
     watch_s,
 )
-from capplan.models.arion_scenario import MOST_CLIENTS, ArionScenario
-from capplan.models.distribution import Deterministic
-from capplan.models.errors import InputError
-from capplan.models.operating_point import LARGEST_LOSS, capacity_per_s, solve
-from capplan.models.parameter import Values, defaults
-from capplan.models.system import kind_of
-from capplan.models.traffic import Closed, Throttled
-from capplan.simulator.compiled import simulate
+from capplan.systems.arion.scenario import MOST_CLIENTS, ArionScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "service_s": 0.5e-3, "network_s": 0.1e-3}  # near what calibration finds
 ONE = ArionScenario()

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.models.cassandra import Cluster, Costs, node_name, pools, statement, stations
-from capplan.models.consistency import WRITE_LEVELS
-from capplan.models.distribution import Deterministic
+from capplan.models.cassandra.cluster import Cluster, Costs, node_name, pools, statement, stations
+from capplan.models.cassandra.consistency import WRITE_LEVELS
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.flow_analysis import WorkReader
-from capplan.models.network import Network, walk
-from capplan.models.step import Choice, ForkJoin, Latch, Route, Sequence, Step, Visit
-from capplan.models.traffic import Closed, RequestClass
-from capplan.simulator.reference import simulate
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network, walk
+from capplan.models.language.step import Choice, ForkJoin, Latch, Route, Sequence, Step, Visit
+from capplan.models.language.traffic import Closed, RequestClass
+from capplan.models.solver.flow_analysis import WorkReader
+from capplan.simulator.reference.engine import simulate
 
 LAN_S, WAN_S = 0.001, 0.020
 TINY = Costs(1e-12, 1e-12, 1e-12, 0.0, 1e-12)  # below one tick: all that is left is the way

@@ -2,7 +2,7 @@
 
 import pytest
 
-from capplan.models.consistency import READ_LEVELS, WRITE_LEVELS, available, check_level, need, quorum
+from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS, available, check_level, need, quorum
 from capplan.models.errors import InputError, RefusedError
 
 THREE_DCS = [3, 3, 3]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import LAWS
 
-from capplan.models.distribution import (
+from capplan.models.errors import InputError
+from capplan.models.language.distribution import (
     Deterministic,
     Distribution,
     Empirical,
@@ -23,8 +24,7 @@ from capplan.models.distribution import (
     Weibull,
     scaled,
 )
-from capplan.models.errors import InputError
-from capplan.models.quantity import FloatArray
+from capplan.models.language.units import FloatArray
 
 ATOMS = Mixture((0.25, 0.25, 0.5), (Deterministic(1), Deterministic(2), Deterministic(3)))
 CONTINUOUS: list[Distribution] = [
@@ -253,6 +253,6 @@ def test_refused(make: object, message: str) -> None:
 
 def test_the_language_imports_no_heavy_module() -> None:
     heavy = ["scipy.stats", "scipy.optimize", "pandas", "numba", "simpy", "plotly"]
-    code = f"import sys, capplan.models.document; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, capplan.models.language.document; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"

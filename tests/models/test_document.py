@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from tests.strategies import networks
 
-from capplan.models.distribution import Exponential, Lognormal
-from capplan.models.document import (
+from capplan.models.errors import InputError
+from capplan.models.language.distribution import Exponential, Lognormal
+from capplan.models.language.document import (
     dump,
     load,
     network_schema,
@@ -27,11 +28,10 @@ from capplan.models.document import (
     write,
     write_network,
 )
-from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.station import Pauses, Pool, Station
-from capplan.models.step import Delay, ForkJoin, Group, Hold, Latch, Sequence, Signal, Visit
-from capplan.models.traffic import Closed, Open, RequestClass
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pauses, Pool, Station
+from capplan.models.language.step import Delay, ForkJoin, Group, Hold, Latch, Sequence, Signal, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass
 
 READ = Hold(
     "workers",

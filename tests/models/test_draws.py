@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.distribution import Deterministic, Exponential, Mixture
-from capplan.models.draws import as_key, at_draw
-from capplan.models.openprovider import network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.step import Delay, Sequence, Visit
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.language.distribution import Deterministic, Exponential, Mixture
+from capplan.models.language.draws import as_key, at_draw
+from capplan.models.language.step import Delay, Sequence, Visit
+from capplan.systems.openprovider.network import network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 
 def test_every_array_gives_its_element() -> None:

@@ -10,21 +10,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulator.same_path import assert_same, both
 
-from capplan.models.analytic import Analysis
-from capplan.models.cassandra import Cluster, Costs, statement
-from capplan.models.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS, End, Exchanges, check_encryption, encrypted
+from capplan.models.cassandra.cluster import Cluster, Costs, statement
+from capplan.models.cassandra.encryption import (
+    CLIENT_SHARE,
+    INTERNODE_SHARE,
+    LINKS,
+    End,
+    Exchanges,
+    check_encryption,
+    encrypted,
+)
 from capplan.models.errors import InputError
-from capplan.models.flow_analysis import WorkReader
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.operating_point import LARGEST_LOSS, capacity_per_s
-from capplan.models.parameter import Values, defaults
-from capplan.models.rhino_shcm import CORES, network, remote_replicas, saturation_per_s
-from capplan.models.rhino_shcm import PARAMETERS as RHINO_PARAMETERS
-from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
-from capplan.models.scenario import Scenario, changed
-from capplan.models.systems import system
-from capplan.models.vcider_scenario import VciderScenario
-from capplan.simulator.compiled import simulate
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.flow_analysis import WorkReader
+from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
+from capplan.systems.rhino_shcm.network import CORES, network, remote_replicas, saturation_per_s
+from capplan.systems.rhino_shcm.network import PARAMETERS as RHINO_PARAMETERS
+from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
+from capplan.systems.vcider.scenario import VciderScenario
 
 WAN_S = 0.01
 PLAIN = Costs(coordinator=1.0, read=2.0, mutation=3.0, unseen=0.5, storage=1.0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.erlang import erlang_b, erlang_b_servers, erlang_c, erlang_c_servers
 from capplan.models.errors import InputError
+from capplan.models.solver.erlang import erlang_b, erlang_b_servers, erlang_c, erlang_c_servers
 
 LOADS = st.floats(min_value=0.5, max_value=120.0)
 SERVERS = st.integers(min_value=1, max_value=120)

@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from capplan.models.analytic import Analysis
+from capplan.calibration.system import kind_of
 from capplan.models.errors import InputError
-from capplan.models.fedora4 import CORES, PARAMETERS, REPORTED, SYSTEM, THREADS, WAITING, folded, network
-from capplan.models.fedora4_scenario import REGIONS, Fedora4Scenario
-from capplan.models.network import walk
-from capplan.models.operating_point import capacity_per_s, loss, solve
-from capplan.models.parameter import Values, defaults
-from capplan.models.step import Hold
-from capplan.models.system import kind_of
-from capplan.simulator.compiled import simulate
+from capplan.models.language.network import walk
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.step import Hold
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s, loss, solve
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.fedora4.network import CORES, PARAMETERS, REPORTED, SYSTEM, THREADS, WAITING, folded, network
+from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
 LARGEST_LOSS = 1e-3
 VALUES: Values = {

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.errors import RefusedError
-from capplan.models.flow_analysis import Congestion, ResponseReader, Shapes, WorkReader, random_time
-from capplan.models.random_time import RandomTime
-from capplan.models.step import (
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
+from capplan.models.language.step import (
     Batch,
     Choice,
     Delay,
@@ -22,6 +20,8 @@ from capplan.models.step import (
     Step,
     Visit,
 )
+from capplan.models.solver.flow_analysis import Congestion, ResponseReader, Shapes, WorkReader, random_time
+from capplan.models.solver.random_time import RandomTime
 
 
 def sure(seconds: float) -> Deterministic:

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from capplan.models.flow_equivalent import FlowEquivalent, closed_throughput_per_s, flow_equivalent, rows_interpolated
-from capplan.models.single_station import machine_repair, mmck
+from capplan.models.solver.flow_equivalent import (
+    FlowEquivalent,
+    closed_throughput_per_s,
+    flow_equivalent,
+    rows_interpolated,
+)
+from capplan.models.solver.single_station import machine_repair, mmck
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Deterministic, Exponential
-from capplan.models.network import Network
-from capplan.models.operating_point import capacity_per_s
-from capplan.models.station import Pool, Station
-from capplan.models.step import Choice, Delay, Hold, Sequence, Step, Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.models.language.distribution import Deterministic, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Choice, Delay, Hold, Sequence, Step, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s
 
 
 def system(inside: Step, threads: int) -> Network:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from capplan.models import distribution, network, station, step, traffic
-from capplan.models.document import load, network_schema
+from capplan.models.language import distribution, network, station, step, traffic
+from capplan.models.language.document import load, network_schema
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "language.md"

@@ -5,16 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Exponential
-from capplan.models.load_dependent import busy_share, closed_throughputs_per_s, endless_speed, mean_number, speeds
-from capplan.models.mva import closed_load_dependent
-from capplan.models.network import Network
-from capplan.models.operating_point import capacity_per_s, solve
-from capplan.models.single_station import machine_repair, mmc
-from capplan.models.station import RateTable, Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import RateTable, Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.load_dependent import (
+    busy_share,
+    closed_throughputs_per_s,
+    endless_speed,
+    mean_number,
+    speeds,
+)
+from capplan.models.solver.mva import closed_load_dependent
+from capplan.models.solver.operating_point import capacity_per_s, solve
+from capplan.models.solver.single_station import machine_repair, mmc
 
 PLAIN = Station("server", 4)
 DROOPING = Station("server", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
-from capplan.models.mva import (
+from capplan.models.solver.mva import (
     ClosedNetwork,
     bard_schweitzer,
     closed_load_dependent,
@@ -20,7 +20,7 @@ from capplan.models.mva import (
     exact_mva_multiclass,
     jackson,
 )
-from capplan.models.single_station import machine_repair, mmc
+from capplan.models.solver.single_station import machine_repair, mmc
 
 DEMANDS = st.lists(st.floats(0.01, 5.0), min_size=1, max_size=4)
 THINK = st.floats(0.0, 20.0)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from tests.strategies import networks
 
-from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network, walk
-from capplan.models.station import Background, Host, Pauses, Pool, RateTable, Station
-from capplan.models.step import (
+from capplan.models.language.distribution import Deterministic, Exponential
+from capplan.models.language.network import Network, walk
+from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
+from capplan.models.language.step import (
     Batch,
     Choice,
     Delay,
@@ -30,7 +30,7 @@ from capplan.models.step import (
     Visit,
     children,
 )
-from capplan.models.traffic import (
+from capplan.models.language.traffic import (
     Bursty,
     Closed,
     Event,

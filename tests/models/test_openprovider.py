@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from capplan.models.analytic import Analysis
-from capplan.models.network import Network, walk
-from capplan.models.openprovider import CASSANDRA_CORES, PARAMETERS, REPORTED, network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.operating_point import capacity_per_s, peak_ratio, solve
-from capplan.models.parameter import Values, defaults
-from capplan.models.step import Hold
-from capplan.simulator.reference import simulate
+from capplan.models.language.network import Network, walk
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.step import Hold
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
+from capplan.simulator.reference.engine import simulate
+from capplan.systems.openprovider.network import CASSANDRA_CORES, PARAMETERS, REPORTED, network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}  # as good as Poisson: short runs are steady
 READS, WRITES = 7 / 8, 7 / 8  # per message: all but the start read, all but the authorization write

@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.models.document import dump, read, schema, write
 from capplan.models.errors import InputError
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import changed
+from capplan.models.language.document import dump, read, schema, write
+from capplan.models.language.scenario import changed
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 
 @pytest.mark.parametrize(

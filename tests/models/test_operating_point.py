@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Deterministic, Erlang, Exponential
-from capplan.models.network import Network
-from capplan.models.operating_point import solve
-from capplan.models.station import Pool, Station
-from capplan.models.step import Delay, ForkJoin, Hold, Sequence, Visit
-from capplan.models.traffic import Bursty, Open, RequestClass
+from capplan.models.language.distribution import Deterministic, Erlang, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Delay, ForkJoin, Hold, Sequence, Visit
+from capplan.models.language.traffic import Bursty, Open, RequestClass
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import solve
 
 LEVELS = (0.5, 0.99)
 MEAN_S = np.array([0.8, 1.0, 1.25])

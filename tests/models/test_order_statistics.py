@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from capplan.models.errors import InputError
-from capplan.models.order_statistics import (
+from capplan.models.solver.order_statistics import (
     fork_join_mean_response_s,
     kth_of_n_cdf,
     kth_of_n_cdf_identical,

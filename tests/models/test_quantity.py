@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import (
+from capplan.models.language.units import (
     AtLeastOne,
     Count,
     Probability,

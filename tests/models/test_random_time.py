@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.order_statistics import kth_of_n_mean, kth_of_n_mean_exponential, kth_of_n_variance
-from capplan.models.random_time import NOW, RandomTime, kth_of, mixture
+from capplan.models.solver.order_statistics import kth_of_n_mean, kth_of_n_mean_exponential, kth_of_n_variance
+from capplan.models.solver.random_time import NOW, RandomTime, kth_of, mixture
 
 TIMES = st.builds(
     lambda floor, mean, scv: RandomTime(floor, mean, scv * mean**2),

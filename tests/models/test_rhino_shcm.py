@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from tests.simulator.same_path import assert_same, both
 
-from capplan.models.analytic import Analysis
 from capplan.models.errors import InputError
-from capplan.models.network import walk
-from capplan.models.operating_point import capacity_per_s as analytic_capacity_per_s
-from capplan.models.parameter import Values, defaults
-from capplan.models.rhino_shcm import (
+from capplan.models.language.network import walk
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.scenario import changed
+from capplan.models.language.step import ForkJoin
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import capacity_per_s as analytic_capacity_per_s
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.rhino_shcm.network import (
     CORES,
     PARAMETERS,
     REPORTED,
@@ -20,10 +23,7 @@ from capplan.models.rhino_shcm import (
     response_s,
     saturation_per_s,
 )
-from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
-from capplan.models.scenario import changed
-from capplan.models.step import ForkJoin
-from capplan.simulator.compiled import simulate
+from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 VALUES: Values = defaults(PARAMETERS)
 CALM: Values = {**VALUES, "short_stall_requests": 1e12, "long_stall_requests": 1e12, "path_scv": 1e-12}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import FloatArray
-from capplan.models.single_station import (
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.single_station import (
     birth_death,
     gigm_mean_wait_allen_cunneen_s,
     gigm_mean_wait_kimura_s,

@@ -7,15 +7,22 @@ import pytest
 from scipy import special
 from tests.simulator.agreement import assert_agrees
 
-from capplan.models.distribution import Deterministic, Exponential, Mixture
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.single_station import mg1_mean_wait_s
-from capplan.models.stalls import Stalls, longest_wait_s, relaxation_s, response_quantile_s, response_tail, wait_tail
-from capplan.models.station import Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass
-from capplan.simulator.compiled import simulate
+from capplan.models.language.distribution import Deterministic, Exponential, Mixture
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.solver.single_station import mg1_mean_wait_s
+from capplan.models.solver.stalls import (
+    Stalls,
+    longest_wait_s,
+    relaxation_s,
+    response_quantile_s,
+    response_tail,
+    wait_tail,
+)
+from capplan.simulator.compiled.engine import simulate
 
 TIMES_S = np.array([0.0, 0.01, 0.1, 0.5])
 

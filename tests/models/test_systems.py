@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.document import write
+from capplan.calibration.system import System
 from capplan.models.errors import InputError
-from capplan.models.parameter import defaults
-from capplan.models.scenario import changed, fields_of
-from capplan.models.system import System
-from capplan.models.systems import SYSTEMS, read_scenario, scenario, system
-from capplan.models.traffic import Open
+from capplan.models.language.document import write
+from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import changed, fields_of
+from capplan.models.language.traffic import Open
+from capplan.systems.registry import SYSTEMS, read_scenario, scenario, system
 
 EVERY = pytest.mark.parametrize("its", SYSTEMS.values(), ids=list(SYSTEMS))
 WITH_RATES = [its for its in SYSTEMS.values() if its.ratios is None]  # the others are documented as ratios only

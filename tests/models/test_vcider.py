@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulator.same_path import assert_same, both
 
-from capplan.models.analytic import Analysis
-from capplan.models.distribution import Deterministic
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.parameter import Values, defaults
-from capplan.models.quantity import Number
-from capplan.models.traffic import Closed
-from capplan.models.vcider import (
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.traffic import Closed
+from capplan.models.language.units import Number
+from capplan.models.solver.analytic import Analysis
+from capplan.simulator.compiled.engine import simulate
+from capplan.systems.vcider.network import (
     COLUMNS,
     NOMINAL_S,
     OPERATION,
@@ -31,8 +32,7 @@ from capplan.models.vcider import (
     user_space,
     virtual,
 )
-from capplan.models.vcider_scenario import ENCRYPTION, NODES, VIRTUAL, VciderScenario
-from capplan.simulator.compiled import simulate
+from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VIRTUAL, VciderScenario
 
 ROUND: Values = {
     "replica_work": 1.0,

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from capplan.planner.objective import judged, parse
-from capplan.planner.prediction import (
+from capplan.models.objective import judged, parse
+from capplan.planner.predict.prediction import (
     Band,
     Basis,
     Capacity,

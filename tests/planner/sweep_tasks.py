@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.simulator.small_tasks import end_worker_once
 
-from capplan.planner.sweep import Task, rows_of_task
-from capplan.planner.sweep_table import Row
+from capplan.planner.explore.sweep import Task, rows_of_task
+from capplan.planner.explore.sweep_table import Row
 
 Marked = tuple[Task, str]
 

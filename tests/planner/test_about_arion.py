@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.arion_figures import experiments
-from capplan.models.arion_scenario import ArionScenario
-from capplan.planner.about_arion import ABOUT
-from capplan.planner.extrapolation import reach
-from capplan.planner.predict import predict
-from capplan.planner.prediction import Prediction
+from capplan.calibration.case.extrapolation import reach
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.systems.arion.notes import ABOUT
+from capplan.systems.arion.observations import experiments
+from capplan.systems.arion.scenario import ArionScenario
 
 TESTS = experiments()
 

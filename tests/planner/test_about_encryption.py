@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS
-from capplan.models.parameter import defaults
-from capplan.models.quantity import FloatArray
-from capplan.models.scenario import Scenario, changed
-from capplan.models.systems import scenario, system
-from capplan.models.vcider import in_kernel, user_space
-from capplan.planner.abouts import reach_of
-from capplan.planner.outage import thinned
-from capplan.planner.parameter_values import default_values_of, median_values_of, values_of
-from capplan.planner.predict import predict
-from capplan.planner.prediction import Prediction
-from capplan.planner.simulate import of_scenario
-from capplan.planner.system_figures import Layout
+from capplan.calibration.case.solution import Layout
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS
+from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.simulate.simulate import of_scenario
+from capplan.systems.abouts import reach_of
+from capplan.systems.components.encryption_costs import default_values_of, median_values_of, values_of
+from capplan.systems.openprovider.outages import thinned
+from capplan.systems.registry import scenario, system
+from capplan.systems.vcider.network import in_kernel, user_space
 
 WITH_CASSANDRA = ("openprovider", "rhino-shcm")
 EVERY = pytest.mark.parametrize("name", WITH_CASSANDRA)

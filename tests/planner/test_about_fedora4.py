@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from capplan.calibration.fedora4_figures import experiments
-from capplan.models.fedora4_scenario import Fedora4Scenario
-from capplan.planner.about_fedora4 import ABOUT
-from capplan.planner.extrapolation import reach
+from capplan.calibration.case.extrapolation import reach
+from capplan.systems.fedora4.notes import ABOUT
+from capplan.systems.fedora4.observations import experiments
+from capplan.systems.fedora4.scenario import Fedora4Scenario
 
 TESTS = experiments()
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.rhino_shcm_figures import experiments
-from capplan.models.rhino_shcm_scenario import RhinoShcmScenario
-from capplan.planner.abouts import beyond_measured, reach_of
-from capplan.planner.predict import predict
-from capplan.planner.prediction import Prediction
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.systems.abouts import beyond_measured, reach_of
+from capplan.systems.rhino_shcm.observations import experiments
+from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 PLACES: list[dict[str, Any]] = [
     {},

@@ -7,16 +7,16 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.calibration.vcider_figures import experiments
+from capplan.calibration.case.extrapolation import reach
+from capplan.calibration.fit.fitted_file import load
 from capplan.models.errors import InputError
-from capplan.models.systems import scenario
-from capplan.models.vcider import ratio
-from capplan.models.vcider_scenario import ENCRYPTION, NODES, VciderScenario
-from capplan.planner.about_vcider import ABOUT
-from capplan.planner.extrapolation import reach
-from capplan.planner.predict import predict
-from capplan.planner.simulate import of_scenario
+from capplan.planner.predict.predict import predict
+from capplan.planner.simulate.simulate import of_scenario
+from capplan.systems.registry import scenario
+from capplan.systems.vcider.network import ratio
+from capplan.systems.vcider.notes import ABOUT
+from capplan.systems.vcider.observations import experiments
+from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VciderScenario
 
 TESTS = experiments()
 

@@ -6,16 +6,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.calibration.evidence_table import data_hash
-from capplan.calibration.fitted_file import load
-from capplan.calibration.studies import STUDIES
+from capplan.calibration.case.solution import resource_of
+from capplan.calibration.evidence.table import data_hash
+from capplan.calibration.fit.fitted_file import load
 from capplan.models.errors import InputError
-from capplan.models.parameter import defaults
-from capplan.models.systems import SYSTEMS, scenario
-from capplan.planner.abouts import ABOUTS, reach_of
-from capplan.planner.predict import objectives_of, predict
-from capplan.planner.prediction import Prediction, prediction_schema
-from capplan.planner.system_figures import resource_of
+from capplan.models.language.parameter import defaults
+from capplan.planner.predict.predict import objectives_of, predict
+from capplan.planner.predict.prediction import Prediction, prediction_schema
+from capplan.systems.abouts import ABOUTS, reach_of
+from capplan.systems.registry import SYSTEMS, scenario
+from capplan.systems.studies import STUDIES
 
 EVERY = pytest.mark.parametrize("name", list(SYSTEMS))
 ASKED: dict[str, dict[str, Any]] = {

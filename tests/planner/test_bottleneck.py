@@ -1,8 +1,8 @@
 """The bottleneck names what bounds the capacity, which need not be a station."""
 
-from capplan.calibration.fitted_file import load
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.planner.system_figures import Layout
+from capplan.calibration.case.solution import Layout
+from capplan.calibration.fit.fitted_file import load
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 VALUES = load("openprovider").median_values()
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.quantity import FloatArray
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.draw_relation import Relation, related
-from capplan.planner.draw_samples import Samples
-from capplan.planner.simulated import carried_over, evenly_chosen
-from capplan.planner.uncertainty import Uncertainty
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict.draw_relation import Relation, related
+from capplan.planner.predict.draw_samples import Samples
+from capplan.planner.predict.simulated_latency import carried_over, evenly_chosen
 
 NORMAL_95 = 1.6448536269514722
 NOTHING = np.zeros(0)

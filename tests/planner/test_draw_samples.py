@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.planner.draw_samples import samples
-from capplan.planner.system_figures import LEVELS
-from capplan.simulator.histogram import Histogram
+from capplan.calibration.case.solution import LEVELS
+from capplan.planner.predict.draw_samples import samples
+from capplan.simulator.results.histogram import Histogram
 
 MS = 10**6
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from capplan.models.systems import SYSTEMS, scenario
-from capplan.planner.predict import Engine, predict
-from capplan.planner.prediction import Prediction
+from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.systems.registry import SYSTEMS, scenario
 
 CHEAP: dict[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "cass_nodes": 1, "rf": 1, "front_nodes": 1, "tps": 500.0},

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.openprovider_figures import experiments
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import changed
-from capplan.planner.about_openprovider import ABOUT
-from capplan.planner.extrapolation import Reach, reach
+from capplan.calibration.case.extrapolation import Reach, reach
+from capplan.models.language.scenario import changed
+from capplan.systems.openprovider.notes import ABOUT
+from capplan.systems.openprovider.observations import experiments
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 TESTS = experiments()
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capplan.calibration.fitted_file import load
-from capplan.models.consistency import READ_LEVELS, WRITE_LEVELS
+from capplan.calibration.case.solution import Layout
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS
 from capplan.models.errors import InputError
-from capplan.models.openprovider import folds
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.planner.system_figures import Layout
+from capplan.systems.openprovider.network import folds
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 VALUES = {
     name: value[::60] if isinstance(value, np.ndarray) else value

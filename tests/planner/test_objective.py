@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.planner.predictions import prediction
 
 from capplan.models.errors import InputError
-from capplan.planner.objective import Metric, Objective, figures_of, judged, parse
-from capplan.planner.prediction import Band
+from capplan.models.objective import Metric, Objective, figures_of, judged, parse
+from capplan.planner.predict.prediction import Band
 
 CLASSES, RESOURCES = ("auth", "acct"), ("cassandra", "front")
 

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import changed
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.outage import outages
-from capplan.planner.prediction import Outage
-from capplan.planner.system_figures import Layout
-from capplan.planner.uncertainty import Uncertainty
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.solution import Layout
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.language.scenario import changed
+from capplan.planner.predict.prediction import Outage
+from capplan.systems.openprovider.outages import outages
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 SURE = Uncertainty(Discrepancy(0.0), Discrepancy(0.0), 1)
 VALUES = load("openprovider").values()

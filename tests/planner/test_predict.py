@@ -11,14 +11,14 @@ import jsonschema
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence_table import by_id, load
-from capplan.calibration.fitted_file import load as load_fitted
+from capplan.calibration.case.solution import Layout
+from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import changed
-from capplan.planner.predict import predict
-from capplan.planner.prediction import STATISTICS, Band, Latency, Prediction
-from capplan.planner.system_figures import Layout
+from capplan.models.language.scenario import changed
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import STATISTICS, Band, Latency, Prediction
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ROOT = Path(__file__).parents[2]
 CLASSES = ("auth", "acct")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
-from capplan.planner.ranges import (
+from capplan.planner.explore.ranges import (
     DISTANCE,
     FACTOR,
     MOST_POINTS,

@@ -7,16 +7,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.openprovider import SYSTEM
-from capplan.models.systems import scenario
-from capplan.models.vcider import ratio
-from capplan.models.vcider_scenario import VciderScenario
-from capplan.planner.abouts import ABOUTS
-from capplan.planner.predict import predict
-from capplan.planner.prediction import Prediction, prediction_schema
-from capplan.planner.prediction_rows import to_csv
-from capplan.planner.ratio import predicted_ratio
+from capplan.calibration.fit.fitted_file import load
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction, prediction_schema
+from capplan.planner.predict.ratio import predicted_ratio
+from capplan.planner.predict.rows import to_csv
+from capplan.systems.abouts import ABOUTS
+from capplan.systems.openprovider.network import SYSTEM
+from capplan.systems.registry import scenario
+from capplan.systems.vcider.network import ratio
+from capplan.systems.vcider.scenario import VciderScenario
 
 REFERENCES = {
     "client+internode": "native, client+internode encryption",

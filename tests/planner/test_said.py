@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.planner.said import Said
+from capplan.calibration.validation.estimate import Said
 
 BAND = Said(2.0, 1.0, math.e)  # one wide in the logarithm
 

@@ -6,19 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.operating_point import peak_ratio
-from capplan.models.scenario import changed
-from capplan.planner.about import Case
-from capplan.planner.abouts import ABOUTS
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.parameter_values import values_of
-from capplan.planner.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound
-from capplan.planner.session_visibility import compared, probability_band, session_not_found, without_the_least
-from capplan.planner.system_figures import Figures, Layout
-from capplan.planner.uncertainty import Uncertainty
-from capplan.simulator import cassandra_visibility
+from capplan.calibration.about import Case
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.solution import Figures, Layout
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra import visibility as cassandra_visibility
+from capplan.models.language.scenario import changed
+from capplan.models.solver.operating_point import peak_ratio
+from capplan.planner.predict.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound
+from capplan.systems.abouts import ABOUTS
+from capplan.systems.components.encryption_costs import values_of
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.openprovider.session_visibility import (
+    compared,
+    probability_band,
+    session_not_found,
+    without_the_least,
+)
 
 FITTED = load("openprovider")
 UNSURE = Uncertainty(Discrepancy(0.08), Discrepancy(0.12), 1)
@@ -136,7 +141,7 @@ def test_other_reads_load_the_cores_as_their_own_layout_does(read: str, monkeypa
         seen.setdefault(arguments[3].read, arguments[2])
         return cassandra_visibility.chances_not_found(*arguments)
 
-    monkeypatch.setattr("capplan.planner.session_visibility.chances_not_found", spy)
+    monkeypatch.setattr("capplan.systems.openprovider.session_visibility.chances_not_found", spy)
     case, figures = solved(0.5)
     session_not_found(case, figures)
     other = Layout(changed(case.scenario, consistency_read=read), FITTED.values())

@@ -13,22 +13,22 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from tests.simulator.small_networks import arrivals, hold, ms, network, seq, timeline, visit, wait
 
-from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.station import Pool, Station
-from capplan.models.step import Delay, ForkJoin, Visit
-from capplan.models.traffic import Closed, Open, RequestClass, Throttled
-from capplan.planner.predict import predict
-from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulation import Simulation, simulation_schema
-from capplan.planner.simulation_figures import Figures
-from capplan.planner.simulation_parts import PrecisionReached
-from capplan.planner.simulation_rows import rows
-from capplan.planner.wish import Wish, read_wish
-from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.sample import Sample, observe, warmup_of
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Delay, ForkJoin, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
+from capplan.planner.predict.predict import predict
+from capplan.planner.simulate.figures import Figures
+from capplan.planner.simulate.parts import PrecisionReached
+from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.simulate.rows import rows
+from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
+from capplan.planner.simulate.simulation import Simulation, simulation_schema
+from capplan.simulator.analysis.sample import Sample, observe, warmup_of
+from capplan.simulator.experiments.replications import Plan, replicate
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_START = Design(warmup="none")

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import DRAWS, load
-from capplan.models.network import Network
-from capplan.models.openprovider import REPORTED
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.quantity import FloatArray
-from capplan.models.scenario import changed
-from capplan.models.traffic import Open
-from capplan.planner import simulated
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.predict import predict
-from capplan.planner.prediction import STATISTICS, Latency
-from capplan.planner.simulated import Plan, Simulated, evenly_chosen, simulated_latency
-from capplan.planner.system_figures import Figures, Layout
-from capplan.planner.uncertainty import Uncertainty
-from capplan.simulator.draws import DrawRun
-from capplan.simulator.histogram import Histogram
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.solution import Figures, Layout
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.fit.fitted_file import DRAWS, load
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import changed
+from capplan.models.language.traffic import Open
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict import simulated_latency as simulated
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import STATISTICS, Latency
+from capplan.planner.predict.simulated_latency import Plan, Simulated, evenly_chosen, simulated_latency
+from capplan.simulator.experiments.draws import DrawRun
+from capplan.simulator.results.histogram import Histogram
+from capplan.systems.openprovider.network import REPORTED
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ONE_DC = changed(OpenproviderScenario(), dcs=1)
 VALUES = load("openprovider").values()

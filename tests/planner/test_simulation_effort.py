@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network, walk
-from capplan.models.openprovider import PARAMETERS, network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.parameter import defaults
-from capplan.models.station import Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass
-from capplan.planner.simulation_effort import Effort, check_budget, effort, steps
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network, walk
+from capplan.models.language.parameter import defaults
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.planner.predict.budget import Effort, check_budget, effort, steps
+from capplan.systems.openprovider.network import PARAMETERS, network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ONE_STEP = Network(
     "one", (Station("server", 1),), (RequestClass("ask", Visit("server", Exponential(1.0))),), Open(1.0, {"ask": 1.0})

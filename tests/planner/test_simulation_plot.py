@@ -7,14 +7,14 @@ import plotly.graph_objects as go
 import pytest
 from tests.simulator.small_networks import arrivals, hold, ms, network, timeline, visit
 
-from capplan.models.network import Network
-from capplan.models.station import Background, Pauses, Station
-from capplan.planner.plot_page import COLOURS
-from capplan.planner.simulate import Design, observed, of_network, summed_up
-from capplan.planner.simulation_plot import FINEST, PANELS, merged_times, plot
-from capplan.simulator.replicate import Plan
-from capplan.simulator.run import Mark
-from capplan.simulator.sample import Sample
+from capplan.models.language.network import Network
+from capplan.models.language.station import Background, Pauses, Station
+from capplan.planner.reports.plot_page import COLOURS
+from capplan.planner.reports.simulation_plot import FINEST, PANELS, merged_times, plot
+from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
+from capplan.simulator.analysis.sample import Sample
+from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.results.run import Mark
 
 
 def example() -> Network:

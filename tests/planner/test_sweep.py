@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.encryption import INTERNODE_SHARE
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra.encryption import INTERNODE_SHARE
 from capplan.models.errors import InputError
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.planner.parameter_values import values_of
-from capplan.planner.predict import predict
-from capplan.planner.prediction import STATISTICS, Band, Prediction, rounded
-from capplan.planner.representatives import representatives
-from capplan.planner.sweep import DEFAULT_DRAWS, Layout, Rates, Sweep, experiment, layouts, rows_of_task
-from capplan.planner.sweep_table import COLUMNS, Row, band_columns, csv_text, table_schema, write_table
-from capplan.simulator.executors import Executor, dask, in_process, processes
-from capplan.simulator.experiment import perform
+from capplan.planner.explore.sweep import DEFAULT_DRAWS, Layout, Rates, Sweep, experiment, layouts, rows_of_task
+from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, csv_text, table_schema, write_table
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, rounded
+from capplan.planner.predict.representatives import representatives
+from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
+from capplan.simulator.experiments.experiment import perform
+from capplan.systems.components.encryption_costs import values_of
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 POINTS = [
     (OpenproviderScenario(), 6000.0),

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.sweep_tasks import rows_after_a_kill
 
-from capplan.models.openprovider import REPORTED
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.planner.predict import predict
-from capplan.planner.prediction import STATISTICS
-from capplan.planner.sweep import Rates, Sweep, experiment, layouts
-from capplan.planner.sweep_compiled import MOST_DRAWS, spread_out
-from capplan.planner.sweep_table import Row, band_columns, csv_text
-from capplan.planner.wish import Wish, read_wish
-from capplan.simulator.executors import Executor, dask, in_process, processes
-from capplan.simulator.experiment import Case, Experiment, perform
-from capplan.simulator.store import open_store
+from capplan.planner.explore.sweep import Rates, Sweep, experiment, layouts
+from capplan.planner.explore.sweep_compiled import MOST_DRAWS, spread_out
+from capplan.planner.explore.sweep_table import Row, band_columns, csv_text
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import STATISTICS
+from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
+from capplan.simulator.experiments.experiment import Case, Experiment, perform
+from capplan.simulator.experiments.store import open_store
+from capplan.systems.openprovider.network import REPORTED
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 TIMES = [column for name in REPORTED for each in STATISTICS for column in band_columns(f"{name}_{each}_ms")]
 ONE_DC = OpenproviderScenario(dcs=1)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.prediction import STATISTICS
-from capplan.planner.simulated import carried_to_all
-from capplan.planner.uncertainty import Uncertainty
-from capplan.simulator.histogram import Histogram
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.planner.predict.prediction import STATISTICS
+from capplan.planner.predict.simulated_latency import carried_to_all
+from capplan.simulator.results.histogram import Histogram
 
 UNCERTAINTY = Uncertainty(rate=Discrepancy(0.05), time=Discrepancy(0.05), seed=1)
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.fitted_file import load
-from capplan.models.systems import scenario
-from capplan.planner.discrepancy import Discrepancy
-from capplan.planner.extrapolation import Reach
-from capplan.planner.uncertainty import Apart, Uncertainty, estimated
+from capplan.calibration.case.extrapolation import Reach
+from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.uncertainty import Apart, Uncertainty, estimated
+from capplan.calibration.fit.fitted_file import load
+from capplan.systems.registry import scenario
 
 FITTED, ASKED = load("openprovider"), scenario("openprovider")
 NORMAL_95 = 1.6448536269514722

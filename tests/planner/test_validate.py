@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tests.planner.made_up_fits import as_documented, left_out_at, saying
 
-from capplan.calibration import openprovider_figures
-from capplan.calibration.evidence_table import by_id
-from capplan.calibration.evidence_table import load as load_evidence
-from capplan.calibration.fitted_file import load
-from capplan.calibration.openprovider_figures import bounds_of, experiments, predicted_all
-from capplan.calibration.studies import STUDIES, study
-from capplan.planner import validate as module
-from capplan.planner.validate import goals_of, goals_of_all, median_errors, report
-from capplan.planner.validation import Compared, Score, Validation
+from capplan.calibration.evidence.table import by_id
+from capplan.calibration.evidence.table import load as load_evidence
+from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.validation import validate as module
+from capplan.calibration.validation.validate import goals_of, goals_of_all, median_errors, report
+from capplan.calibration.validation.validation import Compared, Score, Validation
+from capplan.systems.openprovider import observations as openprovider_figures
+from capplan.systems.openprovider.observations import bounds_of, experiments, predicted_all
+from capplan.systems.studies import STUDIES, study
 
 FITTED, VCIDER = load("openprovider"), load("vcider")
 ROWS = by_id(load_evidence("openprovider"))

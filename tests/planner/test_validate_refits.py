@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.calibration.small_calibration import few_draws
 
-from capplan.calibration import refits
-from capplan.calibration.calibrate import calibrate
-from capplan.calibration.fitted_file import Fitted, load
+from capplan.calibration.fit import refits
+from capplan.calibration.fit.calibrate import calibrate
+from capplan.calibration.fit.fitted_file import Fitted, load
+from capplan.calibration.validation import validate as module
+from capplan.calibration.validation.validate import report, stages_of, validate
 from capplan.models.errors import InputError
-from capplan.planner import validate as module
-from capplan.planner.validate import report, stages_of, validate
 
 VCIDER = load("vcider")
 KEPT = report(VCIDER)

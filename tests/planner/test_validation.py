@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from capplan.planner.backtest import LeftOut
-from capplan.planner.said import Said
-from capplan.planner.validation import Compared, coverage, own_score, scores
+from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.validation import Compared, coverage, own_score, scores
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:

@@ -10,16 +10,15 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
-from capplan.calibration.fitted_file import load
-from capplan.calibration.studies import STUDIES
-from capplan.planner.number_words import share
-from capplan.planner.said import Said
-from capplan.planner.validate import report
-from capplan.planner.validation import Coverage, Score, Validation
-from capplan.planner.validation_page import apart, page, table
-from capplan.planner.validation_plot import RINGED, digest, errors_of_all, predicted_against_documented
-from capplan.planner.validation_report import HTML, MARKDOWN, figures, html, write_report
-from capplan.planner.validation_words import (
+from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.validate import report
+from capplan.calibration.validation.validation import Coverage, Score, Validation
+from capplan.planner.reports.number_words import share
+from capplan.planner.reports.validation_page import apart, page, table
+from capplan.planner.reports.validation_plot import RINGED, digest, errors_of_all, predicted_against_documented
+from capplan.planner.reports.validation_report import HTML, MARKDOWN, figures, html, write_report
+from capplan.planner.reports.validation_words import (
     banded,
     best_rule,
     covered,
@@ -30,6 +29,7 @@ from capplan.planner.validation_words import (
     sharpest_rule,
     with_unit,
 )
+from capplan.systems.studies import STUDIES
 
 SYSTEMS = tuple(STUDIES)
 BLANK = "\u00a0"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from capplan.planner.simulate import Design, of_network, summed_up
-from capplan.simulator.replicate import Plan
+from capplan.planner.simulate.simulate import Design, of_network, summed_up
+from capplan.simulator.experiments.replications import Plan
 
 ROOT = Path(__file__).parents[2]
 GENERATE, REFERENCE = ROOT / "docs" / "generate", ROOT / "docs" / "reference"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.document import read, read_network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.systems import read_scenario
-from capplan.planner.predict import predict
+from capplan.models.language.document import read, read_network
+from capplan.planner.predict.predict import predict
 from capplan.simulator.engine import simulate
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import read_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")

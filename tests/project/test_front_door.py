@@ -35,8 +35,8 @@ def test_type_checkers_see_the_same_names() -> None:
 
 
 def test_the_names_are_those_of_their_modules() -> None:
-    from capplan.models.scenario import Scenario
-    from capplan.planner.predict import predict
+    from capplan.models.language.scenario import Scenario
+    from capplan.planner.predict.predict import predict
 
     assert capplan.Scenario is Scenario
     assert capplan.predict is predict

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from capplan.models.distribution import Exponential
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.simulator.reference import simulate
-from capplan.simulator.run import Run, StationReport, Status
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.results.run import Run, StationReport, Status
 
 ALPHA, BETA = 1e-3, 1e-2
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from capplan.models.quantity import FloatArray
+from capplan.models.language.units import FloatArray
 
 
 def chance_limits(experiments: int, share: float, error: float = 1e-4) -> tuple[int, int]:

@@ -5,11 +5,12 @@ from dataclasses import fields
 
 import numpy as np
 
-from capplan.models.network import Network, walk
-from capplan.models.step import Hold, Route
-from capplan.models.traffic import Closed, Open
-from capplan.simulator import compiled, reference
-from capplan.simulator.run import Requests, Run
+from capplan.models.language.network import Network, walk
+from capplan.models.language.step import Hold, Route
+from capplan.models.language.traffic import Closed, Open
+from capplan.simulator.compiled import engine as compiled
+from capplan.simulator.reference import engine as reference
+from capplan.simulator.results.run import Requests, Run
 
 LONGEST_S = 40.0  # of traffic: slow networks have fewer requests
 

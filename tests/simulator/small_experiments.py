@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from capplan.simulator import executors
-from capplan.simulator.experiment import Case, Experiment, Rows, perform
-from capplan.simulator.store import open_store
+from capplan.simulator.experiments import executors
+from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
+from capplan.simulator.experiments.store import open_store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0

@@ -3,13 +3,13 @@
 from collections.abc import Sequence as Several
 from typing import Literal
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Pool, Station
-from capplan.models.step import Delay, Hold, Route, Sequence, Step, Visit
-from capplan.models.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
-from capplan.simulator.reference import simulate
-from capplan.simulator.run import Run, Status
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Delay, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.results.run import Run, Status
 
 MS = 1_000_000  # ticks
 Timed = tuple[float, Step]  # what a request does that arrives at this time, in ms

@@ -6,12 +6,13 @@ import pytest
 from tests.simulator.same_path import assert_same
 from tests.simulator.small_networks import ms, visit, wait
 
-from capplan.models.distribution import Exponential
-from capplan.models.network import Network
-from capplan.models.station import Background, Host, Pauses, Pool, RateTable, Station
-from capplan.models.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
-from capplan.models.traffic import Event, Open, Poisson, RequestClass, Retry, Session, Timeline, Trace
-from capplan.simulator import compiled, reference
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
+from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.traffic import Event, Open, Poisson, RequestClass, Retry, Session, Timeline, Trace
+from capplan.simulator.compiled import engine as compiled
+from capplan.simulator.reference import engine as reference
 
 A, B = Station("a", 1, "ps"), Station("b", 1, "ps")
 TWICE = Trace((0.0, 1.0))

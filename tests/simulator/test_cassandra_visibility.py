@@ -7,18 +7,10 @@ import numpy as np
 import pytest
 from tests.simulator.visibility_probe import lags_s, probes_alone
 
-from capplan.calibration.fitted_file import load
-from capplan.models.analytic import Analysis
-from capplan.models.cassandra import Cluster, Costs
-from capplan.models.encryption import Exchanges
-from capplan.models.erlang import erlang_c
-from capplan.models.errors import RefusedError
-from capplan.models.law import Erlang
-from capplan.models.openprovider import build_cluster, build_costs, network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.quantity import FloatArray
-from capplan.models.traffic import Open, RequestClass
-from capplan.simulator.cassandra_visibility import (
+from capplan.calibration.fit.fitted_file import load
+from capplan.models.cassandra.cluster import Cluster, Costs
+from capplan.models.cassandra.encryption import Exchanges
+from capplan.models.cassandra.visibility import (
     Load,
     Question,
     Sampling,
@@ -26,6 +18,14 @@ from capplan.simulator.cassandra_visibility import (
     erlang_survival,
     slowed,
 )
+from capplan.models.errors import RefusedError
+from capplan.models.language.continuous import Erlang
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.erlang import erlang_c
+from capplan.systems.openprovider.network import build_cluster, build_costs, network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 CLIENT_S = 1e-4
 COSTS = Costs(coordinator=1.4e-4, read=1.25e-3, mutation=0.9e-3, unseen=1.1, storage=1.2e-4)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.simulator.random_series import chance_limits
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import FloatArray
-from capplan.simulator.control_variates import Controlled, controlled
-from capplan.simulator.output import of_replications
+from capplan.models.language.units import FloatArray
+from capplan.simulator.analysis.control_variates import Controlled, controlled
+from capplan.simulator.analysis.output import of_replications
 
 
 def correlated(random: np.random.Generator, experiments: int, replications: int, share: float) -> FloatArray:

@@ -8,17 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulator.small_networks import hold, ms, network, seq, visit, wait
 
-from capplan.models.distribution import Exponential, Hyperexponential
-from capplan.models.network import Network
-from capplan.models.station import Pauses, Pool, Station
-from capplan.models.step import Hold, Visit
-from capplan.models.traffic import Closed, Event, Open, RequestClass, Retry, Session, Throttled, Timeline, Traffic
-from capplan.simulator import compiled, reference
-from capplan.simulator.clock import to_ticks
-from capplan.simulator.report import report
-from capplan.simulator.run import Mark, Run
-from capplan.simulator.tally import intervals
-from capplan.simulator.tally_of_requests import tally_of_requests
+from capplan.models.language.distribution import Exponential, Hyperexponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pauses, Pool, Station
+from capplan.models.language.step import Hold, Visit
+from capplan.models.language.traffic import (
+    Closed,
+    Event,
+    Open,
+    RequestClass,
+    Retry,
+    Session,
+    Throttled,
+    Timeline,
+    Traffic,
+)
+from capplan.simulator.compiled import engine as compiled
+from capplan.simulator.reference import engine as reference
+from capplan.simulator.results.report import report
+from capplan.simulator.results.run import Mark, Run
+from capplan.simulator.results.tally import intervals
+from capplan.simulator.results.tally_of_requests import tally_of_requests
+from capplan.simulator.specification.clock import to_ticks
 
 Engine = Callable[[Network, float, float, int], Run]
 

@@ -8,22 +8,23 @@ import numpy as np
 import pytest
 from tests.simulator.same_path import assert_same
 
-from capplan.calibration.fitted_file import load
-from capplan.models.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
-from capplan.models.draws import at_draw
+from capplan.calibration.fit.fitted_file import load
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.network import Network
-from capplan.models.openprovider import network
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import changed
-from capplan.models.station import Background, Pauses, Station
-from capplan.models.step import Delay, ForkJoin, Sequence, Step, Visit
-from capplan.models.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
-from capplan.simulator import compiled, program
-from capplan.simulator.clock import to_ticks
-from capplan.simulator.draws import DrawRun, simulate_draws
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
+from capplan.models.language.draws import at_draw
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import changed
+from capplan.models.language.station import Background, Pauses, Station
+from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit
+from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.simulator.compiled import engine as compiled
+from capplan.simulator.compiled import program
 from capplan.simulator.engine import Engine
-from capplan.simulator.run import Run
+from capplan.simulator.experiments.draws import DrawRun, simulate_draws
+from capplan.simulator.results.run import Run
+from capplan.simulator.specification.clock import to_ticks
+from capplan.systems.openprovider.network import network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 PLAIN = Network(
     "plain",

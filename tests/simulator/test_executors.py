@@ -18,7 +18,7 @@ from tests.simulator.small_experiments import ROOT, by_name
 from tests.simulator.small_tasks import GATES, end_worker, end_worker_once, half, process, wait_for_ever, wait_for_gate
 
 from capplan.models.errors import InputError
-from capplan.simulator import dask_executor, executors
+from capplan.simulator.experiments import dask_executor, executors
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +182,7 @@ def other_version(_: str) -> str:
 def test_without_dask_its_extra_is_named() -> None:
     script = (
         "import sys; sys.modules['distributed'] = None\n"
-        "from capplan.simulator.executors import dask, in_process, threads, processes\n"
+        "from capplan.simulator.experiments.executors import dask, in_process, threads, processes\n"
         "in_process(), threads(2), processes(2)\n"
         "for _ in range(2):\n"
         "    try: dask('local')\n"
@@ -194,7 +194,7 @@ def test_without_dask_its_extra_is_named() -> None:
 
 
 def test_what_is_not_used_is_not_imported() -> None:
-    script = "import sys, capplan.simulator.experiment; print(*sys.modules, sep='\\n')"
+    script = "import sys, capplan.simulator.experiments.experiment; print(*sys.modules, sep='\\n')"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert {"dask", "distributed", "multiprocessing", "numba", "pandas", "pyarrow"} & set(said.split()) == set()

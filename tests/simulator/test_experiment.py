@@ -29,9 +29,9 @@ from tests.simulator.small_experiments import (
     run,
 )
 
-from capplan.simulator import executors
-from capplan.simulator.experiment import IN_FLIGHT, Case, Rows, Standing, perform
-from capplan.simulator.store import open_store, record, record_schema
+from capplan.simulator.experiments import executors
+from capplan.simulator.experiments.experiment import IN_FLIGHT, Case, Rows, Standing, perform
+from capplan.simulator.experiments.store import open_store, record, record_schema
 
 EXECUTORS = ("in process", "threads", "processes", "dask")
 PLAIN = plain_results()

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass
-from capplan.simulator.compiled import simulate
-from capplan.simulator.extremes import block_maxima_s, maximum_over_s
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.simulator.compiled.engine import simulate
+from capplan.simulator.results.extremes import block_maxima_s, maximum_over_s
 
 IN_A_BLOCK = 1000
 

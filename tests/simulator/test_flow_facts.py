@@ -2,9 +2,9 @@
 
 from tests.simulator.small_networks import hold, seq, visit, wait
 
-from capplan.models.network import walk
-from capplan.models.step import Batch, Choice, ForkJoin, Group, Hedge, Latch, Route, Signal, Step
-from capplan.simulator.flow_facts import Way, facts_of
+from capplan.models.language.network import walk
+from capplan.models.language.step import Batch, Choice, ForkJoin, Group, Hedge, Latch, Route, Signal, Step
+from capplan.simulator.specification.flow_facts import Way, facts_of
 
 OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from capplan.models.errors import InputError
-from capplan.simulator.histogram import BINS, Histogram, bin_middles, bin_of, bin_starts
+from capplan.simulator.results.histogram import BINS, Histogram, bin_middles, bin_of, bin_starts
 
 # As many short ones as long ones: durations are drawn by their number of bits.
 TICKS = st.integers(0, 63).flatmap(lambda bits: st.integers(2**bits >> 1, 2**bits - 1))

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from tests.simulator.random_series import autoregressive, chance_limits, lindley, single_server
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import FloatArray
-from capplan.simulator.output import (
+from capplan.models.language.units import FloatArray
+from capplan.simulator.analysis.output import (
     Interval,
     Truncation,
     batch_length,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.distribution import Erlang, Exponential, Lognormal, Pareto, Weibull
 from capplan.models.errors import RefusedError
-from capplan.simulator.quantile_table import (
+from capplan.models.language.distribution import Erlang, Exponential, Lognormal, Pareto, Weibull
+from capplan.simulator.specification.quantile_table import (
     BELOW_HALF,
     MOST_STAGES,
     NEGLIGIBLE,

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import stats
 from tests.simulator.agreement import assert_agrees
 
-from capplan.models.traffic import Bursty, Poisson, Timeline
-from capplan.simulator.clock import TICKS_PER_S
-from capplan.simulator.streams import root_key, source_key
-from capplan.simulator.traffic_time import arrival_ticks, segments
+from capplan.models.language.traffic import Bursty, Poisson, Timeline
+from capplan.simulator.specification.clock import TICKS_PER_S
+from capplan.simulator.specification.streams import root_key, source_key
+from capplan.simulator.specification.traffic_time import arrival_ticks, segments
 
 ALPHA = 1e-3
 STEADY = segments({"job": 1.0}, Timeline())

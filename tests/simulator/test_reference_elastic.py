@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulator.small_networks import MS, ends_ms, hold, ms, network, once, seq, statuses, visit, wait
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Pool, Station
-from capplan.models.step import ForkJoin, Route, Step, Visit
-from capplan.models.traffic import Closed, RequestClass
-from capplan.simulator.reference import simulate
-from capplan.simulator.reference_elastic import ElasticStation
-from capplan.simulator.reference_events import Clockwork, Happening, Kind, Moment, Work, request_rank, step_rank
-from capplan.simulator.reference_records import Window
-from capplan.simulator.run import Run, Status
-from capplan.simulator.tally import intervals
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import ForkJoin, Route, Step, Visit
+from capplan.models.language.traffic import Closed, RequestClass
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.reference.events import Clockwork, Happening, Kind, Moment, Work, request_rank, step_rank
+from capplan.simulator.reference.processor_sharing import ElasticStation
+from capplan.simulator.reference.records import Window
+from capplan.simulator.results.run import Run, Status
+from capplan.simulator.results.tally import intervals
 
 
 def shared(*flows: Step, servers: int = 1) -> Run:

@@ -18,11 +18,11 @@ from tests.simulator.small_networks import (
     wait,
 )
 
-from capplan.models.station import Pool
-from capplan.models.step import ForkJoin, Group, Latch, Route, Sequence, Signal
-from capplan.models.traffic import RequestClass, Session
-from capplan.simulator.reference import simulate
-from capplan.simulator.run import Status
+from capplan.models.language.station import Pool
+from capplan.models.language.step import ForkJoin, Group, Latch, Route, Sequence, Signal
+from capplan.models.language.traffic import RequestClass, Session
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.results.run import Status
 
 
 def test_fcfs_station_with_two_servers() -> None:

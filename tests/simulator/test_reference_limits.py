@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from tests.simulator.agreement import assert_agrees, each, exp, replications
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.single_station import birth_death, mmc
-from capplan.models.station import Background, Host, Pauses, RateTable, Station
-from capplan.models.step import Batch, Delay, Hedge, Step, Visit
-from capplan.models.traffic import Closed, Event, Open, RequestClass, Retry, Throttled, Timeline, Traffic
-from capplan.simulator.reference import simulate
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Background, Host, Pauses, RateTable, Station
+from capplan.models.language.step import Batch, Delay, Hedge, Step, Visit
+from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Throttled, Timeline, Traffic
+from capplan.models.solver.single_station import birth_death, mmc
+from capplan.simulator.reference.engine import simulate
 
 
 def model(flow: Step, traffic: float | Traffic, *stations: Station, **more: object) -> Network:

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from tests.simulator.agreement import exp
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
-from capplan.models.traffic import Closed, Open, RequestClass, Session
-from capplan.simulator.reference import simulate
-from capplan.simulator.reference_events import Clockwork, Happening, Moment, Work
-from capplan.simulator.run import Run
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass, Session
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.reference.events import Clockwork, Happening, Moment, Work
+from capplan.simulator.results.run import Run
 
 REPLICAS = 5
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from tests.strategies import networks
 
-from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import Delay, Sequence, Visit
-from capplan.models.traffic import Open, RequestClass
-from capplan.simulator import reference_steps
-from capplan.simulator.reference import simulate
+from capplan.models.language.distribution import Deterministic, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Delay, Sequence, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.simulator.reference import steps as reference_steps
+from capplan.simulator.reference.engine import simulate
 
 PLAIN = Network(
     "plain",

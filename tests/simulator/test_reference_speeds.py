@@ -16,12 +16,12 @@ from tests.simulator.small_networks import (
     wait,
 )
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Background, Host, Pauses, RateTable, Station
-from capplan.models.step import ForkJoin, Visit
-from capplan.models.traffic import Open, RequestClass, Trace
-from capplan.simulator.reference import simulate
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Background, Host, Pauses, RateTable, Station
+from capplan.models.language.step import ForkJoin, Visit
+from capplan.models.language.traffic import Open, RequestClass, Trace
+from capplan.simulator.reference.engine import simulate
 
 SLOWER = RateTable((1.0, 0.5))
 PATIENT = Station("server", 1, expiry_s=1.0)  # elastic, and nothing ever changes

@@ -22,13 +22,13 @@ from tests.simulator.small_networks import (
     wait,
 )
 
-from capplan.models.network import Network
-from capplan.models.station import Pool, Station
-from capplan.models.step import Batch, Delay, ForkJoin, Group, Hedge, Latch, Signal, Step
-from capplan.models.traffic import Closed, Open, RequestClass, Retry, Session, Trace
-from capplan.simulator.reference import simulate
-from capplan.simulator.sampling import tick_sampler
-from capplan.simulator.streams import name_key, request_key, root_key, source_key, uniform
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Batch, Delay, ForkJoin, Group, Hedge, Latch, Signal, Step
+from capplan.models.language.traffic import Closed, Open, RequestClass, Retry, Session, Trace
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.specification.sampling import tick_sampler
+from capplan.simulator.specification.streams import name_key, request_key, root_key, source_key, uniform
 
 FULL = Pool("pool", 1, queue_limit=0)
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from tests.simulator.agreement import assert_agrees, each, exp, replications
 
-from capplan.models.distribution import Deterministic, Distribution, Erlang, Hyperexponential, Lognormal
-from capplan.models.network import Network
-from capplan.models.order_statistics import fork_join_mean_response_s, kth_of_n_level, kth_of_n_mean_exponential
-from capplan.models.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmc, mmck
-from capplan.models.station import Pool, Station
-from capplan.models.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
-from capplan.models.traffic import Closed, Open, RequestClass, Session, Traffic
-from capplan.simulator.run import Status
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Hyperexponential, Lognormal
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Traffic
+from capplan.models.solver.order_statistics import fork_join_mean_response_s, kth_of_n_level, kth_of_n_mean_exponential
+from capplan.models.solver.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmc, mmck
+from capplan.simulator.results.run import Status
 
 
 def model(flow: Step, traffic: float | Traffic, *stations: Station, pools: tuple[Pool, ...] = ()) -> Network:

@@ -19,12 +19,12 @@ from tests.simulator.small_networks import (
     wait,
 )
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Host, Pauses, Station
-from capplan.models.step import Delay, ForkJoin, Hedge, Route, RoutePolicy, Step
-from capplan.models.traffic import Closed, RequestClass, Session, Timeline
-from capplan.simulator.reference import simulate
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Host, Pauses, Station
+from capplan.models.language.step import Delay, ForkJoin, Hedge, Route, RoutePolicy, Step
+from capplan.models.language.traffic import Closed, RequestClass, Session, Timeline
+from capplan.simulator.reference.engine import simulate
 
 DOWN_3_TO_6 = ((3, "down", "server"), (6, "up", "server"))
 

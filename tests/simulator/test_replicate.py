@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from tests.simulator.small_networks import network, timeline, visit
 
-from capplan.models.distribution import Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.step import Visit
-from capplan.models.traffic import Open
-from capplan.planner.prediction import plain
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open
+from capplan.planner.predict.prediction import plain
 from capplan.simulator.engine import Engine, simulate
-from capplan.simulator.histogram import IntArray
-from capplan.simulator.replicate import Plan, replicate
-from capplan.simulator.run import Requests, Run
+from capplan.simulator.experiments.replications import Plan, replicate
+from capplan.simulator.results.histogram import IntArray
+from capplan.simulator.results.run import Requests, Run
 
 ENGINES: tuple[Engine, ...] = ("compiled", "simpy")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.simulator.same_path import assert_same, both, constructs
 from tests.strategies import POLICIES, networks
 
-from capplan.models.network import Network
-from capplan.models.traffic import Bursty, Closed, Open, Poisson, Throttled, Trace
+from capplan.models.language.network import Network
+from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, Throttled, Trace
 
 NETWORKS = int(os.environ.get("CAPPLAN_TRUST_NETWORKS", "300"))
 REQUESTS = 1000

@@ -6,17 +6,17 @@ from functools import cache
 import pytest
 from tests.simulator.small_networks import network
 
-from capplan.models.distribution import Deterministic, Exponential
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import Delay, ForkJoin, Sequence, Visit
-from capplan.models.traffic import Closed, Open, RequestClass
+from capplan.models.language.distribution import Deterministic, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass
+from capplan.simulator.analysis.output import batch_length, of_overlapping_batches, of_replications
+from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 from capplan.simulator.engine import simulate
-from capplan.simulator.output import batch_length, of_overlapping_batches, of_replications
-from capplan.simulator.report import windowed
-from capplan.simulator.run import Run
-from capplan.simulator.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
+from capplan.simulator.results.report import windowed
+from capplan.simulator.results.run import Run
 
 
 def queue(load: float = 0.8) -> Network:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.distribution import (
+from capplan.models.errors import InputError
+from capplan.models.language.distribution import (
     Deterministic,
     Distribution,
     Empirical,
@@ -21,9 +22,8 @@ from capplan.models.distribution import (
     Pareto,
     Weibull,
 )
-from capplan.models.errors import InputError
-from capplan.simulator.clock import LONGEST_TICKS, to_seconds, to_ticks
-from capplan.simulator.sampling import FlatLaws, LawKind, flatten, picker, tick_sampler
+from capplan.simulator.specification.clock import LONGEST_TICKS, to_seconds, to_ticks
+from capplan.simulator.specification.sampling import FlatLaws, LawKind, flatten, picker, tick_sampler
 
 SIMPLE: list[Distribution] = [
     Deterministic(0.003),

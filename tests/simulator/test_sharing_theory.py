@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from tests.simulator.agreement import assert_agrees, each, exp, replications
 
-from capplan.models.distribution import Deterministic, Distribution, Hyperexponential
-from capplan.models.network import Network
-from capplan.models.single_station import machine_repair, mm1_ps_response_s, mmc
-from capplan.models.station import Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Closed, Open, RequestClass, Traffic
-from capplan.simulator.clock import to_seconds
-from capplan.simulator.run import Run
-from capplan.simulator.sampling import tick_sampler
-from capplan.simulator.streams import name_key, request_key, root_key, source_key, uniform
+from capplan.models.language.distribution import Deterministic, Distribution, Hyperexponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass, Traffic
+from capplan.models.solver.single_station import machine_repair, mm1_ps_response_s, mmc
+from capplan.simulator.results.run import Run
+from capplan.simulator.specification.clock import to_seconds
+from capplan.simulator.specification.sampling import tick_sampler
+from capplan.simulator.specification.streams import name_key, request_key, root_key, source_key, uniform
 
 VARIED = Hyperexponential((0.8, 0.2), (0.5, 3.0))  # mean 1, squared coefficient of variation 3
 

@@ -12,13 +12,13 @@ import pytest
 from pyarrow import parquet
 
 from capplan.models.errors import InputError
-from capplan.simulator.store import Rows, Store, open_store, record, record_schema
+from capplan.simulator.experiments.store import Rows, Store, open_store, record, record_schema
 
 SCHEMA = pa.schema({"value": pa.float64()})
 RECORD = record_schema(SCHEMA)
 KEEP_OPEN = """
 import sys, pathlib, pyarrow
-from capplan.simulator.store import open_store
+from capplan.simulator.experiments.store import open_store
 with open_store(pathlib.Path(sys.argv[1]), pyarrow.schema({"value": pyarrow.float64()})):
     print("owned", flush=True)
     sys.stdin.read()

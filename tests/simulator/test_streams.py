@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import walk
-from capplan.models.step import Delay, ForkJoin, Hold, Sequence, Step
-from capplan.simulator.streams import (
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import walk
+from capplan.models.language.step import Delay, ForkJoin, Hold, Sequence, Step
+from capplan.simulator.specification.streams import (
     fold,
     mix,
     name_key,

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.distribution import Deterministic
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.station import Pool, Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Event, RequestClass, Throttled, Timeline
-from capplan.simulator.histogram import bin_of
-from capplan.simulator.report import concatenated, condensed_run, report, windowed
-from capplan.simulator.run import Mark, Requests, Run, Status, together
-from capplan.simulator.tally import (
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Event, RequestClass, Throttled, Timeline
+from capplan.simulator.results.histogram import bin_of
+from capplan.simulator.results.report import concatenated, condensed_run, report, windowed
+from capplan.simulator.results.run import Mark, Requests, Run, Status, together
+from capplan.simulator.results.tally import (
     BUSY,
     HELD,
     NUMBER,
@@ -35,7 +35,7 @@ from capplan.simulator.tally import (
     intervals,
     pair,
 )
-from capplan.simulator.tally_of_requests import tally_of_requests
+from capplan.simulator.results.tally_of_requests import tally_of_requests
 
 S = 1_000_000_000  # ticks
 WARMUP, END = 2 * S, 10 * S

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from capplan.models.distribution import Deterministic
 from capplan.models.errors import InputError
-from capplan.models.network import Network
-from capplan.models.station import Station
-from capplan.models.step import Visit
-from capplan.models.traffic import Open, RequestClass, Session
-from capplan.simulator.run import Requests, Status
-from capplan.simulator.trace import TraceWriter
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass, Session
+from capplan.simulator.results.run import Requests, Status
+from capplan.simulator.results.trace import TraceWriter
 
 FLOW = Visit("server", Deterministic(1.0))
 NETWORK = Network(

@@ -16,11 +16,11 @@ from tests.simulator.small_networks import (
     wait,
 )
 
-from capplan.models.distribution import Deterministic
-from capplan.models.network import Network
-from capplan.models.station import Pool, Station
-from capplan.models.step import Step
-from capplan.models.traffic import (
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Step
+from capplan.models.language.traffic import (
     Bursty,
     Closed,
     Open,
@@ -32,11 +32,11 @@ from capplan.models.traffic import (
     Trace,
     Traffic,
 )
-from capplan.simulator.clock import TICKS_PER_S
-from capplan.simulator.reference import simulate
-from capplan.simulator.run import Run
-from capplan.simulator.streams import root_key, source_key
-from capplan.simulator.traffic_time import (
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.results.run import Run
+from capplan.simulator.specification.clock import TICKS_PER_S
+from capplan.simulator.specification.streams import root_key, source_key
+from capplan.simulator.specification.traffic_time import (
     FOREVER,
     arrival_ticks,
     beat_tick,

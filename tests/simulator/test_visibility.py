@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from capplan.models.distribution import Exponential, Mixture, Pareto
-from capplan.models.quantity import FloatArray
-from capplan.simulator.visibility import committed_s, not_found, without
+from capplan.models.cassandra.wars import committed_s, not_found, without
+from capplan.models.language.distribution import Exponential, Mixture, Pareto
+from capplan.models.language.units import FloatArray
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "published" / "pbs_quorum_order_statistics.json").read_text("utf-8")

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from capplan.models.cassandra import STAGES, Cluster, Costs, node_name, statement
-from capplan.models.distribution import Deterministic, Erlang, Exponential
-from capplan.models.encryption import Exchanges
-from capplan.models.network import Network
-from capplan.models.quantity import FloatArray
-from capplan.models.step import Delay, ForkJoin, Group, Latch, Sequence, Signal, Step, Visit
-from capplan.models.traffic import Open, RequestClass
+from capplan.models.cassandra.cluster import STAGES, Cluster, Costs, node_name, statement
+from capplan.models.cassandra.encryption import Exchanges
+from capplan.models.language.distribution import Deterministic, Erlang, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.step import Delay, ForkJoin, Group, Latch, Sequence, Signal, Step, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.units import FloatArray
 from capplan.simulator.engine import Engine, simulate
 
 NOTHING, HERE = Sequence(()), Signal("here")

@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tests.system import pages
 
-from capplan.calibration.fitted_file import load
-from capplan.calibration.studies import STUDIES
-from capplan.planner.validate import report
-from capplan.planner.validation_report import figures, write_report
+from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.validation.validate import report
+from capplan.planner.reports.validation_report import figures, write_report
+from capplan.systems.studies import STUDIES
 
 pytestmark = pytest.mark.system
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from capplan.calibration.baselines import BASELINES, Baseline
-from capplan.calibration.evidence_table import Evidence
-from capplan.models.parameter import Values
-from capplan.models.quantity import FloatArray
-from capplan.models.system import System
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.system import System
+from capplan.calibration.validation.baselines import BASELINES, Baseline
+from capplan.models.language.parameter import Values
+from capplan.models.language.units import FloatArray
 
 Kind = Literal["rate", "time"]
 

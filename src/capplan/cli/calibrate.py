@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.calibrate import calibrate, stages_of
-from capplan.calibration.fitted_file import Fitted, packaged_path, to_json, write
-from capplan.calibration.studies import study
+from capplan.calibration.fit.calibrate import calibrate, stages_of
+from capplan.calibration.fit.fitted_file import Fitted, packaged_path, to_json, write
 from capplan.cli.layout import facts, heading
 from capplan.cli.progress import stages
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, check_output, write_json
+from capplan.systems.studies import study
 
 
 def calibrate_(

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.audit import AuditReport, audit
-from capplan.calibration.evidence_table import Evidence, by_id, documented, layout_text, load, sources
+from capplan.calibration.audit.audit import AuditReport, audit
+from capplan.calibration.evidence.table import Evidence, by_id, documented, layout_text, load, sources
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
@@ -50,7 +50,7 @@ def show(
     """Show one documented figure with every field, and its source; its system may stand before or after its id."""
     refuse_both(as_json, as_csv)
     found = _find(*((system, row) if row in documented() and system else (row, system)))
-    source = next(each for each in sources() if each.id == found.source)
+    source = next(each for each in sources(found.system) if each.id == found.source)
     if as_json:
         write_json({"row": found, "source": source})
     elif as_csv:

@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capplan.calibration.audit import AuditReport
-from capplan.calibration.evidence_table import UNITS, Evidence, Source, layout_text
-from capplan.calibration.finding import Finding, shown
+from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.audit.finding import Finding, shown
+from capplan.calibration.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.cli.layout import bullets, facts, heading, section, table
 
 STYLES = {

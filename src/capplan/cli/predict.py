@@ -13,10 +13,10 @@ from capplan.cli.scenario_options import Slo, Tps, lays_out, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
-from capplan.models.quantity import parse_duration_s
-from capplan.planner.predict import Engine, predict
-from capplan.planner.prediction import Prediction
-from capplan.planner.prediction_rows import to_csv
+from capplan.models.language.units import parse_duration_s
+from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.predict.rows import to_csv
 
 ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 

@@ -15,11 +15,11 @@ from capplan.cli.figures import Format, band, given, share_band, width
 from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.session_view import render_sessions
-from capplan.models.scenario import defaults_of
-from capplan.models.systems import SYSTEMS
-from capplan.planner.number_words import rate, significant
-from capplan.planner.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
-from capplan.planner.prediction_rows import lost_in_words
+from capplan.models.language.scenario import defaults_of
+from capplan.planner.predict.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
+from capplan.planner.predict.rows import lost_in_words
+from capplan.planner.reports.number_words import rate, significant
+from capplan.systems.registry import SYSTEMS
 
 STATISTIC_NAMES = {"p999": "p99.9"}
 HOW_FAR = {

@@ -26,7 +26,7 @@ from rich.table import Column
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:
-    from capplan.simulator.replicate import Plan  # a sweep needs no engine
+    from capplan.simulator.experiments.replications import Plan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
 COMPILING = "capplan: compiling the simulation engine, once: this takes up to a minute"
@@ -99,7 +99,7 @@ def _after(seconds: float, bar: Bar) -> Iterator[None]:
 
 def announce_compilation() -> None:
     """Say that the engine is compiled when it is, because that takes long."""
-    from capplan.simulator.kernel.compiling import is_compiled  # numba is needed for this engine only
+    from capplan.simulator.compiled.kernel.compiling import is_compiled  # numba is needed for this engine only
 
     if not is_compiled():
         sys.stderr.write(f"{COMPILING}\n")

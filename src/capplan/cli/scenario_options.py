@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from capplan.models.errors import InputError
-from capplan.models.quantity import check_number, parse_length_m, parse_rate_per_s, parse_share
-from capplan.models.scenario import Scenario, changed, defaults_of, fields_of
-from capplan.models.systems import SYSTEMS
+from capplan.models.language.scenario import Scenario, changed, defaults_of, fields_of
+from capplan.models.language.units import check_number, parse_length_m, parse_rate_per_s, parse_share
+from capplan.systems.registry import SYSTEMS
 
 
 def _text(metavar: str, about: str) -> Any:

@@ -17,15 +17,15 @@ from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError, nearest
-from capplan.models.network import Network
-from capplan.models.quantity import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulation import Horizon, Simulation, WarmupSource
-from capplan.planner.simulation_rows import Row, rows
-from capplan.planner.wish import read_wish
+from capplan.models.language.network import Network
+from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
+from capplan.planner.simulate.precision_target import read_wish
+from capplan.planner.simulate.rows import Row, rows
+from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
+from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
+from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
-from capplan.simulator.replicate import Plan
-from capplan.simulator.sample import Observation, Sample
+from capplan.simulator.experiments.replications import Plan
 
 MOST_REPLICATIONS = 200  # to reach a precision, where no other limit is given
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
@@ -79,7 +79,7 @@ def simulate_(
     seen = _run(plan, design, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
-        from capplan.planner.simulation_plot import write_plot  # plotly takes longer to import than a short run
+        from capplan.planner.reports.simulation_plot import write_plot  # plotly takes longer to import than a short run
 
         write_plot(Sample(tuple(seen), design.horizon), simulation, plot)
     _show(simulation, as_json, as_csv)
@@ -141,7 +141,9 @@ def _run(plan: Plan, design: Design, processes: int, trace: Path | None) -> list
         with ExitStack() as stack:
             write = None
             if trace is not None:
-                from capplan.simulator.trace import TraceWriter  # pyarrow takes longer to import than a short run
+                from capplan.simulator.results.trace import (
+                    TraceWriter,  # pyarrow takes longer to import than a short run
+                )
 
                 write = stack.enter_context(TraceWriter(trace, plan.network, plan.seed)).write
             tell = stack.enter_context(simulating(plan))

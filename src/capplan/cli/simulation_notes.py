@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from capplan.models.systems import system
-from capplan.planner.simulation import EVERY_CLASS, Simulation
-from capplan.planner.simulation_parts import PrecisionReached
+from capplan.planner.simulate.parts import PrecisionReached
+from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
+from capplan.systems.registry import system
 
 LITTLE_LOSS = 0.001  # share of the requests; it is what a capacity allows
 

@@ -20,10 +20,8 @@ from capplan.cli.sweep_view import render
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
-from capplan.models.openprovider import REPORTED
-from capplan.models.openprovider_scenario import OpenproviderScenario
-from capplan.models.scenario import Scenario
-from capplan.planner.ranges import (
+from capplan.models.language.scenario import Scenario
+from capplan.planner.explore.ranges import (
     DISTANCE,
     FACTOR,
     MOST_POINTS,
@@ -36,11 +34,22 @@ from capplan.planner.ranges import (
     Kind,
     parse_values,
 )
-from capplan.planner.sweep import DEFAULT_DRAWS, DEFAULT_WISH, ENGINES, Rates, Sweep, SweepEngine, experiment, layouts
-from capplan.planner.sweep_table import SCHEMA, Row, check_ending, csv_text, write_table
-from capplan.planner.wish import Wish, read_wish
-from capplan.simulator.executors import Executor, dask, in_process
-from capplan.simulator.executors import processes as processes_of_own
+from capplan.planner.explore.sweep import (
+    DEFAULT_DRAWS,
+    DEFAULT_WISH,
+    ENGINES,
+    Rates,
+    Sweep,
+    SweepEngine,
+    experiment,
+    layouts,
+)
+from capplan.planner.explore.sweep_table import SCHEMA, Row, check_ending, csv_text, write_table
+from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.simulator.experiments.executors import Executor, dask, in_process
+from capplan.simulator.experiments.executors import processes as processes_of_own
+from capplan.systems.openprovider.network import REPORTED
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 INTERRUPTED = 130
 FEW_TASKS: dict[SweepEngine, int] = {"analytic": 6, "compiled": 2}  # fewer end before a second process has started
@@ -108,7 +117,7 @@ def sweep_(
     rows = _performed(sweep, (processes, cluster), out)
     _refuse_nothing(rows)
     if plot is not None:
-        from capplan.planner.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
+        from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
 
         write_plot(rows, target, plot)
     _show(rows, (tuple(given), out), as_json, as_csv)
@@ -167,7 +176,7 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_objectives(scenario: Scenario, slo: list[str] | None) -> OpenproviderScenario:
-    from capplan.planner.predict import objectives_of
+    from capplan.planner.predict.predict import objectives_of
 
     if not isinstance(scenario, OpenproviderScenario):
         raise InputError(
@@ -212,13 +221,13 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
 
 
 def _perform(sweep: Sweep, where: tuple[int | None, str | None], out: Path | None, found: dict[str, list[Row]]) -> None:
-    from capplan.simulator.experiment import perform
+    from capplan.simulator.experiments.experiment import perform
 
     cases, plan = sweep.cases(), experiment()
     with ExitStack() as stack:
         store = None
         if out is not None:
-            from capplan.simulator.store import open_store
+            from capplan.simulator.experiments.store import open_store
 
             store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs"), plan.schema))
         tell = stack.enter_context(counting("sweeping layouts"))

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from capplan.cli.figures import Format, given
 from capplan.cli.layout import table
-from capplan.models.openprovider import REPORTED
-from capplan.planner.number_words import rate, significant
-from capplan.planner.sweep_table import Row, band_columns
+from capplan.planner.explore.sweep_table import Row, band_columns
+from capplan.planner.reports.number_words import rate, significant
+from capplan.systems.openprovider.network import REPORTED
 
 WIDEST = 500  # columns
 SHOWN = {  # of a layout: the column and its heading

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from capplan.calibration.evidence_table import load, sources
+from capplan.calibration.evidence.table import load, sources
+from capplan.calibration.system import System
 from capplan.cli.scenario_options import options_of
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
-from capplan.models.system import System
-from capplan.models.systems import SYSTEMS
+from capplan.systems.registry import SYSTEMS
 
 
 def systems(as_json: Json = False, as_csv: Csv = False) -> None:
@@ -36,7 +36,7 @@ def _options(system: System) -> dict[str, str]:
 
 
 def _evidence(name: str) -> dict[str, object]:
-    documents = [source.title for source in sources() if name in source.systems]
+    documents = [source.title for source in sources(name)]
     return {"figures": len(load(name)), "sources": documents}
 
 
@@ -48,9 +48,8 @@ def _show(system: System, screen: Screen) -> None:
     facts.add_column()
     facts.add_row("  models", system.models)
     facts.add_row("  evidence", f"{evidence['figures']} figures, see 'capplan evidence list {system.name}'")
-    for source in sources():
-        if system.name in source.systems:
-            facts.add_row("  source", source.citation)
+    for source in sources(system.name):
+        facts.add_row("  source", source.citation)
     for index, (option, about) in enumerate(_options(system).items()):
         line = Text.assemble((f"{option:<26}", "green"), about)
         facts.add_row("" if index else "  layout", line)

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.fitted_file import Fitted
-from capplan.calibration.fitted_file import read as read_fitted
-from capplan.models.document import load, read_toml
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.fitted_file import read as read_fitted
 from capplan.models.errors import InputError, nearest
-from capplan.models.network import Network
-from capplan.models.scenario import Scenario
-from capplan.models.systems import SYSTEMS, read_scenario, scenario
+from capplan.models.language.document import load, read_toml
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import Scenario
+from capplan.systems.registry import SYSTEMS, read_scenario, scenario
 
 DEFAULT_TARGET = "openprovider"
 TargetText = Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")]

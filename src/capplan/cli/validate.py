@@ -11,15 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.fitted_file import Fitted, load
-from capplan.calibration.studies import STUDIES
+from capplan.calibration.fit.fitted_file import Fitted, load
+from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
+from capplan.calibration.validation.validation import Compared, Validation
 from capplan.cli.progress import stages
 from capplan.cli.target import DEFAULT_TARGET, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.cli.validation_view import show, show_all
 from capplan.models.errors import InputError
-from capplan.planner.validate import goals_of_all, stages_of, validate
-from capplan.planner.validation import Compared, Validation
+from capplan.systems.studies import STUDIES
 
 ALL = "all"
 
@@ -44,7 +44,9 @@ def validate_(
         _check_folder(folder)
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
-        from capplan.planner.validation_report import write_report  # plotly takes longer to import than the rest
+        from capplan.planner.reports.validation_report import (
+            write_report,  # plotly takes longer to import than the rest
+        )
 
         written = write_report(reports, folder)
         sys.stderr.write(f"capplan: {written[0]} and {written[1].name}\n")

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from capplan.calibration.study import Goal
+from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.validate import CLOSE, goals_of_all, median_errors
+from capplan.calibration.validation.validation import MODEL, Compared, Validation
 from capplan.cli.layout import bullets, section, table
 from capplan.cli.terminal import Screen
-from capplan.planner.backtest import LeftOut
-from capplan.planner.validate import CLOSE, goals_of_all, median_errors
-from capplan.planner.validation import MODEL, Compared, Validation
-from capplan.planner.validation_words import best_rule, covered
+from capplan.planner.reports.validation_words import best_rule, covered
 
 _FEW = 12  # left-out figures that are listed one by one
 

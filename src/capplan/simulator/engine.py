@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from capplan.models.errors import InputError, nearest
-from capplan.models.network import Network
-from capplan.simulator.histogram import IntArray
-from capplan.simulator.run import Requests, Run
+from capplan.models.language.network import Network
+from capplan.simulator.results.histogram import IntArray
+from capplan.simulator.results.run import Requests, Run
 
 Engine = Literal["compiled", "simpy"]
 Progress = Callable[[float, int], None]
@@ -69,7 +69,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
         When the network holds an array of parameter draws, or something too long or too extreme for an engine.
     """
     if check_engine(engine) == "compiled":
-        from capplan.simulator import compiled  # numba takes longer to import than all the rest
+        from capplan.simulator.compiled import engine as compiled  # numba takes longer to import than all the rest
 
         return compiled.simulate(
             network,
@@ -82,7 +82,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
             progress=progress,
             sink=sink,
         )
-    from capplan.simulator import reference  # SimPy is needed for this engine only
+    from capplan.simulator.reference import engine as reference  # SimPy is needed for this engine only
 
     run = reference.simulate(
         network, duration_s, seed=seed, replication=replication, warmup_s=warmup_s, max_requests=max_requests

@@ -1,0 +1,185 @@
+"""Figures of a system at a peak rate, as arrays over parameter draws; what objectives and bands are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from capplan.calibration.system import kind_of
+from capplan.models.language.parameter import Values
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Metric, Objective
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.load_dependent import busy_share
+from capplan.models.solver.operating_point import LARGEST_LOSS, OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.systems.registry import system
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the pool of workers
+_HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
+
+
+Closed = Callable[[FloatArray, float | None], FloatArray]
+"""Response times in closed form: from the offered rate, and the level of a percentile or None for the mean; seconds."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A layout at offered peak rates; arrays (..., draws), SI."""
+
+    analysis: Analysis
+    peak_rate: FloatArray
+    reported: Mapping[str, tuple[str, ...]]
+    closed: Closed | None = None
+    bounded: bool = False
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The reported classes that the traffic has."""
+        return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The solved operating point."""
+        return solve(self.analysis, self.peak_rate / peak_ratio(self.analysis))
+
+    def latency_s(self, name: str, statistic: str) -> FloatArray:
+        """Response time of a reported class from the intended start, seconds."""
+        if self.closed is not None:
+            return self._closed_s(self.closed, LEVELS.get(statistic))
+        classes = self.reported[name]
+        if statistic == "mean":
+            return self.point.response_s(*classes)
+        return self.point.quantile_s(LEVELS[statistic], *classes)
+
+    def latencies_s(self, name: str) -> FloatArray:
+        """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
+        if self.closed is not None:
+            return np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())])
+        classes = self.reported[name]
+        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
+        return np.concatenate([self.point.response_s(*classes)[None], percentiles])
+
+    def _closed_s(self, closed: Closed, level: float | None) -> FloatArray:
+        """Return a figure in closed form; infinite beyond what is carried, where waiting clients do not bound it."""
+        if self.bounded:
+            return closed(self.peak_rate, level)
+        return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
+
+    def utilisation(self, resource: str) -> FloatArray:
+        """Mean share of busy servers at the most loaded station of a resource."""
+        names = [name for name in self.analysis.work if resource_of(name) == resource]
+        return np.asarray(np.max([self._busy(name) for name in names], axis=0))
+
+    def _busy(self, name: str) -> FloatArray:
+        """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
+        carried = self.point.rate_per_s * (1 - self.point.loss)
+        station = self.analysis.stations[name]
+        if station.rate is not None:
+            return busy_share(carried * self.analysis.work[name].demand, station)
+        return np.minimum(carried * self.analysis.load(name), 1.0)
+
+    def busy_workers(self) -> FloatArray:
+        """Mean number of units held of one of the outermost pools, such as the workers of a front node."""
+        return np.asarray(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
+
+    def value(self, metric: Metric) -> FloatArray:
+        """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
+        if metric.name == "loss":
+            return self.point.loss
+        if metric.statistic == "utilisation":
+            return self.utilisation(metric.subject)
+        if metric.statistic == "busy_workers":
+            return self.busy_workers()
+        return self.latency_s(metric.subject, metric.statistic)
+
+
+class Layout:
+    """A scenario with its parameters, analysed once.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is asked about.
+    values : mapping
+        Parameter values, numbers or arrays over draws.
+    lost : set of str
+        Cassandra nodes that are down.
+    folded : bool
+        Analyse one entry for all where they see the same: faster, the same to rounding, and no network to simulate.
+    """
+
+    def __init__(
+        self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset(), folded: bool = False
+    ) -> None:
+        self.system = system(scenario.system)
+        response = self.system.response
+        self.closed = None if response is None else partial(response, scenario, values)
+        self.bounded = self.system.bounded(scenario)
+        whole = self.system.folded(scenario, values, 1.0) if folded and not lost else None
+        if whole is not None:
+            self.network, self.analysis = whole, Analysis(whole, alike=kind_of)
+        else:
+            self.network = self.system.network(scenario, values, 1.0, *([lost] if lost else []))
+            self.analysis = Analysis(self.network)
+
+    def at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
+        rate = np.asarray(peak_rate, dtype=float)
+        every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
+        return Figures(self.analysis, every, self.system.reported, self.closed, self.bounded)
+
+    @cached_property
+    def capacity(self) -> FloatArray:
+        """Largest peak rate with little loss and no backlog that grows (draws,)."""
+        return np.asarray(capacity_per_s(self.analysis, LARGEST_LOSS) * peak_ratio(self.analysis))
+
+    def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
+        """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""
+        judged = [objective for objective in objectives if _speaks_of_one_rate(objective)]
+        if not judged:
+            return self.capacity
+        low, high = np.zeros(self.analysis.draws), self.capacity.copy()
+        met = self._hold(judged, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self._hold(judged, middle)
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        lowest = self.capacity * 2.0**-_HALVINGS * 1.5
+        return np.where(met, self.capacity, np.where(low < lowest, 0.0, low))
+
+    def _hold(self, objectives: Sequence[Objective], rate: FloatArray) -> FloatArray:
+        figures = self.at(rate)
+        return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
+
+    @property
+    def bottleneck(self) -> str:
+        """What bounds the capacity: a kind of station, the threads of a pool inside, or the workers.
+
+        Workers, where requests are turned away although every station has a fifth or more of its speed left.
+        """
+        analysis = self.analysis
+        carried = np.median(self.capacity / peak_ratio(analysis))
+        if carried < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
+            return "workers"
+        if np.median(analysis.inner_pools_per_s) <= np.median(analysis.drift_per_s):
+            return "native-transport"
+        return self.resources[0]
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Kinds of stations, the most loaded first."""
+        return tuple(dict.fromkeys(resource_of(names[0]) for names in self.analysis.clusters))
+
+
+def _speaks_of_one_rate(objective: Objective) -> bool:
+    return all(metric.name != "capacity" for metric in objective.metrics())
+
+
+def resource_of(station: str) -> str:
+    """Return the kind of a station: `cassandra`, `cassandra-storage` or `front`."""
+    return kind_of(station)

@@ -1,0 +1,342 @@
+"""The table of evidence: one row per documented figure, with its source, its rounding and what it is used for.
+
+Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The columns are
+
+========================= =============================================================================================
+`id`                      stable name, `<scenario>[.proxy].<figure>`, such as `ts3.acct_mean`; `all.` for every scenario
+`system`, `source`        what the figure is about; the key of its source in `sources.toml`
+`scenario`                the document's own name of the layout, or `all`
+`dcs`                     data centres
+`front_nodes`             front (policing) nodes per DC
+`cass_nodes`, `rf`        Cassandra nodes and replicas per DC
+`proxy`, `ldap`           `yes`, `no` or empty (does not matter)
+`layout`                  what the columns before do not hold and the system of the row needs: `key=value` pairs
+                          separated by spaces, such as `nodes=3 write_share=0.05`; shares and SI units
+`quantity`                what was measured or set, such as `incoming_rate`, `latency`, `busy_workers`
+`request_class`           the class as its system reports it, such as `auth`, `read`, `request`; empty: all requests
+`statistic`               one of `STATISTICS`; `unspecified` where the document does not say
+`value`, `unit`           the figure as written and its unit, one of `UNITS`
+`text`                    the fact, where it is a word or a version instead of a number
+`low`, `high`             the interval that the rounding allows, in the same unit; `inf` for "at least"
+`rounding`                the rule behind the interval
+`load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not said)
+`conditions`              in words: during what, per what
+`status`                  `configured` (set, not measured), `measured`, `claimed` (said without data), `derived`
+                          (computed from other rows), `contradictory` (other rows refute it, see the audit), `missing`
+                          (the document refers to figures that its text does not have, such as those of a picture; the
+                          row says where and of what, and has no number); where measured figures disagree and nothing
+                          says which is wrong, all of them stay `measured`
+`duplicate_group`         rows of one experiment that was reported more than once share it
+`fold`                    the independent scenario that cross-validation leaves out as a whole. A layout measured with
+                          and without LDAP is one fold: leaving out one of the two would leak the other
+`use`                     `fit`, `check` (compared, not fitted), `context`, `excluded`
+`reason`                  why the row is left out of the fit
+`locator`                 where in the source
+========================= =============================================================================================
+
+**Rounding.** The half-width is half the step that figures of the same size show in the document. In `openprovider`
+rates of 7000 and 7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step of 400; mean
+times a step of 0.5 ms; workers are whole. In `rhino-shcm` times have three digits and no step below 0.1 ms, CPU a step
+of 10 %, heap of 0.1 G. In `fedora4` times are whole milliseconds (those of regions the mean of two such), capacities
+have a step of 25/s, or of 10/s where a figure is no multiple of 25. In `vcider` changes of a ratio have a step of 0.1
+points, but the averages over encrypted native of a whole point. In `arion` offered rates have a step of 10000/s,
+clients of 10 or 100, times of 0.1 ms, watches of 0.1 s. Words ("a few", "almost twice") are read as an interval that
+`rounding` states; such a reading is a guess.
+
+Inside capplan the numbers are SI: `Evidence.value`, `low` and `high` are in seconds, per second, metres, bytes; CPU is
+in cores, so that 280 % of one core are 2.8.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from capplan.calibration.evidence.interval import Interval
+from capplan.models.errors import InputError, nearest
+
+# As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is 0.0025 s to the last bit.
+UNITS = {
+    "1": ("1", "1"),
+    "%": ("1", "0.01"),
+    "req": ("1", "1"),
+    "1/s": ("1/s", "1"),
+    "ms": ("s", "0.001"),
+    "s": ("s", "1"),
+    "min": ("s", "60"),
+    "h": ("s", "3600"),
+    "km": ("m", "1000"),
+    "B": ("B", "1"),
+    "MB": ("B", "1000000"),
+    "GB": ("B", "1000000000"),
+    "GiB": ("B", "1073741824"),
+    "name": ("name", "1"),
+    "version": ("version", "1"),
+    "date": ("date", "1"),
+}
+TEXT_UNITS = frozenset({"name", "version", "date"})
+PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+STATISTICS = frozenset(
+    {"constant", "peak", "mean", "minimum", "maximum", "ratio", "difference", "unspecified", *PERCENTILES}
+)
+STATUSES = frozenset({"configured", "measured", "claimed", "derived", "contradictory", "missing"})
+USES = frozenset({"fit", "check", "context", "excluded"})
+LOAD_KINDS = frozenset({"", "open", "closed", "throttled", "bursty"})
+_FLAGS = {"yes": True, "no": False, "": None}
+_REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
+_CHOICES = {"statistic": STATISTICS, "status": STATUSES, "use": USES, "load_kind": LOAD_KINDS, "unit": frozenset(UNITS)}
+# What a fit cannot see does not change the hash of its data.
+_PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One documented figure; the columns are explained in the module's docstring.
+
+    `value`, `low` and `high` are SI in `unit`, `written` is the figure as the document has it. A fact in words has
+    its `text` and no numbers (NaN).
+    """
+
+    id: str
+    system: str
+    source: str
+    scenario: str
+    dcs: int | None
+    front_nodes: int | None
+    cass_nodes: int | None
+    rf: int | None
+    proxy: bool | None
+    ldap: bool | None
+    layout: Mapping[str, str] = field(hash=False)
+    quantity: str
+    request_class: str
+    statistic: str
+    value: float
+    text: str
+    unit: str
+    low: float
+    high: float
+    rounding: str
+    load_kind: str
+    conditions: str
+    status: str
+    duplicate_group: str
+    fold: str
+    use: str
+    reason: str
+    locator: str
+    written: str
+
+    @property
+    def interval(self) -> Interval:
+        """The figure with its rounding, SI."""
+        return Interval(self.value, self.low, self.high)
+
+
+COLUMNS = tuple(column.name for column in fields(Evidence) if column.name != "written")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from: what it is, how it is cited, what is known to be wrong with it."""
+
+    id: str
+    title: str
+    kind: str
+    dating: str
+    measured: str
+    citation: str
+    defects: tuple[str, ...]
+
+
+def _folder(system: str) -> Any:
+    return files("capplan.systems") / system.replace("-", "_")
+
+
+def sources_in(folder: Any) -> tuple[Source, ...]:
+    """Return the sources of the evidence in a folder, in the order of its `source.toml`."""
+    table = tomllib.loads((folder / "source.toml").read_text(encoding="utf-8"))
+    return tuple(Source(**{**entry, "defects": tuple(entry["defects"]), "id": key}) for key, entry in table.items())
+
+
+@lru_cache
+def sources(system: str) -> tuple[Source, ...]:
+    """Return every source that documents `system`."""
+    return sources_in(_folder(system))
+
+
+def cited(system: str) -> tuple[str, ...]:
+    """Return the citations of every source that documents `system`."""
+    return tuple(source.citation for source in sources(system))
+
+
+def documented() -> tuple[str, ...]:
+    """Return every system that a source documents."""
+    return ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")
+
+
+@lru_cache
+def load(system: str) -> tuple[Evidence, ...]:
+    """Return every row of evidence about `system`, in the order of its file.
+
+    Raises
+    ------
+    InputError
+        If no source documents `system`, or a row breaks a rule.
+    """
+    if system not in documented():
+        raise InputError(f"{system!r} is not a system with evidence{nearest(system, documented())}")
+    return parse((_folder(system) / "evidence.csv").read_text(encoding="utf-8"), f"{system}/evidence.csv")
+
+
+def parse(text: str, where: str) -> tuple[Evidence, ...]:
+    """Read CSV `text` as rows of evidence; `where` names it in messages.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or unknown, a cell breaks its rule, or two rows share an id.
+    """
+    reader = csv.DictReader(io.StringIO(text))
+    header = reader.fieldnames or ()
+    for name in header:
+        if name not in COLUMNS:
+            raise InputError(f"{where}: column {name!r} is unknown{nearest(name, COLUMNS)}")
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise InputError(f"{where}: column {missing[0]!r} is missing: every column of the table of evidence must stand")
+    rows = tuple(_row(cells, f"{where}, line {reader.line_num}") for cells in reader)
+    repeated = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
+    if repeated:
+        raise InputError(f"{where}: column 'id' has {repeated[0]!r} more than once: every id must be unique")
+    return rows
+
+
+def _row(cells: dict[str, Any], where: str) -> Evidence:
+    if None in cells or None in cells.values():
+        raise InputError(f"{where}: the row must have exactly {len(COLUMNS)} cells: quote a cell that holds a comma")
+    for name in _REQUIRED:
+        if not cells[name]:
+            raise InputError(f"{where}: column {name!r} is empty: it must be given")
+    for name, choices in _CHOICES.items():
+        if cells[name] not in choices:
+            raise InputError(f"{where}: column {name!r} has {cells[name]!r}{nearest(cells[name], choices - {''})}")
+    if cells["use"] != "fit" and cells["use"] != "context" and not cells["reason"]:
+        raise InputError(f"{where}: column 'reason' is empty: a row with use {cells['use']!r} must say why")
+    if cells["status"] == "missing" and (cells["unit"], cells["use"]) != ("name", "excluded"):
+        raise InputError(
+            f"{where}: a row with status 'missing' must have unit 'name' and use 'excluded': it has no figure"
+        )
+    counts = {
+        name: _count(cells[name], f"{where}: column {name!r}") for name in ("dcs", "front_nodes", "cass_nodes", "rf")
+    }
+    flags = {name: _flag(cells[name], f"{where}: column {name!r}") for name in ("proxy", "ldap")}
+    layout = {"layout": _layout(cells["layout"], f"{where}: column 'layout'")}
+    return Evidence(**{**cells, **counts, **flags, **layout, **_figure(cells, where)})
+
+
+def _count(text: str, what: str) -> int | None:
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise InputError(f"{what} has {text!r}: it must be a whole number above zero, or empty")
+    return int(text) if text else None
+
+
+def _flag(text: str, what: str) -> bool | None:
+    if text not in _FLAGS:
+        raise InputError(f"{what} has {text!r}: it must be 'yes', 'no' or empty")
+    return _FLAGS[text]
+
+
+def _layout(text: str, what: str) -> dict[str, str]:
+    """Return the pairs of a layout in their order."""
+    layout: dict[str, str] = {}
+    for pair in text.split():
+        key, _, value = pair.partition("=")
+        if not key.isidentifier() or not value or "=" in value:
+            raise InputError(f"{what} has {pair!r}: it must be pairs key=value, separated by spaces, or empty")
+        if key in layout:
+            raise InputError(f"{what} has {key!r} more than once: every key must be unique")
+        layout[key] = value
+    return layout
+
+
+def layout_text(layout: Mapping[str, str]) -> str:
+    """Write a layout as its column has it."""
+    return " ".join(f"{key}={value}" for key, value in layout.items())
+
+
+def _figure(cells: dict[str, str], where: str) -> dict[str, Any]:
+    """Return the figure in SI: value, low, high, unit, and as written."""
+    unit, factor = UNITS[cells["unit"]]
+    numbers = ("value", "low", "high")
+    if cells["unit"] in TEXT_UNITS:
+        if not cells["text"] or any(cells[name] for name in numbers):
+            raise InputError(f"{where}: unit {cells['unit']!r} takes a 'text' and leaves 'value', 'low', 'high' empty")
+        return {"value": math.nan, "low": math.nan, "high": math.nan, "unit": unit, "written": cells["text"]}
+    if cells["text"]:
+        raise InputError(f"{where}: column 'text' has {cells['text']!r}: unit {cells['unit']!r} takes numbers only")
+    value, low, high = (_number(cells[name], f"{where}: column {name!r}") * Decimal(factor) for name in numbers)
+    if not low <= value <= high or value.is_infinite():
+        raise InputError(
+            f"{where}: column 'value' has {cells['value']!r}: it must be finite and lie between low and high, "
+            f"{cells['low']} and {cells['high']}"
+        )
+    written = cells["value"] + {"1": "", "1/s": "/s"}.get(cells["unit"], f" {cells['unit']}")
+    return {"value": float(value), "low": float(low), "high": float(high), "unit": unit, "written": written}
+
+
+def _number(text: str, what: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if number.is_nan():
+        raise InputError(f"{what} has {text!r}: it must be a number")
+    return number
+
+
+def select(rows: Iterable[Evidence], **criteria: object) -> tuple[Evidence, ...]:
+    """Return the rows whose columns equal all of `criteria`, such as `scenario="TS3", quantity="latency"`.
+
+    Raises
+    ------
+    InputError
+        If a criterion is not a column.
+    """
+    for name in criteria:
+        if name not in COLUMNS:
+            raise InputError(f"column {name!r} is unknown{nearest(name, COLUMNS)}")
+    return tuple(row for row in rows if all(getattr(row, name) == wanted for name, wanted in criteria.items()))
+
+
+def by_id(rows: Iterable[Evidence]) -> dict[str, Evidence]:
+    """Return the rows by their ids."""
+    return {row.id: row for row in rows}
+
+
+def rows_hash(rows: Iterable[Evidence]) -> str:
+    """Return the SHA-256 of `rows` in hexadecimal, whatever their order; prose and empty layouts do not count."""
+    visible = [_visible(row) for row in rows]
+    ordered = sorted(visible, key=lambda cells: str(cells["id"]))
+    return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def _visible(row: Evidence) -> dict[str, Any]:
+    """Return the cells of `row` that a fit can see; a row without a layout has none to be seen."""
+    unseen = _PROSE if row.layout else _PROSE | {"layout"}
+    return {key: cell for key, cell in asdict(row).items() if key not in unseen}
+
+
+def data_hash(system: str) -> str:
+    """Return the SHA-256 of the evidence about `system`; a fit stores it to show what it has seen."""
+    return rows_hash(load(system))

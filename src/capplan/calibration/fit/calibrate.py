@@ -1,0 +1,160 @@
+"""Calibrating a system: fit each choice left open, draw an ensemble under the default, refit without each scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.evidence.table import data_hash
+from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
+from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.calibration.fit.problem import problem, start_of
+from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
+from capplan.calibration.fit.stages import Stages, digest, refit_code
+from capplan.calibration.study import Study
+from capplan.models.language.units import FloatArray
+from capplan.systems.studies import study
+
+_PROPOSALS = 2500
+_STEPS = 20
+
+Progress = Callable[[str], None]
+
+
+def stages_of(its: Study) -> int:
+    """Return how often `calibrate` tells its progress."""
+    return max(len(its.choices), 1) + 3 + refits_of(its)
+
+
+def calibrate(
+    system: str | Study,
+    seed: int = 1,
+    version: str | None = None,
+    progress: Progress = lambda _: None,
+    output: Path | None = None,
+) -> Fitted:
+    """Fit a system to its evidence.
+
+    Parameters
+    ----------
+    system : str or Study
+        The system, or how it is calibrated.
+    seed : int
+        Seed of the draws; the same seed gives the same file.
+    version : str, optional
+        Version of capplan, for the file; the installed one when left out.
+    progress : function
+        Told in words what is being done.
+    output : Path, optional
+        File that the result is for. What is finished is kept beside it, so that an interrupted calibration goes on,
+        each seed and evidence in a file of its own; it is gone at the end.
+
+    Returns
+    -------
+    Fitted
+        Ready to be written.
+    """
+    its = study(system) if isinstance(system, str) else system
+    name = its.system.name
+    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
+    fitted = _Calibration(its, seed, stages).fitted(version or installed("capplan"))
+    stages.end()
+    return fitted
+
+
+class _Calibration:
+    """A calibration under way."""
+
+    def __init__(self, its: Study, seed: int, stages: Stages) -> None:
+        self.study, self.seed, self.stages = its, seed, stages
+        self.tests = its.experiments()
+        self.problem = problem(its, self.tests)
+
+    def fitted(self, version: str) -> Fitted:
+        """Go through the stages and put the fitted file together."""
+        hypotheses, best = self.choices()
+        first = _ensemble(self.stages.of("finding the posterior", lambda: _plain(self.found(best))))
+        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.drawn(first))))
+        draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points))
+        kept = replace(drawn, log_points=np.log(np.array(draws)))  # so that the file's figures are those of its draws
+        said = self.stages.of("predicting", lambda: figures(self.study, self.tests, kept))
+        most_probable = tuple(rounded(float(value)) for value in np.exp(best.log_point))
+        refits = refitted(self.study, most_probable, self.seed, self.stages)
+        free = [parameter for parameter in self.study.system.parameters if parameter.free]
+        return Fitted(
+            system=self.study.system.name,
+            version=version,
+            seed=self.seed,
+            data_hash=data_hash(self.study.system.name),
+            code=refit_code(),
+            names=tuple(parameter.name for parameter in free),
+            most_probable=most_probable,
+            draws=draws,
+            fitted_parameters=sum(parameter.kind == "fitted" for parameter in free),
+            effective_parameters=rounded(best.effective_parameters),
+            posterior=_posterior(best, drawn),
+            hypotheses=hypotheses,
+            figures=tuple(FittedFigure(*each) for each in said),
+            left_out=refits.left_out,
+            nested=refits.nested,
+        )
+
+    def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
+        """Fit each choice that is left open; return them, the best first, and the fit of the scenario's defaults."""
+        if not self.study.choices:
+            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.study)))))
+        usual = vars(self.tests[0].scenario)
+        fits, best = [], None
+        for choice in self.study.choices:
+            words = " and ".join(f"{name.replace('_', ' ')} {value}" for name, value in choice.items())
+            found = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
+            fits.append(Hypothesis(choice, rounded(found.misfit)))
+            if all(usual[name] == value for name, value in choice.items()):
+                best = found
+        if best is None:
+            raise ValueError("the scenario's own choice must be among the choices")
+        return tuple(sorted(fits, key=lambda each: each.misfit)), best
+
+    def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
+        """Fit a choice."""
+        return _plain(maximum(problem(self.study, self.study.experiments(choice)), start_of(self.study)))
+
+    def found(self, best: Maximum) -> Ensemble:
+        """Draw the ensemble by importance."""
+        return resampled(self.problem, best, DRAWS, _PROPOSALS, self.seed)
+
+    def drawn(self, first: Ensemble) -> Ensemble:
+        """Let the draws walk."""
+        return moved(self.problem, first, _STEPS, self.seed)
+
+
+def _posterior(best: Maximum, drawn: Ensemble) -> Posterior:
+    told = (drawn.effective_size, drawn.acceptance, drawn.shift, distance_from_laplace(best, drawn))
+    size, acceptance, shift, laplace = (rounded(each) for each in told)
+    return Posterior(size, drawn.steps, acceptance, shift, laplace)
+
+
+def _plain(found: Maximum | Ensemble) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(found).items()}
+
+
+def _maximum(found: Mapping[str, Any]) -> Maximum:
+    return Maximum(**_arrays(found))
+
+
+def _ensemble(found: Mapping[str, Any]) -> Ensemble:
+    return Ensemble(**_arrays(found))
+
+
+def _arrays(found: Mapping[str, Any]) -> dict[str, Any]:
+    arrays: dict[str, FloatArray | float] = {
+        name: np.array(value) if isinstance(value, list) else value for name, value in found.items()
+    }
+    return arrays

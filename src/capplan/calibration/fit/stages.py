@@ -1,0 +1,83 @@
+"""Results of a long calculation, saved stage by stage, so that what was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from capplan.models.code_digest import code_digest
+from capplan.models.replaced_file import replace_file
+
+_FOLDERS = ("models", "simulator", "calibration", "systems")
+
+Told = Callable[[str], None]
+
+
+@dataclass
+class Stages:
+    """The stages of one calculation.
+
+    Attributes
+    ----------
+    key : str
+        What the calculation hangs on, as a digest: stages of another are not used.
+    told : function
+        Told in words what is being done.
+    output : Path or None
+        File that the calculation is for: finished stages are kept beside it; None: nowhere.
+    """
+
+    key: str
+    told: Told = lambda _: None
+    output: Path | None = None
+    known: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path | None:
+        """Where finished stages are kept: calculations that differ neither read nor overwrite each other's."""
+        return self.output and self.output.with_name(f"{self.output.name}.{self.key[:8]}.stages")
+
+    def __post_init__(self) -> None:
+        if self.path is None or not self.path.is_file():
+            return
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # what cannot be read is computed again
+        if isinstance(kept, dict) and kept.get("key") == self.key and isinstance(kept.get("stages"), dict):
+            self.known = kept["stages"]
+
+    def of(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return the result of a stage, as JSON has it; computed if it is not there yet."""
+        self.told(name)
+        if name not in self.known:
+            self.known[name] = compute()
+            if self.path is not None:
+                replace_file(self.path, json.dumps({"key": self.key, "stages": self.known}))
+        return self.known[name]
+
+    def complete(self, count: int) -> bool:
+        """Whether so many stages are finished."""
+        return len(self.known) >= count
+
+    def end(self) -> None:
+        """Forget the stages: the calculation is done."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def refit_code() -> str:
+    """Return a digest of all code that a fit hangs on, but for its comments."""
+    return code_digest(_FOLDERS, plain=True)
+
+
+def digest(*parts: object) -> str:
+    """Return a digest of what a calculation hangs on, its code included."""
+    code = code_digest(_FOLDERS)
+    text = json.dumps([version("capplan"), code, *parts], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,106 @@
+"""Figures of scenarios that a fit did not see: what the model and simple rules say of them, with 90 % bands.
+
+A band is scored on a scenario that it has seen nothing of. The model's discrepancy comes from the errors on the other
+scenarios, made by fits without the scored one (nested leave-one-out), and is widened with the distance from the other
+layouts as in a prediction. A rule's discrepancy comes from its errors on the other figures of the family, each said
+from the rest (see `simple_rules` where there are too few).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from capplan.calibration.case.extrapolation import reach
+from capplan.calibration.case.model_error import Discrepancy, discrepancies, tells_of
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
+from capplan.calibration.study import Experiment, Scored, Study
+from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.simple_rules import said_by_rules
+from capplan.systems.abouts import ABOUTS, beyond_measured
+from capplan.systems.studies import study
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A figure of a scenario, said by a fit without that scenario and by simple rules.
+
+    Attributes
+    ----------
+    id, scenario, fold, group, unit : str
+        What it is; verdicts speak of groups.
+    family : str
+        The figures that the rules learn from; empty where they say nothing.
+    size : float
+        What the rules scale by.
+    uncounted : str
+        Why it is not scored: where the scenario is the only one that speaks of some parameter, the prior is asked
+        without it. Empty: it is scored.
+    widens : bool
+        Whether its error is a part of the discrepancy, which widens the bands of predictions.
+    documented : float
+        The documented figure, SI.
+    said : dict of Said
+        By `capplan` and by each rule that says something.
+    """
+
+    id: str
+    scenario: str
+    fold: str
+    group: str
+    unit: str
+    family: str
+    size: float
+    uncounted: str
+    widens: bool
+    documented: float
+    said: dict[str, Said]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is scored."""
+        return not self.uncounted
+
+    def errors(self) -> dict[str, float]:
+        """Signed relative errors, `capplan` first."""
+        return {name: said.value / self.documented - 1 for name, said in self.said.items()}
+
+
+def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
+    """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
+    its = study(fitted.system)
+    places = {row.id: (test, row) for test in its.experiments() for row in test.rows}
+    rules = said_by_rules(its, [row for _, row in places.values()])
+    found = []
+    for figure in fitted.left_out:
+        test, row = places[figure.id]
+        scored, widens = its.scored(row), its.kind_of(row) is not None
+        if scored is None and not widens and not (row.use == "fit" and row.status == "measured"):
+            continue
+        said = {"capplan": _model(its, fitted, figure, test, row), **rules.get(row.id, {})}
+        of = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
+        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.uncounted(row), widens)
+        found.append(LeftOut(*what, row.value, said))
+    return tuple(found)
+
+
+def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, row: Evidence) -> Said:
+    """Return what capplan says, with the band that it would give without the scenario."""
+    about = ABOUTS[fitted.system]
+    others = [each for each in its.experiments() if each.fold != row.fold]
+    known = discrepancies(fitted, unseen=row.fold).of(its, row)
+    offered = test.scenario.offered_per_s()
+    load = () if offered is None else beyond_measured(test.scenario, float(np.max(offered)), others)
+    factors = reach(test.scenario, others, about, load).factors(about.widening)
+    return _banded(figure, known.times(factors[tells_of(its, row)]))
+
+
+def _banded(figure: FittedFigure, discrepancy: Discrepancy) -> Said:
+    """Widen the band of the parameters: independent errors, in the logarithm, add up by their squares."""
+    half = discrepancy.half_width
+    low = math.hypot(math.log(figure.predicted / figure.low), half)
+    high = math.hypot(math.log(figure.high / figure.predicted), half)
+    return Said(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))

@@ -1,0 +1,156 @@
+"""Quantiles of mixtures of gamma laws, for many mixtures and levels at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.random_time import RandomTime
+
+_TABLE = 12  # points of the approximate law
+_ENDS = (1e-3, 1 - 1e-4)  # levels between which they lie
+_EXACT = 6  # steps on the exact law before bisection takes over; one or two are usual
+_CLOSE = 1e-3  # a step of this relative size leaves an error of its cube times the shape: below 1e-6
+_NARROW = 1e-3  # spread of the means of parts, over their deviation, that are taken together
+_HALVINGS = 40  # of a bracket between the components' own quantiles, where the steps do not settle
+
+
+@dataclass(frozen=True)
+class GammaMixture:
+    """Mixtures of gamma laws.
+
+    Attributes
+    ----------
+    weight, mean_s, variance_s2 : array (draws, parts)
+        Share, mean (s) and variance (s²) of each part; the shares of a draw add up to one.
+    """
+
+    weight: FloatArray
+    mean_s: FloatArray
+    variance_s2: FloatArray
+
+    def narrowed(self) -> tuple[NDArray[np.bool_], GammaMixture]:
+        """Tell where (draws,) the parts hardly differ, and return one part with the same mean and variance.
+
+        Means that are apart by a thousandth of the deviation leave quantiles as they are to a millionth of it.
+        """
+        share = self.weight.sum(axis=-1, keepdims=True)
+        weight = self.weight / np.maximum(share, 1e-300)
+        mean, within = (np.vecdot(weight, each)[:, None] for each in (self.mean_s, self.variance_s2))
+        with np.errstate(invalid="ignore"):  # a part may take for ever
+            between = np.vecdot(weight, (self.mean_s - mean) ** 2)[:, None]
+        return (between <= _NARROW**2 * within)[:, 0], GammaMixture(share, mean, within + between)
+
+    def rows(self, chosen: NDArray[np.bool_]) -> GammaMixture:
+        """Return the mixtures of some draws only."""
+        return GammaMixture(self.weight[chosen], self.mean_s[chosen], self.variance_s2[chosen])
+
+    def quantiles_s(self, levels: Sequence[float]) -> FloatArray:
+        """Values (levels, draws) below which these shares of the mass lie, in seconds.
+
+        They are within 1e-6 of themselves. The Wilson-Hilferty approximation (the cube root of a gamma variate is
+        nearly normal) gives the start, steps of Halley's method on the exact law the rest. A value hangs on its own
+        draw and level only, not on what else is asked for.
+        """
+        mean, shape = map(np.asarray, RandomTime(0.0, self.mean_s, self.variance_s2).gamma())
+        found = np.full((len(levels), len(mean)), np.nan)
+        finite = np.isfinite(mean).all(axis=-1)
+        if finite.any():
+            found[:, finite] = _stepped(self.weight[finite], mean[finite], shape[finite], np.asarray(levels))
+        for level, row in zip(*np.nonzero(~np.isfinite(found)), strict=True):
+            found[level, row] = self._bisected_s(int(row), levels[level])
+        return found
+
+    def _bisected_s(self, row: int, level: float) -> float:
+        """Quantile of one mixture by bisection between the quantiles of its parts; slow and sure."""
+        finite = np.isfinite(self.mean_s[row])
+        weight = self.weight[row, finite]
+        if weight.sum() < level * (1 - 1e-12):  # more never ends
+            return np.inf
+        law = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite])
+        parts = np.asarray(law.quantile(level))
+        low, high = float(parts.min()), float(parts.max())
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = float((weight * law.cdf(np.asarray(middle))).sum()) < level
+            low, high = (middle, high) if below else (low, middle)
+        return (low + high) / 2
+
+
+def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
+    """Values (levels, draws), in seconds, below which these shares of the mass of all groups together lie.
+
+    Where the parts of a group hardly differ (`GammaMixture.narrowed`) they count as one: mixtures of equally many parts
+    are solved together.
+    """
+    narrowed = [group.narrowed() for group in groups]
+    pattern = sum(narrow.astype(int) << place for place, (narrow, _) in enumerate(narrowed))
+    found = np.empty((len(levels), len(groups[0].weight)))
+    for each in np.unique(pattern):
+        chosen = pattern == each
+        parts = [
+            (one if each >> place & 1 else group).rows(chosen)
+            for place, (group, (_, one)) in enumerate(zip(groups, narrowed, strict=True))
+        ]
+        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
+        found[:, chosen] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
+    return found
+
+
+def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
+    """Solve (levels, draws) by steps; nan where they do not settle."""
+    draws = len(weight)
+    log_time = 3 * np.log(_near_cube_roots(weight, mean, shape, levels)).ravel()
+    log_rate, log_gamma = np.log(shape / mean), special.gammaln(shape)
+    found = np.full(log_time.shape, np.nan)
+    left = np.flatnonzero(np.isfinite(log_time))
+    for _ in range(_EXACT):
+        row = left % draws
+        log_scaled, share, a = log_time[left, None] + log_rate[row], weight[row], shape[row]
+        scaled = np.exp(log_scaled)
+        error = np.vecdot(share, special.gammainc(a, scaled)) - levels[left // draws]
+        density = share * np.exp(a * log_scaled - scaled - log_gamma[row])  # of the logarithm of the time
+        slope, bend = density.sum(axis=-1), np.vecdot(density, a - scaled)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = -error / (slope - error * bend / (2 * slope))
+        log_time[left] += np.clip(step, -0.5, 0.5)
+        settled = np.abs(step) < _CLOSE
+        found[left[settled]] = np.exp(log_time[left[settled]])
+        left = left[~settled & np.isfinite(step)]
+        if not len(left):
+            break
+    return found.reshape(len(levels), draws)
+
+
+def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
+    """Cube roots (levels, draws) of the quantiles of the Wilson-Hilferty approximation.
+
+    They are read off a table of the law, made linear by the normal quantile of its values; a step of Newton's method
+    mends what the table is too coarse for.
+    """
+    deviations = 3 * np.sqrt(shape)
+    slope, offset = deviations / np.cbrt(mean), deviations - 1 / deviations  # a part's cube root is normal with these
+    low, high = ((end + offset) / slope for end in special.ndtri(_ENDS))
+    low, high = np.maximum(low.min(axis=-1), 1e-12), np.maximum(high.max(axis=-1), 2e-12)
+    grid = low + (high - low) * np.linspace(0, 1, _TABLE)[:, None]
+    table = special.ndtri(np.clip(np.vecdot(weight, special.ndtr(grid[..., None] * slope - offset)), 1e-9, 1 - 1e-9))
+    roots = _inverted(special.ndtri(levels), table, grid)
+    normal = roots[..., None] * slope - offset
+    error = np.vecdot(weight, special.ndtr(normal)) - levels[:, None]
+    density = np.vecdot(weight * slope, np.exp(normal * normal / -2)) / np.sqrt(2 * np.pi)
+    return np.asarray(np.clip(roots - error / np.maximum(density, 1e-300), low, high))
+
+
+def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> FloatArray:
+    """Read off (levels, draws) where rising columns of `table` (points, draws) reach `wanted`; linear between."""
+    right = np.clip((table <= wanted[:, None, None]).sum(axis=1), 1, len(table) - 1)
+    (below, above), (low, high) = (
+        (np.take_along_axis(each, right - 1, axis=0), np.take_along_axis(each, right, axis=0)) for each in (table, grid)
+    )
+    share = (wanted[:, None] - below) / np.maximum(above - below, 1e-300)
+    return np.asarray(low + np.clip(share, 0.0, 1.0) * (high - low))

@@ -1,0 +1,133 @@
+"""Random times by three numbers: a floor, a mean and a variance above it; how they add, scale and race.
+
+Above its floor a time is taken to be gamma distributed. Sums of independent times are exact in mean and variance; the
+k-th of n is exact for independent gamma branches. Both are approximations for the times of one request, which share
+their queues: the accuracy reference states the measured error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy import special
+
+from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
+
+_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # shares of a branch's reach, dense at both ends
+_SMALL = 1e-30
+
+
+@dataclass(frozen=True)
+class RandomTime:
+    """A time of at least `floor`, `mean` above it on average, with `variance`; seconds, arrays over draws."""
+
+    floor: Number
+    mean: Number
+    variance: Number
+
+    def __add__(self, other: RandomTime) -> RandomTime:
+        """Return the sum of two independent times."""
+        return RandomTime(self.floor + other.floor, self.mean + other.mean, self.variance + other.variance)
+
+    @property
+    def total(self) -> Number:
+        """Mean with the floor, in seconds."""
+        return self.floor + self.mean
+
+    def stretched(self, factor: Number) -> RandomTime:
+        """Return the time with every duration multiplied by `factor`."""
+        return RandomTime(self.floor * factor, self.mean * factor, self.variance * factor**2)
+
+    def cdf(self, time_s: FloatArray) -> FloatArray:
+        """Probability of being at most `time_s` seconds; broadcasts."""
+        mean, shape = self.gamma()
+        return np.asarray(special.gammainc(shape, np.maximum(time_s - self.floor, 0.0) * shape / mean))
+
+    def quantile(self, level: Number) -> Number:
+        """Value below which `level` of the mass lies, in seconds."""
+        mean, shape = self.gamma()
+        return _plain(np.asarray(self.floor + special.gammaincinv(shape, level) * mean / shape, dtype=float))
+
+    def gamma(self) -> tuple[Number, Number]:
+        """Return mean (s) and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""
+        mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
+        return mean, np.minimum(mean**2 / variance, 1e6)
+
+    def signature(self) -> bytes:
+        """Return a key that is equal for times that are equal to seven digits."""
+        values = np.concatenate([np.ravel(np.asarray(v)) for v in (self.floor, self.mean, np.sqrt(self.variance))])
+        return values.astype(np.float32).tobytes()
+
+
+NOW = RandomTime(0.0, 0.0, 0.0)
+
+
+def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTime:
+    """Return one of several times, drawn with `weights`: exact mean and variance, the lowest floor."""
+    if len({time.signature() for time in times}) == 1:
+        return times[0]
+    floor = _lowest_floor(times)
+    mean = sum((w * time.total for w, time in zip(weights, times, strict=True)), 0.0)
+    second = sum((w * (time.variance + time.total**2) for w, time in zip(weights, times, strict=True)), 0.0)
+    return RandomTime(floor, mean - floor, np.maximum(second - mean**2, 0.0))
+
+
+def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
+    """Return the time until `needed` of independent `times` have passed (none needed: at once)."""
+    if needed == 0:
+        return NOW
+    if len(times) == 1:
+        return times[0]
+    if len({time.signature() for time in times}) == 1:
+        return _kth_of_identical(times[0], needed, len(times))
+    return _kth_of_different(times, needed)
+
+
+def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTime:
+    scv = np.minimum(time.variance / np.maximum(time.mean, _SMALL) ** 2, 100.0)
+    mean, variance = (moment(time.mean, scv, needed, branches) for moment in (kth_of_n_mean, kth_of_n_variance))
+    return RandomTime(time.floor, _plain(mean), _plain(variance))
+
+
+def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
+    """Integrate the Poisson-binomial tail on a grid that resolves each branch; the floor is the k-th lowest floor."""
+    distinct = {time.signature(): _aligned(time) for time in times}
+    grid = _joint_grid(tuple(distinct.values()))
+    passed = {key: time.cdf(grid) for key, time in distinct.items()}
+    columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
+    done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
+    mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
+    apart = grid - mean[..., None]
+    variance = np.trapezoid(2 * np.abs(apart) * np.where(apart > 0, 1 - done, done), grid, axis=-1)
+    floors = np.broadcast_arrays(mean, *(np.asarray(time.floor, dtype=float) for time in times))[1:]
+    floor = np.sort(np.stack(floors), axis=0)[needed - 1]
+    return RandomTime(_plain(floor), _plain(np.maximum(mean - floor, 0.0)), _plain(variance))
+
+
+def _joint_grid(times: Sequence[RandomTime]) -> FloatArray:
+    """Return moments (..., points), rising: each branch's floor, and the range in which it passes."""
+    parts: list[FloatArray] = []
+    for time in times:
+        deviation = np.sqrt(time.variance)
+        begin = np.maximum(time.mean - 8 * deviation, 0.0)
+        reach = time.mean + 12 * deviation - begin + 1e-9 * time.total + _SMALL  # a step of a certain time, resolved
+        parts += [np.asarray(time.floor), np.asarray(time.floor + begin + reach * _LEVELS**1.5)]
+    shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return np.sort(np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1))
+
+
+def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:
+    return reduce(np.minimum, [np.asarray(time.floor, dtype=float) for time in times])
+
+
+def _aligned(time: RandomTime) -> RandomTime:
+    """Give draws an axis of their own, before the grid's."""
+    return RandomTime(*(np.asarray(v, dtype=float)[..., None] for v in (time.floor, time.mean, time.variance)))
+
+
+def _plain(value: FloatArray) -> Number:
+    return float(value) if np.ndim(value) == 0 else value

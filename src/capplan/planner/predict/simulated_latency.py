@@ -1,0 +1,336 @@
+"""Latencies by simulation: some draws of the ensemble are simulated, and carried over to all by their analytic figures.
+
+Draws are chosen evenly along the order of their analytic mean response, so that they stand for the ensemble. Bursts and
+the time between them are simulated apart and mixed by their shares of the requests: a run that is long enough to hold
+many bursts would take minutes, and bursts are long beside the time to settle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import cast
+
+import numpy as np
+
+from capplan.calibration.case.solution import LEVELS, Figures
+from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
+from capplan.models.errors import InputError
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.traffic import Open
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict.budget import DEFAULT_BUDGET_S, Effort, effort
+from capplan.planner.predict.draw_relation import Relation, related
+from capplan.planner.predict.draw_samples import samples
+from capplan.planner.predict.prediction import STATISTICS, Band, Latency
+from capplan.planner.predict.solved_latency import solved_latency
+from capplan.simulator.engine import Engine
+from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
+from capplan.simulator.results.histogram import Histogram, IntArray
+from capplan.simulator.results.run import Run
+from capplan.systems.registry import system
+
+Seen = dict[str, Histogram]  # latencies by reported class
+DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
+
+SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
+_WORTH_TELLING = 1.2
+_SETTLINGS = 1.5  # times to settle that a run must last beside its warm-up of one: else it shows how it began
+_ENDLESS = "Nothing bounds the latencies there: they grow for as long as the load lasts."
+_ALL_WAIT = "Beyond what is carried all clients wait: latencies are those of the closed form."
+_UNBOUNDED = " Some draws cannot carry the load: figures that nothing bounds there are those of the closed form."
+_TOO_SLOW = (
+    "So near saturation it takes {:,.0f} s to settle, longer than the --budget simulates: latencies are those of the "
+    "closed form."
+)
+_IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to simulate.
+
+    Attributes
+    ----------
+    seed, engine
+        The seed of all runs (they are numbered), and the engine.
+    budget_s
+        Seconds of a nominal machine; see `capplan.planner.predict.budget`.
+    progress
+        Told how many of how many runs have ended.
+    threads
+        How many runs of the compiled engine go on at a time; None is as many as there are processors.
+    """
+
+    seed: int
+    engine: Engine
+    budget_s: float = DEFAULT_BUDGET_S
+    progress: RunsDone | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Latencies by reported class (ms), and a sentence on how they came about."""
+
+    latency_ms: dict[str, Latency]
+    note: str
+
+
+def simulated_latency(
+    scenario: Scenario, values: Values, figures: Figures, uncertainty: Uncertainty, plan: Plan
+) -> Simulated:
+    """Simulate draws of the ensemble and return latencies with all parts of their bands.
+
+    Parameters
+    ----------
+    scenario, values
+        The layout, and the parameters with their draws.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The discrepancy.
+    plan : Plan
+        Seed, engine and budget.
+    """
+    settles_s = float(np.median(system(scenario.system).settling(scenario, values, figures.peak_rate)))
+    size = _effort(figures, plan, settles_s)
+    if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
+        carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
+        beyond = _ALL_WAIT if figures.bounded else _ENDLESS
+        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
+    chosen = evenly_chosen(mean_response_s(figures), size.draws)
+    course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
+    found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
+    return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
+
+
+def mean_response_s(figures: Figures) -> FloatArray:
+    """Return the analytic mean response of all requests, by which draws are put in order; shape (draws,)."""
+    return figures.point.response_s(*figures.point.request_shares)
+
+
+def carried_to_all(
+    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
+) -> tuple[dict[str, Latency], list[float]]:
+    """Return the latencies at all draws, in ms, from those that were simulated at some.
+
+    Parameters
+    ----------
+    phases
+        What was simulated, by chosen draw.
+    chosen
+        Which draws these are.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The discrepancy.
+
+    Returns
+    -------
+    tuple
+        Latencies by reported class, the closed form's where nothing bounds them in some draw; and for each of their
+        figures, how much wider the simulation's part of its band would be without the analytic solutions.
+    """
+    found: dict[str, Latency] = {}
+    gains: list[float] = []
+    for name in figures.asked:
+        seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
+        if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
+            found[name] = Latency()
+            continue
+        bands: dict[str, Band | None] = {}
+        for statistic in STATISTICS:
+            analytic = figures.latency_s(name, statistic)
+            if not np.all(np.isfinite(analytic)):  # no line goes through infinity
+                bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
+                gains.append(1.0)
+                continue
+            relation = related(analytic[chosen], seen, LEVELS.get(statistic))
+            bands[statistic] = carried_over(relation, analytic, uncertainty, name)
+            gains.append(relation.variance_ratio**0.5)
+        found[name] = Latency(**bands)
+    return found, gains
+
+
+def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
+    """Return the places of `count` draws, evenly along their order; with more than there are, some come again."""
+    places = ((np.arange(count) + 0.5) / count * len(order_by)).astype(np.int64)
+    return np.asarray(np.argsort(order_by, kind="stable")[places])
+
+
+def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+    """Return the band of a time, in ms: what the parameters leave open, the discrepancy, and the simulation's part.
+
+    Parameters
+    ----------
+    relation : Relation
+        Between simulated and analytic figures of the simulated draws, in seconds.
+    analytic_s : array
+        Analytic figures of all draws, in seconds; shape (draws,).
+    uncertainty : Uncertainty
+        The discrepancy.
+    name
+        The request class.
+    """
+    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name)
+    low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
+    return Band(
+        value=band.value,
+        low=band.value * float(np.exp(-np.hypot(np.log(band.value / band.low), low))),
+        high=band.value * float(np.exp(np.hypot(np.log(band.high / band.value), high))),
+        parts=replace(band.parts, simulation=band.value * float(np.sinh(middle))),
+    )
+
+
+def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
+    visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
+    warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
+    return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of the time at a constant rate.
+
+    Attributes
+    ----------
+    share : array
+        Share of the requests that come in it, by chosen draw.
+    rate : array
+        Its rate over the peak rate, by chosen draw.
+    measured : float
+        Share of the measured requests that it gets.
+    """
+
+    share: FloatArray
+    rate: FloatArray
+    measured: float
+
+
+class Drawn:
+    """A layout with chosen draws of its parameters, as a network without bursts.
+
+    Parameters
+    ----------
+    scenario, values
+        The layout, and the parameters with all draws.
+    chosen
+        Which draws may be simulated.
+    """
+
+    def __init__(self, scenario: Scenario, values: Values, chosen: IntArray) -> None:
+        self.chosen, self.system = chosen, system(scenario.system)
+        self.settling = partial(self.system.settling, scenario, values)
+        mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+        self.phases = _phases(mine, len(chosen))
+        count = len(self.phases)
+        every = {
+            name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
+        }
+        if "burst_excess" in every:
+            every["burst_excess"] = 0.0
+        self._network = self.system.network(scenario, every, np.ones(count * len(chosen)))
+
+    def at(self, rates: FloatArray) -> Network:
+        """Return the network at a rate for each draw in the first phase, and then for each in the next."""
+        traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
+        return replace(self._network, traffic=replace(traffic, rate_per_s=rates))
+
+
+def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
+    """Return the time between bursts and the bursts; one phase where the traffic has none."""
+    every = np.ones(draws)
+    if "burst_excess" not in values:
+        return (Phase(every, every, 1.0),)
+    ratio, fraction = 1 + values["burst_excess"], values["burst_fraction"]
+    in_bursts = np.asarray(fraction * ratio * every)
+    calm = np.asarray((1 / ratio - fraction) / (1 - fraction) * every)
+    return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
+
+
+class Course:
+    """Chosen draws at one offered rate, which may be simulated a few at a time.
+
+    Parameters
+    ----------
+    drawn
+        The draws.
+    peak_rate
+        The offered peak rate by draw, all of them; shape (draws,).
+    requests
+        How many are measured at each.
+    plan
+        How to simulate; its budget is not looked at.
+
+    Raises
+    ------
+    InputError
+        When the rate is too low.
+    """
+
+    def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
+        self.requests, self.plan, self.phases = requests, plan, drawn.phases
+        self.reported = drawn.system.reported
+        self.settles_s = float(np.median(drawn.settling(peak_rate)))
+        peak = peak_rate[drawn.chosen]
+        if peak.min() < SLOWEST:
+            raise InputError(
+                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or take "
+                "--engine analytic"
+            )
+        self.draws = len(peak)
+        self.rates = np.concatenate([peak * phase.rate for phase in self.phases])
+        self.network = drawn.at(self.rates)
+
+    def run(self, places: range) -> list[DrawPhases]:
+        """Simulate the draws that are chosen in these places; return what was seen in the phases of each."""
+        plan = self.plan
+        runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
+        seen = simulate_draws(
+            self.network,
+            runs,
+            self._seen,
+            seed=plan.seed,
+            engine=plan.engine,
+            progress=plan.progress,
+            threads=plan.threads,
+        )
+        return [
+            [(float(phase.share[place]), seen[number * len(places) + at]) for number, phase in enumerate(self.phases)]
+            for at, place in enumerate(places)
+        ]
+
+    def _run(self, number: int, place: int) -> DrawRun:
+        """Return a run of a phase; beyond capacity, a warm-up of more than are measured helps nobody."""
+        place += number * self.draws
+        window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
+        warmup_s = min(self.settles_s, window_s)
+        return DrawRun(place, place, warmup_s + window_s, warmup_s)
+
+    def _seen(self, run: Run) -> Seen:
+        known = {request.name for request in self.network.classes}
+        classes = {name: [each for each in parts if each in known] for name, parts in self.reported.items()}
+        return {
+            name: reduce(add, (run.report(each).intended for each in parts)) for name, parts in classes.items() if parts
+        }
+
+
+def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> str:
+    apart = ", bursts and the time between them apart," if bursts else ""
+    text = (
+        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each{apart} and "
+        f"carried over to all {figures.analysis.draws} draws by the analytic solutions."
+    )
+    gain = float(np.median(gains)) if gains else 0.0
+    if gain >= _WORTH_TELLING:
+        text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
+    if len(gains) < len(figures.asked) * len(STATISTICS):
+        text += " Where no measured request was completed, there is no figure."
+    if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.asked):
+        text += _UNBOUNDED
+    return f"{text} Four times the --budget makes the simulation's part half as wide."

@@ -1,0 +1,17 @@
+"""Latencies as the solver says them, without a simulation."""
+
+from __future__ import annotations
+
+from capplan.calibration.case.solution import Figures
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.planner.predict.prediction import STATISTICS, Latency
+
+
+def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
+    """Return the latencies by reported class, in ms, with the bands of the parameters and the discrepancy."""
+    return {name: _of_class(figures, uncertainty, name) for name in figures.asked}
+
+
+def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
+    bands = {each: uncertainty.of_time(figures.latency_s(name, each) * 1e3, name) for each in STATISTICS}
+    return Latency(**bands)

@@ -1,0 +1,263 @@
+"""`simulate`: replications of a system at one offered rate, with one set of parameters, and what they have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.fitted_file import load as load_fitted
+from capplan.models.errors import InputError
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.traffic import Closed
+from capplan.models.language.units import check_number
+from capplan.planner.predict.controls import controls_of
+from capplan.planner.predict.predict import default_rate
+from capplan.planner.simulate.figures import Figures
+from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
+from capplan.planner.simulate.precision_target import Wish
+from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
+from capplan.simulator.analysis.output import Interval, Truncation
+from capplan.simulator.analysis.precision import FIRST, replications_needed
+from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
+from capplan.simulator.engine import Progress
+from capplan.simulator.experiments.replications import Plan, WriteRequests, replicate
+from capplan.simulator.results.run import Run
+from capplan.systems.components.encryption_costs import median_values_of
+from capplan.systems.registry import system
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is simulated.
+
+    Attributes
+    ----------
+    network
+        The network, at the offered rate.
+    scenario
+        The layout as a scenario file has it; None when a network was given.
+    offered_tps, offered_source
+        As in `Simulation`.
+    """
+
+    network: Network
+    scenario: dict[str, Any] | None
+    offered_tps: float | None
+    offered_source: OfferedSource
+
+
+def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
+    """Return a layout at its offered peak rate, or else at 80 % of its predicted capacity.
+
+    Parameters are those of the draw nearest to the median of the calibrated ensemble.
+
+    Raises
+    ------
+    InputError
+        When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
+    """
+    if system(scenario.system).ratios is not None:
+        raise InputError(
+            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
+            f"ask `capplan predict {scenario.system}`"
+        )
+    fitted = fitted or load_fitted(scenario.system)
+    given = scenario.offered_per_s()
+    offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
+    network = system(scenario.system).network(scenario, median_values_of(fitted, scenario), offered)
+    return Subject(network, scenario.told(), offered, "default" if given is None else "given")
+
+
+def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
+    """Return a network with its own traffic, at another mean rate if one is given.
+
+    Everything else about the traffic stays: its mix, how arrivals come, the number of throttled clients.
+
+    Raises
+    ------
+    InputError
+        When a rate is given and the traffic is closed, or the rate is not positive.
+    """
+    traffic = network.traffic
+    if isinstance(traffic, Closed):
+        if rate_per_s is not None:
+            raise InputError(
+                f"--tps does not fit {network.name!r}, whose traffic is closed: its clients and their think time set"
+                " the rate"
+            )
+        return Subject(network, None, None, "network")
+    if rate_per_s is None:
+        return Subject(network, None, float(np.max(traffic.rate_per_s)), "network")
+    rate = float(np.max(check_number(rate_per_s, "rate per second", above=0.0, bounded=True)))
+    return Subject(replace(network, traffic=replace(traffic, rate_per_s=rate)), None, rate, "given")
+
+
+@dataclass(frozen=True)
+class Design:
+    """How runs are made into a sample.
+
+    Attributes
+    ----------
+    horizon
+        What is estimated: the `steady` state, or means over a `finite` time.
+    warmup
+        Where the end of the warm-up comes from.
+    wish
+        The precision that decides how many replications there are; None where their number is given.
+    """
+
+    horizon: Horizon = "steady"
+    warmup: WarmupSource = "mser"
+    wish: Wish | None = None
+
+    def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
+        """Return what all replications of a network leave out, given the first ones.
+
+        Closed clients may all begin at once, and a timeline may change anything; else a network fills from empty.
+        """
+        if self.warmup != "mser":
+            return NOTHING
+        return warmup_of(runs, rising=not isinstance(network.traffic, Closed) and not network.timeline.events)
+
+
+def observed(
+    plan: Plan,
+    design: Design,
+    *,
+    processes: int = 1,
+    progress: Progress | None = None,
+    write: WriteRequests | None = None,
+) -> list[Observation]:
+    """Run as many replications of a plan as are enough; the arguments are those of `replicate`.
+
+    The first ones, ten at most, tell the warm-up that all leave out; so only they are ever in memory as a whole.
+
+    Raises
+    ------
+    InputError
+        When the plan or `processes` make no sense.
+    """
+    rounds = _Rounds(progress)
+    numbers = range(min(FIRST, plan.replications))
+    first = replicate(plan, numbers=numbers, processes=processes, progress=rounds, write=write)
+    keep = partial(_observe, left_out=design.warmup_of(plan.network, first), replications=plan.replications)
+    seen: list[Observation] = [keep(each) for each in first]
+    del first
+    while (wanted := enough(plan, design, seen)) > len(seen):
+        rounds.next()
+        numbers = range(len(seen), wanted)
+        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=rounds, write=write)
+    return seen
+
+
+def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
+    """Choose the window of one of so many runs; the first keeps its parts, for a plot over time."""
+    return observe(run, left_out, parts=run.replication == 0 or replications < ENOUGH)
+
+
+@dataclass
+class _Rounds:
+    """How far replications have come that are run in several rounds, each of which tells its own progress."""
+
+    tell: Progress | None
+    before: tuple[float, int] = (0.0, 0)
+    now: tuple[float, int] = (0.0, 0)
+
+    def __call__(self, simulated_s: float, requests: int) -> None:
+        self.now = self.before[0] + simulated_s, self.before[1] + requests
+        if self.tell is not None:
+            self.tell(*self.now)
+
+    def next(self) -> None:
+        """Begin another round."""
+        self.before = self.now
+
+
+def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
+    """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
+
+    An overloaded network gets no more: there is no steady state to be precise about.
+    """
+    if design.wish is None:
+        return plan.replications
+    if len(seen) < FIRST:
+        return min(FIRST, plan.replications)
+    sample = Sample(tuple(seen), design.horizon)
+    backlog = _backlog(plan, sample)
+    if backlog is not None and backlog.verdict == "overloaded":
+        return len(seen)
+    found = _wished(_figures(plan, sample), design.wish)
+    return replications_needed(found, len(seen), design.wish.relative, plan.replications)
+
+
+def _figures(plan: Plan, sample: Sample) -> Figures:
+    return Figures(sample, controls_of(sample, plan.network))
+
+
+def _wished(figures: Figures, wish: Wish) -> Interval:
+    """Return the widest of the intervals that a wish is about."""
+    found = [figures.latency(name, wish.statistic) for name in wish.classes]
+    return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
+
+
+def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
+    traffic = plan.network.traffic
+    if sample.horizon == "finite" or isinstance(traffic, Closed):
+        return None
+    drift = sample.drift(float(np.max(traffic.rate_per_s)))
+    return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
+
+
+def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
+    """Return what the replications of a plan have seen.
+
+    Parameters
+    ----------
+    target
+        What was asked for, in the user's words.
+    subject, plan, design
+        What was run, and what is estimated.
+    seen
+        The runs.
+    """
+    sample, traffic = Sample(tuple(seen), design.horizon), plan.network.traffic
+    figures = _figures(plan, sample)
+    together = sample.together
+    return Simulation(
+        target=target,
+        network=plan.network.name,
+        scenario=subject.scenario,
+        offered_tps=subject.offered_tps,
+        mean_tps=None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s)),
+        offered_source=subject.offered_source,
+        duration_s=plan.duration_s,
+        horizon=design.horizon,
+        warmup_s=seen[0].warmup_s,
+        warmup_source=design.warmup,
+        settled=sample.settled,
+        backlog=_backlog(plan, sample),
+        precision=_precision(figures, design.wish),
+        seed=plan.seed,
+        replications=len(seen),
+        classes={name: figures.of_class(name) for name in (*together.classes, EVERY_CLASS)},
+        stations={name: figures.of_station(name) for name in together.stations},
+        station_kinds=figures.station_kinds(),
+        pools={name: figures.of_pool(name) for name in together.pools},
+        pool_kinds=figures.pool_kinds(),
+        controls=figures.controls.names if figures.controls else (),
+        version=version("capplan"),
+    )
+
+
+def _precision(figures: Figures, wish: Wish | None) -> PrecisionReached | None:
+    if wish is None:
+        return None
+    relative = _wished(figures, wish).relative
+    return PrecisionReached(wish.text, relative, relative <= wish.relative)

@@ -1,0 +1,252 @@
+"""The compiled engine: the whole language in machine code, on the same sample path as the SimPy engine.
+
+A network is lowered to flat arrays (`program`), a state is made for them (`program_state`), and the kernel (`kernel/`)
+lets it run from interval to interval. In between, Python makes the changes of the timeline, makes arrays larger that
+have become short, takes single requests out of the kernel's buffer, and tells how far the run has come.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from capplan.models.language.network import Network
+from capplan.models.language.traffic import Open
+from capplan.simulator.compiled.changes import Changes
+from capplan.simulator.compiled.kernel import layout as at
+from capplan.simulator.compiled.kernel import loop
+from capplan.simulator.compiled.kernel.layout import Ints, Program, State
+from capplan.simulator.compiled.program import Lowered, lower
+from capplan.simulator.compiled.program_state import grown, new_state
+from capplan.simulator.compiled.rows import joined, requests_of, unfinished, unfinished_rows
+from capplan.simulator.results.histogram import IntArray
+from capplan.simulator.results.report import report
+from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.tally import NUMBER, PAUSED, Tally, add_pair, empty_tally, intervals, overlaps
+from capplan.simulator.specification.clock import to_seconds, to_ticks
+from capplan.simulator.specification.scope import check_run, check_scope
+from capplan.simulator.specification.streams import root_key
+
+TRACE_ROWS = 1 << 16  # single requests that the kernel gathers before Python takes them
+BEFORE = -1  # as a rank: before everything of a tick, the looks too
+Progress = Callable[[float, int], None]
+Sink = Callable[[Requests, IntArray], None]
+
+
+def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its function
+    network: Network,
+    duration_s: float,
+    *,
+    seed: int,
+    replication: int = 0,
+    warmup_s: float = 0.0,
+    max_requests: int | None = None,
+    trace: bool = False,
+    progress: Progress | None = None,
+    sink: Sink | None = None,
+) -> Run:
+    """Run a network once.
+
+    Parameters
+    ----------
+    network
+        What to run.
+    duration_s
+        How long traffic comes, in seconds; statistics are about the time from `warmup_s` to `duration_s`. Requests
+        that have started run to their end.
+    seed, replication
+        The random numbers: equal ones give equal runs, others give independent ones.
+    warmup_s
+        How much of the beginning is left out of the statistics, in seconds.
+    max_requests
+        How many requests start at most, further attempts at one not counted; left out, no limit.
+    trace
+        Keep every request.
+    progress
+        Told now and then how many seconds have been simulated and how many requests have started.
+    sink
+        Given every request with its number in the order of starting, many at a time, in the order of ending.
+
+    Raises
+    ------
+    RefusedError
+        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+    InputError
+        When the durations, the seed or the number of requests make no sense.
+    """
+    check_run(duration_s, warmup_s, seed, replication, max_requests)
+    window = to_ticks(warmup_s), to_ticks(duration_s)
+    course = begin(lowered(network), window, (seed, replication), max_requests=max_requests)
+    return run(course, trace=trace, progress=progress, sink=sink)
+
+
+_last_lowered: deque[Lowered] = deque(maxlen=4)
+_lowering = Lock()
+
+
+def lowered(network: Network) -> Lowered:
+    """Lower a network, or recall it: replications, and rates of traffic, need that once (a network cannot change).
+
+    Raises
+    ------
+    RefusedError
+        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+    """
+    with _lowering:
+        for known in _last_lowered:
+            if known.network is network:
+                return known
+        check_scope(network)
+        like = (known.with_rate_of(network) for known in _last_lowered)
+        _last_lowered.append(next((program for program in like if program is not None), None) or lower(network))
+        return _last_lowered[-1]
+
+
+@dataclass
+class Course:
+    """A run on its way: the arrays, and what Python keeps beside them."""
+
+    lowered: Lowered
+    window: tuple[int, int]
+    numbers: tuple[int, int]
+    tally: Tally
+    program: Program
+    state: State
+    changes: Changes
+    sink: Callable[[Ints], None] | None = None
+
+    def until(self, tick: int, rank: int) -> None:
+        """Let everything happen before a key, changes of the timeline too."""
+        while self.changes.next_key() < (tick, rank):
+            self.change()
+        self.advance(tick, rank)
+
+    def change(self) -> None:
+        """Let everything happen up to the next change of the timeline, and that."""
+        key = self.changes.next_key()
+        self.advance(*key)
+        self.settle(key[0])
+        self.changes.happen(self.state)
+        self.settle(key[0])
+
+    def advance(self, tick: int, rank: int) -> None:
+        """Let everything happen before a key; the timeline must not change anything before."""
+        while (why := loop.advance(self.program, self.state, tick, rank)) in (at.ROOM_NEEDED, at.TRACE_FULL):
+            if why == at.ROOM_NEEDED:
+                self.state = grown(self.state, self.lowered)
+            else:
+                self.take_rows()
+
+    def settle(self, tick: int) -> None:
+        """Let sums reach a tick, and speeds be right from there."""
+        loop.settle(self.program, self.state, tick)
+
+    def take_rows(self) -> None:
+        """Pass on the single requests that the kernel has gathered."""
+        if self.sink is not None:
+            self.sink(self.state.trace[: self.state.header[at.TRACED]].copy())
+        self.state.header[at.TRACED] = 0
+
+    def idle(self) -> bool:
+        """Tell whether nothing is under way any more."""
+        header, state = self.state.header, self.state
+        if state.stations["served"].any():  # also by visits that nobody waits for
+            return False
+        return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
+
+
+def begin(
+    lowered: Lowered, window: tuple[int, int], numbers: tuple[int, int], *, max_requests: int | None = None
+) -> Course:
+    """Return the beginning of a run: `window` is the end of the warm-up and that of the traffic in ticks.
+
+    `numbers` are the seed and the replication.
+    """
+    network, bounds = lowered.network, intervals(*window)
+    tally, root = empty_tally(network, bounds), root_key(*numbers)
+    state = new_state(
+        lowered,
+        root,
+        tally,
+        clients=0 if isinstance(network.traffic, Open) else network.traffic.clients,
+        trace_rows=TRACE_ROWS,
+        most_requests=at.NEVER if max_requests is None else max_requests,
+    )
+    return Course(lowered, window, numbers, tally, lowered.program(root, bounds), state, Changes(lowered))
+
+
+def run(course: Course, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
+    """Let a run go to its end, and sum it up; see `simulate`."""
+    kept: list[Ints] = []
+    _listen(course, kept if trace else None, sink)
+    _run(course, progress)
+    rest = unfinished_rows(course.program, course.state)
+    course.take_rows()
+    if course.sink is not None:
+        course.sink(rest)
+    return report(
+        course.lowered.network,
+        _tally(course),
+        course.window[0],
+        seed=course.numbers[0],
+        replication=course.numbers[1],
+        events=int(course.state.header[at.EVENTS]),
+        requests=joined(kept) if trace else None,
+    )
+
+
+def _listen(course: Course, kept: list[Ints] | None, sink: Sink | None) -> None:
+    """Let single requests go to the list and to the sink; without either, the kernel need not gather them."""
+    if kept is None and sink is None:
+        course.state = course.state._replace(trace=course.state.trace[:0])
+        return
+
+    def take(rows: Ints) -> None:
+        if kept is not None:
+            kept.append(rows)
+        if sink is not None:
+            sink(requests_of(rows), rows[:, 0])
+
+    course.sink = take
+
+
+def _run(course: Course, progress: Progress | None) -> None:
+    bounds = course.tally.boundaries
+    header = course.state.header
+    for interval, end in enumerate(bounds[1:].tolist()):
+        header[[at.INTERVAL, at.INTERVAL_END]] = interval, end
+        if interval == 0:
+            loop.begin(course.program, course.state)
+        course.until(end, BEFORE)
+        course.settle(end)
+        if progress is not None:
+            progress(to_seconds(end), int(header[at.ROWS]))
+    header[[at.INTERVAL, at.INTERVAL_END]] = len(bounds) - 1, at.NEVER
+    while not course.idle() and course.changes.agenda:
+        course.change()
+    header[at.STOP_IDLE] = 1
+    course.advance(at.NEVER, 0)
+
+
+def _tally(course: Course) -> Tally:
+    """Return what the kernel has counted, completed by what is still under way."""
+    state, tally = course.state, course.tally
+    for talk, number in unfinished(course.program, state):
+        for interval, ticks in overlaps(tally.boundaries, int(talk["start"]), tally.end_ticks):
+            add_pair(tally.class_totals[interval, number], NUMBER, ticks)
+    for station in state.stations["paused"].nonzero()[0].tolist():
+        since = int(state.stations["paused_since"][station])
+        for interval, ticks in overlaps(tally.boundaries, since, tally.end_ticks):
+            tally.station_totals[interval, station, PAUSED] += ticks
+    return replace(tally, marks=_marks(course))
+
+
+def _marks(course: Course) -> list[tuple[int, int, str, str]]:
+    network, marks = course.lowered.network, []
+    for start, end, process in course.state.marks[: course.state.header[at.MARKED]].tolist():
+        each = course.lowered.processes[process]
+        kind = "pause" if each.share == at.NONE else "background"
+        marks.append((start, end, kind, f"{network.stations[each.station].name}: {each.what.name}"))
+    return marks

@@ -1,0 +1,181 @@
+"""What every engine counts while it runs, interval by interval, so that the window can be chosen afterwards.
+
+A tally is a set of int64 arrays, so a compiled engine fills it as well as one in Python does. Its size does not depend
+on the number of requests. Columns are named here. Times are ticks; a time integral (of visits that wait, of servers
+that are busy) is a sum of ticks, exact in whatever order it is made. All arrays but the boundaries have the interval as
+their first axis, and one more at its end for what begins or happens too late for any.
+
+Some sums may outgrow 63 bits and are kept as pairs of columns, the named one and the next, with the value
+``first * 2**40 + second``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from capplan.models.language.network import Network
+from capplan.models.language.traffic import Throttled
+from capplan.simulator.results.histogram import BINS, IntArray, bin_of
+
+PAIR_BITS = 40
+INTERVALS = 120
+MOST_MARKS = 20_000  # of pauses and background work
+
+# Columns of `class_series`; those of the three ends of a request are the numbers of `Status`, here and in the totals.
+STARTED, COMPLETED, DROPPED, TIMED_OUT, LATENCY, CLASS_SERIES = range(6)
+# Columns of `class_totals`, after the first four of `class_series`.
+RETRIES, RESPONSE, _, NUMBER, _, INTENDED, _, ACTUAL, _, LONGEST_INTENDED, LONGEST_ACTUAL, CLASS_TOTALS = range(4, 16)
+# Columns of `station_series` and `pool_series`.
+QUEUED, BUSY, PLACE_SERIES = range(3)
+# Columns of `station_totals`; what is waited and responded are pairs.
+VISITS, WAITED, _, RESPONDED, _, STATION_DROPS, PAUSED, STATION_TOTALS = range(8)
+# Columns of `pool_totals`; what is waited and held are pairs.
+TAKEN, POOL_DROPS, POOL_WAITED, _, HELD, _, POOL_TOTALS = range(7)
+# The arrays whose first axis is the interval; histograms have bins of their own.
+COUNTED = (
+    *("class_series", "class_totals", "station_series", "station_totals"),
+    *("pool_series", "pool_totals", "pool_busy"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts and sums of one run.
+
+    Attributes
+    ----------
+    boundaries
+        Ticks at which intervals begin, and the end of the last one, which is the end of the traffic; shape (K + 1,).
+        What happens later belongs to no interval.
+    class_series
+        Shape (K + 1, classes, 5): requests that STARTED, COMPLETED, were DROPPED or TIMED_OUT for good in the interval,
+        and the sum of the LATENCY of those that completed, from the intended start.
+    class_totals
+        Shape (K + 1, classes, 15), of requests whose actual start is in the interval: STARTED and what became of them,
+        whenever that was; RETRIES, attempts beyond the first of those that have ended; the pair RESPONSE, actual start
+        to end of those that have ended; the pairs INTENDED and ACTUAL, latencies of those that completed, and the
+        longest ones. The pair NUMBER alone is of all requests: what of actual start to end lies in the interval; those
+        that have not ended count up to the end of the traffic.
+    histograms
+        Shape (K + 1, classes, clocks, bins): latencies of the completed requests that started in the interval, from the
+        intended and from the actual start; for the bins see `histogram`. There is one clock only where both are the
+        same, that is unless the traffic is throttled.
+    station_series, pool_series
+        Shape (K + 1, stations, 2) and (K + 1, pools, 2): time integrals of those QUEUED and of BUSY servers or units.
+        Under processor sharing min(visits inside, servers) are busy, and the rest is queued.
+    station_totals
+        Shape (K + 1, stations, 7): of visits that joined in the interval and have been served, VISITS, and the sums of
+        what they WAITED (under processor sharing, response less demand) and RESPONDED; STATION_DROPS, visits that
+        expired or were refused in it; PAUSED, its ticks in which the station paused.
+    pool_totals
+        Shape (K + 1, pools, 6): of units taken in the interval, TAKEN, and the sums of what was waited for them
+        (POOL_WAITED) and how long those given back were HELD; POOL_DROPS, requests that found the queue full in it.
+    pool_busy
+        Shape (K + 1, pools, largest size + 1): ticks of the interval in which so many units were busy.
+    first_bin
+        Number of the first of the bins that `histograms` holds.
+    marks
+        (start, end, "pause" or "background", "station: process") of pauses and background work that have ended, the
+        first `MOST_MARKS`.
+    """
+
+    boundaries: IntArray
+    class_series: IntArray
+    class_totals: IntArray
+    histograms: IntArray
+    station_series: IntArray
+    station_totals: IntArray
+    pool_series: IntArray
+    pool_totals: IntArray
+    pool_busy: IntArray
+    first_bin: int = 0
+    marks: list[tuple[int, int, str, str]] = field(default_factory=list)
+
+    @property
+    def end_ticks(self) -> int:
+        """The end of the traffic."""
+        return int(self.boundaries[-1])
+
+    def place(self, tick: int) -> int:
+        """Return the number of the interval that begins at this tick, or of intervals before it."""
+        return int(np.searchsorted(self.boundaries, tick))
+
+
+def intervals(warmup_ticks: int, end_ticks: int, count: int = INTERVALS) -> IntArray:
+    """Return about `count` + 1 boundaries from 0 to `end_ticks`, among them the end of the warm-up.
+
+    Warm-up and window are each cut into equal intervals, up to a tick; fewer when there are not so many ticks.
+    """
+    warm = min(max(round(count * warmup_ticks / end_ticks), 1), warmup_ticks)
+    rest = max(min(count - warm, end_ticks - warmup_ticks), 1)
+    before = [warmup_ticks * place // warm for place in range(warm)]
+    after = [warmup_ticks + (end_ticks - warmup_ticks) * place // rest for place in range(rest + 1)]
+    return np.array(before + after, dtype=np.int64)
+
+
+def empty_tally(network: Network, boundaries: IntArray) -> Tally:
+    """Return a tally of zeros."""
+    k, classes = len(boundaries), len(network.classes)
+    stations, pools = len(network.stations), len(network.pools)
+    most_units = max((pool.size for pool in network.pools), default=0)
+    clocks = 2 if isinstance(network.traffic, Throttled) else 1
+    return Tally(
+        boundaries,
+        class_series=_zeros(k, classes, CLASS_SERIES),
+        class_totals=_zeros(k, classes, CLASS_TOTALS),
+        histograms=_zeros(k, classes, clocks, BINS),
+        station_series=_zeros(k, stations, PLACE_SERIES),
+        station_totals=_zeros(k, stations, STATION_TOTALS),
+        pool_series=_zeros(k, pools, PLACE_SERIES),
+        pool_totals=_zeros(k, pools, POOL_TOTALS),
+        pool_busy=_zeros(k, pools, most_units + 1),
+    )
+
+
+def _zeros(*shape: int) -> IntArray:
+    return np.zeros(shape, dtype=np.int64)
+
+
+def add_pair(totals: IntArray, column: int, value: int) -> None:
+    """Add `value` to the pair of columns that begins at `column` of one row of totals."""
+    low = int(totals[column + 1]) + value
+    totals[column] += low >> PAIR_BITS
+    totals[column + 1] = low & ((1 << PAIR_BITS) - 1)
+
+
+def pair(totals: IntArray, column: int) -> int:
+    """Return the value of the pair of columns that begins at `column`."""
+    return (int(totals[column]) << PAIR_BITS) + int(totals[column + 1])
+
+
+def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int, int]]:
+    """Yield each interval that a time reaches into, and how many ticks of it lie there."""
+    until = min(until, int(boundaries[-1]))
+    place = int(np.searchsorted(boundaries, since, side="right")) - 1
+    while since < until:
+        end = min(until, int(boundaries[place + 1]))
+        yield place, end - since
+        since, place = end, place + 1
+
+
+def condensed(tally: Tally, first: int, last: int) -> Tally:
+    """Return the intervals from `first` to before `last` as one, which begins at tick 0."""
+    sums: dict[str, Any] = {name: getattr(tally, name)[first:last].sum(axis=0) for name in (*COUNTED, "histograms")}
+    longest = [LONGEST_INTENDED, LONGEST_ACTUAL]
+    sums["class_totals"][:, longest] = tally.class_totals[first:last][:, :, longest].max(axis=0)
+    ends = tally.boundaries[[first, last]]
+    arrays: dict[str, Any] = {name: np.stack([each, each * 0]) for name, each in sums.items()}
+    return replace(tally, boundaries=ends - ends[0], **arrays)
+
+
+def compacted(tally: Tally) -> Tally:
+    """Return the tally without the bins that are empty at both ends, which are most of them."""
+    longest = int(tally.class_totals[:, :, [LONGEST_INTENDED, LONGEST_ACTUAL]].max(initial=0))
+    last = int(bin_of(np.array([longest]))[0]) + 1
+    used = np.flatnonzero(tally.histograms[..., :last].any(axis=(0, 1, 2)))
+    first = int(used[0]) if len(used) else 0
+    return replace(tally, histograms=tally.histograms[..., first:last].copy(), first_bin=tally.first_bin + first)

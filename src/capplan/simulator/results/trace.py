@@ -1,0 +1,123 @@
+"""Every request of a run as a Parquet file, written piece by piece: it need not fit into memory.
+
+One row per request; times are nanoseconds since the start of the run, which are the engines' ticks. `request` numbers
+the requests of a replication in the order of starting; rows need not be in that order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from capplan.models.errors import InputError
+from capplan.models.language.network import Network
+from capplan.simulator.results.histogram import IntArray
+from capplan.simulator.results.run import Requests, Status
+
+SCHEMA = "capplan.trace/1"
+STATUSES = [status.name.lower() for status in Status]
+
+
+class TraceWriter:
+    """Writes a trace; a context manager.
+
+    The file appears under its name when all is written; after an error nothing is left of it.
+
+    Parameters
+    ----------
+    path
+        Where to write; an older file is replaced.
+    network, seed
+        What is run: its names of classes and sources go into the rows, its own name and the seed into the metadata.
+
+    Raises
+    ------
+    InputError
+        When the folder does not exist, or the file cannot be written there.
+    """
+
+    def __init__(self, path: Path, network: Network, seed: int) -> None:
+        import pyarrow as pa  # only a trace needs it
+        from pyarrow import parquet
+
+        self._arrow, self._path, self._part = pa, path, path.with_name(f"{path.name}.part")
+        self._classes = pa.array([each.name for each in network.classes])
+        self._sources = pa.array(list(network.traffic.mix))
+        about = {"schema": SCHEMA, "network": network.name, "seed": str(seed)}
+        try:
+            self._writer = parquet.ParquetWriter(self._part, _schema(pa).with_metadata(about))
+        except OSError as error:
+            raise InputError(
+                f"the trace {str(path)!r} cannot be written ({error.strerror or error}): name a file in a folder that"
+                " exists and is yours"
+            ) from None
+
+    def write(self, requests: Requests, replication: int = 0, numbers: IntArray | None = None) -> None:
+        """Write a row group.
+
+        Parameters
+        ----------
+        requests
+            The rows.
+        replication
+            The replication that they belong to.
+        numbers
+            Their numbers in the order of starting; left out, they are all requests of the replication, from 0 on.
+        """
+        rows = len(requests.start_ticks)
+        if rows == 0:
+            return
+        pa, named = self._arrow, self._named
+        ended = requests.status != Status.UNFINISHED
+        columns = {
+            "request": np.arange(rows) if numbers is None else numbers,
+            "replication": np.full(rows, replication),
+            "class": named(requests.request_class, self._classes),
+            "source": named(requests.source, self._sources),
+            "session": requests.session,
+            "position": requests.position,
+            "attempts": requests.attempts,
+            "intended_ns": requests.intended_ticks,
+            "start_ns": requests.start_ticks,
+            "end_ns": pa.array(requests.end_ticks, mask=~ended),
+            "status": named(requests.status, pa.array(STATUSES)),
+        }
+        self._writer.write_table(pa.table(columns, schema=self._writer.schema))
+
+    def _named(self, indices: IntArray, names: Any) -> Any:
+        return self._arrow.DictionaryArray.from_arrays(self._arrow.array(indices, self._arrow.int32()), names)
+
+    def close(self) -> None:
+        """Give the file its name."""
+        try:
+            self._writer.close()
+            self._part.replace(self._path)
+        finally:
+            self._part.unlink(missing_ok=True)  # there is one only if that has failed
+
+    def discard(self) -> None:
+        """Delete what has been written."""
+        self._writer.close()
+        self._part.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+def _schema(pa: Any) -> Any:
+    name = pa.dictionary(pa.int32(), pa.string())
+    whole = dict.fromkeys(("session", "position", "attempts", "intended_ns", "start_ns", "end_ns"), pa.int64())
+    first = {"request": pa.int64(), "replication": pa.int64(), "class": name, "source": name}
+    fields = {**first, **whole, "status": name}
+    return pa.schema([pa.field(column, kind, nullable=column == "end_ns") for column, kind in fields.items()])

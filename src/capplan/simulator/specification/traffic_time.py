@@ -1,0 +1,170 @@
+"""When traffic comes: how a timeline scales it, and the ticks of arrivals and beats. Plain functions for every engine.
+
+The multiplier of the traffic is a piecewise constant function of time; its integral is the operational time. The
+arithmetic is that of float64, in the order in which it stands here, so that every engine finds the same ticks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
+
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import ALL_TRAFFIC
+from capplan.models.language.traffic import Bursty, Event, Mix, Poisson, Timeline, Trace
+from capplan.simulator.specification.clock import LONGEST_TICKS, TICKS_PER_S, to_ticks
+from capplan.simulator.specification.quantile_table import quantile_table
+from capplan.simulator.specification.streams import name_key, request_key, uniform
+
+ARRIVAL, BURST = name_key("arrival"), name_key("burst")
+_EXPONENTIAL = quantile_table(Exponential(1.0)).quantile()
+FOREVER = 2**62  # later than any tick of a run
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A time in which the multiplier of the traffic is constant: from tick `start` up to before tick `end`.
+
+    `operational_s` is the operational time at its start; `shares` are those of the sources (session or class) among
+    what starts, in the order of the mix.
+    """
+
+    start: int
+    end: int
+    operational_s: float
+    multiplier: float
+    shares: tuple[float, ...]
+
+
+def numbered_events(timeline: Timeline) -> list[tuple[int, Event]]:
+    """Return the events with their ticks in the order of time, those of one tick in the order of the list."""
+    return sorted(((to_ticks(float(event.at_s)), event) for event in timeline.events), key=lambda timed: timed[0])
+
+
+def segments(mix: Mix, timeline: Timeline) -> tuple[Segment, ...]:
+    """Return the segments of the traffic of `mix`, from tick 0 to `FOREVER`."""
+    scaling = [timed for timed in numbered_events(timeline) if timed[1].action == "scale_traffic"]
+    factors = dict.fromkeys((ALL_TRAFFIC, *mix), 1.0)
+    states = {0: _weights(mix, factors)}
+    for tick, events in groupby(scaling, key=lambda timed: timed[0]):
+        factors.update((event.target, float(event.factor)) for _, event in events)
+        states[tick] = _weights(mix, factors)
+    made: list[Segment] = []
+    operational_s = 0.0
+    for start, end, (multiplier, shares) in zip(states, [*list(states)[1:], FOREVER], states.values(), strict=True):
+        made.append(Segment(start, end, operational_s, multiplier, shares))
+        operational_s += multiplier * (end - start) / TICKS_PER_S
+    return tuple(made)
+
+
+def _weights(mix: Mix, factors: dict[str, float]) -> tuple[float, tuple[float, ...]]:
+    if all(factor == 1 for factor in factors.values()):
+        return 1.0, tuple(mix.values())
+    weights = [share * factors[name] * factors[ALL_TRAFFIC] for name, share in mix.items()]
+    multiplier = 0.0
+    for weight in weights:  # from left to right; `sum` compensates since Python 3.12
+        multiplier += weight
+    return multiplier, tuple(weight / multiplier for weight in weights)
+
+
+def mean_length(mix: Mix, lengths: Sequence[int]) -> float:
+    """Return the mean number of requests of what starts; `lengths` are those of the sources, in the order of `mix`."""
+    return sum(share * length for share, length in zip(mix.values(), lengths, strict=True))
+
+
+def segment_number(parts: Sequence[Segment], tick: int) -> int:
+    """Return the place of the segment that `tick` lies in."""
+    return bisect_right(parts, tick, key=lambda part: part.start) - 1
+
+
+def tick_of(parts: Sequence[Segment], operational_s: float) -> int:
+    """Return the tick of an operational time: it lies in the first segment that ends at that time or later."""
+    number = bisect_left(parts[1:], operational_s, key=lambda part: part.operational_s)
+    part = parts[number]
+    return min(part.end, part.start + to_ticks((operational_s - part.operational_s) / part.multiplier))
+
+
+def rounded(ticks: float) -> int:
+    """Round to a whole tick, a half to the even one, at most the longest duration."""
+    return LONGEST_TICKS if ticks >= LONGEST_TICKS else round(ticks)
+
+
+def trace_ticks(law: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list[int]:
+    """Return the ticks of a trace's arrivals, which come at `rate_per_s` in the mean while the multiplier is 1."""
+    if rate_per_s == 0:
+        return []
+    last_s = rate_per_s * float(law.times_s[-1])
+    return [tick_of(parts, float(time_s) * len(law.times_s) / last_s) for time_s in law.times_s]
+
+
+def beat_tick(parts: Sequence[Segment], beat: int, mean_length: float, rate_per_s: float) -> int:
+    """Return the tick of a beat of throttled traffic; beat k of client j of C has the number k * C + j."""
+    return tick_of(parts, beat * (mean_length / rate_per_s))
+
+
+def arrival_ticks(key: int, rate_per_s: float, law: Poisson | Bursty, parts: Sequence[Segment]) -> Iterator[int]:
+    """Yield arrival times, which come at `rate_per_s` in the mean while the multiplier is 1.
+
+    An arrival comes when the integral of the rate has grown by a standard exponential number: the same one for every
+    law and rate, so that all kinds of traffic have common random numbers.
+    """
+    if rate_per_s == 0:
+        return
+    stretches = _stretches(rate_per_s, _phases(key, law), parts)
+    tick = 0
+    rate, until = next(stretches)
+    for unit in count():
+        missing = _standard_exponential(key, unit)
+        while missing > (here := rate * (until - tick) / TICKS_PER_S):
+            missing -= here
+            tick = until
+            if tick == FOREVER:
+                return
+            rate, until = next(stretches)
+        tick = min(until, tick + to_ticks(missing / rate))
+        yield tick
+
+
+def _standard_exponential(key: int, unit: int) -> float:
+    return _exponential(uniform(request_key(key, unit, 0), ARRIVAL))
+
+
+def _exponential(uniform_number: float) -> float:
+    """Return the standard exponential quantile, from its table: logarithms are not rounded alike everywhere."""
+    return max(0.0, _EXPONENTIAL(uniform_number))
+
+
+def _stretches(
+    rate_per_s: float, phases: Iterator[tuple[float, int]], parts: Sequence[Segment]
+) -> Iterator[tuple[float, int]]:
+    """Yield the rate and the end of each time in which neither the phase of the law nor the multiplier changes."""
+    factor, phase_end = next(phases)
+    for part in parts:
+        until = part.start
+        while until < part.end:
+            while phase_end <= until:
+                factor, phase_end = next(phases)
+            until = min(phase_end, part.end)
+            yield rate_per_s * factor * part.multiplier, until
+
+
+def _phases(key: int, law: Poisson | Bursty) -> Iterator[tuple[float, int]]:
+    """Yield the factor on the mean rate and the end of each phase: bursts and quiet ones in turn.
+
+    State number k has a draw of its own; the first is a burst with the probability of the stationary state.
+    """
+    if isinstance(law, Poisson):
+        yield 1.0, FOREVER
+        return
+    fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
+    burst = (ratio, length_s)
+    quiet = (max(0.0, (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
+    bursting = uniform(request_key(key, 0, 1), BURST) < fraction
+    tick = 0
+    for number in count():
+        factor, mean_s = burst if bursting else quiet
+        tick += to_ticks(mean_s * _exponential(uniform(request_key(key, number, 0), BURST)))
+        yield factor, tick
+        bursting = not bursting

@@ -1,0 +1,71 @@
+"""What a user asks about the `arion` system: how many masters, how many clients, what each of them asks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.scenario import LARGEST, Scenario
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond
+
+MOST_CLIENTS = 1_000_000  # compute nodes: far beyond what anybody sizes, so that a typing error is one sentence
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class ArionScenario(Scenario):
+    """A layout of the `arion` system and the traffic on it.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    servers
+        Masters, each asked by an equal part of the clients; 1 to 64.
+    clients
+        Clients (compute nodes) of all masters together. A client waits for its answer before it asks again.
+    rps_per_client
+        Offered requests per second of each client; instead of `tps`.
+    stream_messages
+        Requests that share one streaming call; 1 is a unary call for each.
+    tps
+        Offered requests per second over all masters; 80 % of the capacity when neither is given.
+    slo
+        Objectives, such as `read.p99<2ms`.
+
+    Raises
+    ------
+    InputError
+        When there are too many masters or clients, fewer clients than masters, or rps_per_client and tps both.
+    """
+
+    system: Literal["arion"] = "arion"
+    servers: AtLeastOne = 1
+    clients: AtLeastOne = 1000
+    rps_per_client: PositivePerSecond | None = None
+    stream_messages: AtLeastOne = 1
+    tps: PositivePerSecond | None = None
+    slo: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.servers > LARGEST:
+            raise InputError(f"servers = {self.servers} is more than the {LARGEST} that capplan sizes")
+        if self.clients > MOST_CLIENTS:
+            raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
+        if self.clients < self.servers:
+            raise InputError(
+                f"clients = {self.clients} leaves some of {self.servers} servers unasked: give at least as many "
+                "clients as servers"
+            )
+        if self.rps_per_client is not None and self.tps is not None:
+            raise InputError(
+                f"rps_per_client = {self.rps_per_client:g} and tps = {self.tps:g} both say what is offered, and "
+                f"{self.clients} clients at {self.rps_per_client:g} are {self.clients * self.rps_per_client:g} "
+                "requests per second: give one of them"
+            )
+
+    def offered_per_s(self) -> Number | None:
+        """Return the offered rate over all masters, requests per second; None where none is given."""
+        return self.tps if self.rps_per_client is None else self.clients * self.rps_per_client

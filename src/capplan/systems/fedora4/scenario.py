@@ -1,0 +1,69 @@
+"""What a user asks about the `fedora4` system: how many nodes, how many writes, where the clients are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainValidator, WithJsonSchema
+from pydantic.dataclasses import dataclass
+
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.scenario import LARGEST, Scenario
+from capplan.models.language.units import AtLeastOne, PositivePerSecond, check_number, is_scalar, parse_share
+
+REGIONS = ("us-east", "us-west", "asia", "eu")
+"""Where the document's clients were; the cluster stood in `us-east`."""
+
+
+def _write_share(value: Any) -> float:
+    share = check_number(parse_share(value) if isinstance(value, str) else value, "share of writes", at_most=1.0)
+    if not is_scalar(share):
+        raise InputError("an array is not a share of writes: give one number")
+    return float(share)
+
+
+WriteShare = Annotated[
+    float,
+    PlainValidator(_write_share),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}],
+            "description": "share of writes, such as 0.05 or '5%'",
+        }
+    ),
+]
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Fedora4Scenario(Scenario):
+    """A layout of the `fedora4` system and the traffic on it.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    nodes
+        Repository nodes behind the load balancer, each with all the data; 1 to 64.
+    write_share
+        Share of the requests that write (`5%` or 0.05): half of them create an object, half delete one.
+    region
+        Where the clients are: `us-east` (beside the cluster), `us-west`, `asia` or `eu`.
+    tps
+        Offered rate, requests per second over all nodes; 80 % of the capacity when left out.
+    slo
+        Objectives, such as `read.p99<50ms`.
+    """
+
+    system: Literal["fedora4"] = "fedora4"
+    nodes: AtLeastOne = 3
+    write_share: WriteShare = 0.0
+    region: str = "us-east"
+    tps: PositivePerSecond | None = None
+    slo: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.nodes > LARGEST:
+            raise InputError(f"nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
+        if self.region not in REGIONS:
+            raise InputError(f"region {self.region!r} does not exist{nearest(self.region, REGIONS)}")

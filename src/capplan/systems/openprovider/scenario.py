@@ -1,0 +1,138 @@
+"""The layout of `openprovider` and the traffic on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from capplan.models.cassandra.consistency import check_level, need
+from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.scenario import LARGEST, Scenario
+from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
+
+LARGEST_POOL = 4096  # worker threads of a policing node
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class OpenproviderScenario(Scenario):
+    """A layout of the `openprovider` system and the traffic on it.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    dcs
+        Active data centres.
+    cass_nodes
+        Cassandra nodes in each data centre.
+    rf
+        Replicas of each row in each data centre; at most as many as nodes.
+    front_nodes
+        Policing nodes in each data centre.
+    front_workers
+        Worker threads of each policing node.
+    consistency_read
+        Consistency level of reads.
+    consistency_write
+        Consistency level of writes.
+    distance
+        Straight-line distance between any two data centres (`150km`).
+    rtt
+        Round trip between data centres instead of `distance`: one duration, or a matrix of them.
+    proxy
+        Whether each accounting request is forwarded to another server.
+    ldap
+        Whether each authorization asks an LDAP server.
+    data_factor
+        Service times of Cassandra relative to the load test's young data: production has 2 to 3 times higher ones.
+    encryption
+        Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; left out, none.
+    vpn
+        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
+    tps
+        Offered peak rate over all data centres, requests per second; 80 % of the capacity when left out.
+    slo
+        Objectives, such as `acct.p99<20ms`.
+    """
+
+    system: Literal["openprovider"] = "openprovider"
+    dcs: AtLeastOne = 3
+    cass_nodes: AtLeastOne = 3
+    rf: AtLeastOne = 3
+    front_nodes: AtLeastOne = 2
+    front_workers: AtLeastOne = 64
+    consistency_read: str = "LOCAL_QUORUM"
+    consistency_write: str = "QUORUM"
+    distance: str = "150km"
+    rtt: str | tuple[tuple[str, ...], ...] | None = None
+    proxy: bool = False
+    ldap: bool = False
+    data_factor: Annotated[float, Field(gt=0, le=100)] = 1.0
+    encryption: str | None = None
+    vpn: str | None = None
+    tps: PositivePerSecond | None = None
+    slo: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("dcs", "cass_nodes", "front_nodes"):
+            if getattr(self, name) > LARGEST:
+                raise InputError(f"{name} = {getattr(self, name)} is more than the {LARGEST} that capplan sizes")
+        if self.front_workers > LARGEST_POOL:
+            raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
+        if self.rf > self.cass_nodes:
+            raise InputError(
+                f"rf = {self.rf} needs at least {self.rf} Cassandra nodes in each data centre and there are "
+                f"{self.cass_nodes}: add nodes, or lower rf to {self.cass_nodes}"
+            )
+        object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
+        object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
+        for level in (self.consistency_read, self.consistency_write):
+            need(level, [self.rf] * self.dcs, 0)
+        self.distance_m()
+        self.given_rtt_s()
+        links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
+        object.__setattr__(self, "encryption", links)
+
+    def told(self) -> dict[str, Any]:
+        """Return the fields that say something; of distance and round trip, the one that counts."""
+        return {name: value for name, value in super().told().items() if self.rtt is None or name != "distance"}
+
+    def distance_m(self) -> float:
+        """Return the distance between data centres, metres."""
+        distance = parse_length_m(self.distance)
+        if not 0 <= distance <= 2.1e7:
+            raise InputError(f"distance {self.distance!r} is not between two places on Earth: give 0 to 20,000 km")
+        return distance
+
+    def given_rtt_s(self) -> tuple[tuple[float, ...], ...] | None:
+        """Return the round trips between data centres that were given, seconds; None when the distance decides."""
+        if self.rtt is None:
+            return None
+        if isinstance(self.rtt, str):
+            one = _round_trip(self.rtt)
+            return tuple(tuple(0.0 if a == b else one for b in range(self.dcs)) for a in range(self.dcs))
+        if len(self.rtt) != self.dcs:
+            raise InputError(
+                f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"
+            )
+        for number, row in enumerate(self.rtt, 1):
+            if len(row) != self.dcs:
+                raise InputError(
+                    f"row {number} of rtt has {len(row)} round trips and there are {self.dcs} data centres: "
+                    "give one for each, 0 for the data centre itself"
+                )
+        matrix = tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
+        if any(abs(matrix[a][b] - matrix[b][a]) > 1e-12 for a in range(self.dcs) for b in range(self.dcs)):
+            raise InputError("rtt must be the same in both directions: a round trip has no direction")
+        return matrix
+
+
+def _round_trip(text: str) -> float:
+    seconds = parse_duration_s(text, "ms")
+    if not 0 <= seconds <= 10:
+        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
+    return seconds

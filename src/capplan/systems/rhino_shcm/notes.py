@@ -1,0 +1,167 @@
+"""What a prediction needs to know of `rhino-shcm` beside its model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from capplan.calibration.about import About, Case, Outside
+from capplan.calibration.case.solution import Figures
+from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.study import Experiment
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict.prediction import Band, Capacity, Outage
+from capplan.systems.components.encryption_notes import encryption_notes, encryption_outside, without_encryption
+from capplan.systems.rhino_shcm.network import CORES, application_cores, disk_bytes, two_hour_maximum_s
+from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
+
+_BESIDE = 0.5  # doublings, of a cluster with one of its nodes on the application's server: measured only alone
+_UNCACHED = 0.3  # of a layout apart without caches: they were switched off beside the application only
+_APART = 3  # nodes and replicas of the only cluster that was measured apart
+
+
+def _outside(scenario: RhinoShcmScenario, tests: Sequence[Experiment]) -> Outside:
+    """Return how far a layout lies from the two that were measured: one node beside the application, or three apart."""
+    del tests
+    found: list[tuple[float, str]] = [*encryption_outside(scenario)]
+    if scenario.colocated and scenario.nodes == 1:
+        return found
+    if scenario.colocated:
+        found.append((_BESIDE, "one Cassandra node beside the application and others apart: measured one or the other"))
+    for count, words in ((scenario.nodes, "Cassandra nodes"), (scenario.replicas, "replicas")):
+        if count != _APART:
+            what = f"{count} {words if count > 1 else words.removesuffix('s')} apart: measured only with {_APART}"
+            found.append((abs(math.log2(count / _APART)), what))
+    if not scenario.cache:
+        found.append((_UNCACHED, "no caches with Cassandra apart: measured with Cassandra beside the application only"))
+    return found
+
+
+def _measured_per_s(scenario: RhinoShcmScenario, tests: Sequence[Experiment]) -> float:
+    """Return the highest rate that was measured with Cassandra in the same place and the same caches, if any."""
+    same = [each.scenario for each in tests if each.scenario.colocated == scenario.colocated]
+    alike = [each for each in same if each.cache == scenario.cache] or same
+    return max(float(each.offered_per_s()) for each in alike)
+
+
+def _claims(scenario: RhinoShcmScenario) -> tuple[str, ...]:
+    if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
+        return ()
+    rate = by_id(load("rhino-shcm"))["t5.sustained_rate"].value
+    return (
+        f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} requests "
+        "per second sustainably; it measured that rate for two hours, and a higher one too.",
+    )
+
+
+def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
+    scenario: RhinoShcmScenario = case.scenario
+    values, offered = case.values, figures.peak_rate
+    cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
+    cpu = (
+        f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
+        f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
+    )
+    return [
+        cpu,
+        _longest(case, offered),
+        _disk_note(),
+        _stalls(case),
+        *_doubts(scenario, capacity, figures),
+        *encryption_notes(case),
+    ]
+
+
+def _and_links(scenario: RhinoShcmScenario) -> str:
+    return "" if scenario.encryption is None else " and encryption"
+
+
+def _every(value: object, like: FloatArray) -> FloatArray:
+    return np.broadcast_to(np.asarray(value, dtype=float), like.shape)
+
+
+def _longest(case: Case, offered: FloatArray) -> str:
+    draws = _every(two_hour_maximum_s(case.scenario, case.values, offered) * 1e3, offered)
+    if not np.all(np.isfinite(draws)):
+        return "No longest answer of two hours: with some draws of the parameters the rate is beyond capacity."
+    longest = case.uncertainty.of_time(draws, "request")
+    return (
+        f"The longest answer of a run of two hours is likely to be about {longest.value:,.0f} ms ({longest.low:,.0f} "
+        "to "
+        f"{longest.high:,.0f}): a figure of that length of run, not of the system, and in single runs it varies more."
+    )
+
+
+def _disk_note() -> str:
+    return (
+        f"A Cassandra node used around {disk_bytes() / 1e9:.0f} GB of disk at most in tests of two hours with a "
+        "million "
+        "subscribers: 8 GB of commit log, its default limit, and so about 1 GB of data."
+    )
+
+
+def _stalls(case: Case) -> str:
+    values = {name: float(np.median(value)) for name, value in case.fitted.values().items()}
+    short, long = (
+        f"{values[f'{kind}_stall_s'] * 1e3:.0f} ms for one request in {values[f'{kind}_stall_requests']:,.0f}"
+        for kind in ("short", "long")
+    )
+    return (
+        f"That stalls of the JVMs make the tail ({short}, {long}, in the mean) is a hypothesis that fits; the document "
+        "does not say what stalled."
+    )
+
+
+def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -> list[str]:
+    doubts = []
+    if scenario.replicas >= _APART:
+        doubts.append("A quorum of replicas does not see the stall of one, and survives its loss.")
+    full = float(np.median(_cassandra_full_per_s(figures)))
+    if full > capacity.value > 0:
+        doubts.append(
+            f"The application's server saturates first; Cassandra would be full at {full / capacity.value:.2g} times "
+            "this "
+            "capacity, so more nodes carry no more."
+        )
+    if not scenario.cache:
+        doubts.append(
+            "The one test without caches had a lower median and 99th percentile than the test with them, at the same "
+            "load, "
+            "and a busier JVM. The model therefore gives Cassandra less work without caches. That rests on one run "
+            "of two "
+            "hours: no reason to switch caches off."
+        )
+    return doubts
+
+
+def _cassandra_full_per_s(figures: Figures) -> FloatArray:
+    loads = [figures.analysis.load(name) for name in figures.analysis.work if name.startswith("cassandra/")]
+    return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
+
+
+def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+    """Return what is left without one Cassandra node: a quorum of each row's replicas, or nothing."""
+    scenario: RhinoShcmScenario = case.scenario
+    lost, needed = {"Cassandra node": 1}, scenario.replicas // 2 + 1
+    if scenario.replicas - 1 < needed:
+        why = "it is the only replica" if scenario.replicas == 1 else f"a quorum of {scenario.replicas} needs them all"
+        return (Outage(lost, False, why, Band.exactly(0.0), False),)
+    capacity = case.uncertainty.of_rate(case.layout.capacity)
+    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_tps),)
+
+
+ABOUT = About(
+    axes={},
+    rates=f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests.",
+    approximate="Without a simulation latencies are those of the closed form, which leaves Cassandra's own servers "
+    "out: up to 18 % below a simulation with three nodes or more apart, up to 62 % below with one or two, whose stalls "
+    "no quorum hides, and within 8 % where it is colocated.",
+    claims=_claims,
+    notes=_notes,
+    outside=_outside,
+    measured_per_s=_measured_per_s,
+    outages=_outages,
+    bounded_by=without_encryption,
+)

@@ -1,0 +1,288 @@
+"""What the model of `rhino-shcm` says for each documented figure that can be compared.
+
+A figure of latency is that of a run of two hours that begins empty, as documented, by the compiled engine. Such runs
+cost seconds, and calibration asks for tens of thousands of parameter draws. So each load test is simulated once, at the
+reference parameters, and the figure there is carried to other draws by the closed form of the wait for a server that
+stalls: a control variate that takes the random numbers to be common to all draws. What the closed form leaves out
+(small services, Cassandra's replicas, the beginning and the end of a run) is in the simulated figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from capplan.calibration.evidence.table import PERCENTILES, Evidence, load, select
+from capplan.calibration.study import Experiment, Goal, Kind, Scored, Study
+from capplan.calibration.validation.baselines import BASELINES
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.units import FloatArray, Number
+from capplan.simulator.experiments.draws import DrawRun, simulate_draws
+from capplan.simulator.results.extremes import block_maxima_s, maximum_over_s
+from capplan.simulator.results.run import Run
+from capplan.simulator.specification.scope import check_draws
+from capplan.systems.rhino_shcm.network import (
+    NEAREST,
+    PARAMETERS,
+    REQUEST,
+    SYSTEM,
+    application_cores,
+    network,
+    response_s,
+    saturation_per_s,
+)
+from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
+
+LENGTH_S = 7200.0  # evidence t1.duration and its like
+SEED = 1
+RUNS: Mapping[str, int] = MappingProxyType({"T1": 4, "T2": 4, "T3": 8, "T4": 1, "T5": 1, "T6": 1, "T7": 4})
+"""Runs of each test at the reference parameters. Those of the test at the edge of its capacity differ most."""
+FAR = 1 - 1e-6  # level of the percentile whose closed form carries the longest latency of millions
+
+LIMITS: Mapping[str, float] = MappingProxyType({"B": 0.15, "A": 0.35, "C": 0.35})
+LONGEST = "maximum"
+_NEAR_THE_FIT: Mapping[str, float] = MappingProxyType(
+    {
+        "application_s": 1.55e-3,
+        "uncached_excess": 0.3,
+        "cassandra_s": 1.5e-3,
+        "path_s": 3.5e-3,
+        "uncached_share": 0.57,
+        "short_stall_requests": 250.0,
+        "short_stall_s": 13e-3,
+        "long_stall_requests": 10_000.0,
+        "long_stall_s": 80e-3,
+        "cassandra_stalls": 1.7,
+    }
+)
+REFERENCE: Values = {**defaults(PARAMETERS), **_NEAR_THE_FIT}
+"""Where the load tests are simulated, rounded values near the fit, and where the search starts; no prior."""
+_EDGE = 0.95  # share of the saturation beyond which a load test is at the edge of its capacity
+_LOAD_LEVEL = "p90"  # the latency by which configuration A's loads are scored
+_QUANTITIES = ("latency", "cpu", "request_rate")
+_HALVINGS = 40
+
+
+def experiments(_: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
+    """Return the seven load tests."""
+    rows = [row for row in load("rhino-shcm") if row.quantity in _QUANTITIES and row.use in ("fit", "check")]
+    names = dict.fromkeys(row.scenario for row in rows)
+    return tuple(_experiment(name, select(rows, scenario=name)) for name in names)
+
+
+def _experiment(name: str, rows: tuple[Evidence, ...]) -> Experiment:
+    return Experiment(name, rows[0].fold, _scenario(rows[0]), rows)
+
+
+def _scenario(row: Evidence) -> RhinoShcmScenario:
+    return RhinoShcmScenario(
+        cass_nodes=row.cass_nodes,
+        rf=row.rf,
+        colocated=row.layout["colocated"] == "yes",
+        cache=row.layout["cache"] == "yes",
+        sps=float(row.layout["sps"]),
+    )
+
+
+def at_the_edge(row: Evidence) -> bool:
+    """Whether a figure is of a load test at the edge of its capacity, by the reference parameters.
+
+    There one per cent of load moves latencies by a quarter and more: they tell of the capacity, and not of times.
+    """
+    load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
+    return load_per_s > _EDGE * float(np.asarray(saturation_per_s(_scenario(row), REFERENCE)))
+
+
+def _offered(test: Experiment) -> float:
+    """Return the load of a test, requests per second."""
+    return float(test.scenario.offered_per_s())
+
+
+def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
+    """Predict the figures of some load tests by row id, in SI, arrays over draws (draws,)."""
+    return {row.id: _figure(test, row, values) for test in tests for row in test.rows}
+
+
+def _figure(test: Experiment, row: Evidence, values: Values) -> FloatArray:
+    if row.quantity == "cpu":
+        return np.atleast_1d(application_cores(test.scenario, values, _offered(test)))
+    if row.quantity == "request_rate":
+        return load_at_latency(test, _scored_latency(row), values)
+    return carried(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, _offered(test))
+
+
+def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_per_s: Number) -> FloatArray:
+    """Return a percentile, or what stands for the maximum, in closed form, at most near capacity; seconds, (draws,)."""
+    return response_s(scenario, values, rate_per_s, PERCENTILES.get(statistic, FAR))
+
+
+def carried(test: Experiment) -> dict[str, float]:
+    """Return, by statistic, the simulated latency at the reference parameters over that in closed form."""
+    simulated = {name: float(value[0]) for name, value in _at_reference(test.name).items()}
+    return {
+        name: value / float(closed_s(test.scenario, REFERENCE, name, _offered(test))[0])
+        for name, value in simulated.items()
+    }
+
+
+@lru_cache(maxsize=16)
+def _at_reference(name: str) -> dict[str, FloatArray]:
+    test = next(each for each in experiments() if each.name == name)
+    return simulated_s(network(test.scenario, REFERENCE, _offered(test)), LENGTH_S, RUNS[name])
+
+
+def simulated_s(model: Network, length_s: float, runs: int, seed: int = SEED) -> dict[str, FloatArray]:
+    """Simulate a load test that begins empty, with random numbers common to all draws.
+
+    Parameters
+    ----------
+    model
+        The system under its load; its laws may be arrays over draws.
+    length_s, runs
+        Length of a run in seconds, and how many there are.
+    seed
+        Of the random numbers.
+
+    Returns
+    -------
+    dict of arrays (draws,)
+        Percentiles, each the geometric mean over runs, and the median `maximum` of a run; seconds.
+    """
+    draws = check_draws(model)
+    order = [DrawRun(draw, run, length_s, 0.0) for draw in range(draws) for run in range(runs)]
+    seen = simulate_draws(model, order, _read, seed=seed)
+    levels = np.array([percentiles for percentiles, _ in seen]).reshape(draws, runs, len(PERCENTILES))
+    found = dict(zip(PERCENTILES, np.exp(np.log(levels).mean(axis=1)).T, strict=True))
+    blocks = np.array([maxima for _, maxima in seen]).reshape(draws, runs, -1)
+    found[LONGEST] = np.array([maximum_over_s(each.ravel(), each.shape[1]) for each in blocks])
+    return found
+
+
+def _read(run: Run) -> tuple[list[float], FloatArray]:
+    latencies = run.report(REQUEST).intended
+    return [latencies.quantile_s(level) for level in PERCENTILES.values()], block_maxima_s(run)
+
+
+def _scored_latency(row: Evidence) -> Evidence:
+    """Return the documented latency by which the load of a row's test is scored."""
+    found = select(load("rhino-shcm"), scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)
+    return found[0]
+
+
+def load_at_latency(test: Experiment, row: Evidence, values: Values) -> FloatArray:
+    """Return the load at which the model has the documented latency, requests per second, (draws,).
+
+    Near saturation one per cent of load moves latencies by twenty and more: there the load is the better score.
+
+    Parameters
+    ----------
+    test, row
+        The load test, and its latency.
+    values
+        Parameter values, numbers or arrays over draws.
+    """
+    ratio = carried(test)[row.statistic]
+    high = (1 - NEAREST) * np.atleast_1d(np.asarray(saturation_per_s(test.scenario, values), dtype=float))
+    low = np.full(high.shape, 1.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        slower = ratio * closed_s(test.scenario, values, row.statistic, middle) > row.value
+        low, high = np.where(slower, low, middle), np.where(slower, middle, high)
+    return (low + high) / 2
+
+
+def repeatability(row: Evidence) -> float:
+    """Return the relative standard deviation of a figure between repeats of the load test, beside its rounding.
+
+    Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by less
+    (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest latency.
+    """
+    if row.quantity == "cpu":
+        return 0.03
+    return 0.2 if row.statistic == LONGEST or at_the_edge(row) else 0.1
+
+
+def bounds_of(row: Evidence) -> tuple[float, float] | None:
+    """Return what meets the goal: the JVM's cores within 10 %. Percentiles have goals together."""
+    return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
+
+
+def goals(medians: Mapping[str, float]) -> tuple[Goal, ...]:
+    """Return the root mean square logarithmic errors of the percentiles, by configuration; `medians` by row id, SI."""
+    errors: dict[str, list[float]] = {name: [] for name in LIMITS}
+    for test in experiments():
+        for row in test.rows:
+            if row.statistic in PERCENTILES and row.id in medians:
+                errors[row.layout["configuration"]].append(np.log(medians[row.id] / row.value))
+    return tuple(
+        Goal(f"percentiles of configuration {name}, root mean square of log errors", _rms(errors[name]), limit)
+        for name, limit in LIMITS.items()
+        if errors[name]
+    )
+
+
+def _rms(errors: Sequence[float]) -> float:
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def _kind_of(row: Evidence) -> Kind | None:
+    """Cores and the load at a latency tell of rates; the longest latency is only a check.
+
+    At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity, and
+    latencies there have no steady state, while the load itself is met within a few per cent. It is scored as the miss
+    that it is, and widens no band. Without caches there is one test: left out, its two parameters are at their priors,
+    and the error is the priors'.
+    """
+    if row.layout["cache"] == "no":
+        return None
+    if row.quantity in ("cpu", "request_rate"):
+        return "rate"
+    return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
+
+
+def _place(colocated: bool) -> str:
+    """Name where Cassandra stands: its stalls are seen in one place, and hardly in the other."""
+    return "colocated" if colocated else "apart"
+
+
+def _scored(row: Evidence) -> Scored | None:
+    """Rules learn from the tests with the same database layout; the load is their size, and the latency is a load's."""
+    load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
+    if row.quantity == "cpu":
+        return Scored("cores", load_per_s, "cores")
+    if row.quantity == "request_rate":
+        family = f"load at the {_LOAD_LEVEL}"
+        return Scored(family, _scored_latency(row).value, family)
+    if row.statistic not in PERCENTILES:
+        return None
+    place = _place(row.layout["colocated"] == "yes")
+    return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
+
+
+def _uncounted(row: Evidence) -> str:
+    return "no other test is without caches" if row.layout["cache"] == "no" else ""
+
+
+STUDY = Study(
+    system=SYSTEM,
+    experiments=experiments,
+    predicted=predicted,
+    repeatability=repeatability,
+    bounds_of=bounds_of,
+    kind_of=_kind_of,
+    scored=_scored,
+    uncounted=_uncounted,
+    goals_in_words="Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and "
+    "35 % (A and C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies "
+    f"by twenty, so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}.",
+    goals=goals,
+    group_of=lambda row: _place(row.layout["colocated"] == "yes"),
+    group=lambda scenario, _: _place(scenario.colocated),
+    start=_NEAR_THE_FIT,
+    baselines={name: rule for name, rule in BASELINES.items() if name != "USL"},  # a law of capacities
+    logarithmic=True,
+)

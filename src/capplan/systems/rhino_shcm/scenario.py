@@ -1,0 +1,97 @@
+"""The layout of `rhino-shcm` and the traffic on it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
+
+from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.scenario import LARGEST, Scenario
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond
+
+SESSION_REQUESTS = 1.8  # evidence all.session_requests
+_USUAL_NODES = 3  # evidence b.cassandra_nodes
+_USUAL_REPLICAS = 3  # evidence b.replication
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class RhinoShcmScenario(Scenario):
+    """A layout of the `rhino-shcm` system and the traffic on it.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    cass_nodes
+        Cassandra nodes; left out, 3, or 1 where it is colocated.
+    rf
+        Replicas of each row; left out, 3, or as many as there are nodes.
+    colocated
+        Whether one of the Cassandra nodes stands on the application's server.
+    cache
+        Whether the application caches what it has read.
+    encryption
+        Encrypted links: `client` (application to Cassandra), `internode` or `client+internode`; left out, none.
+    vpn
+        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
+    sps
+        Offered sessions per second, of 1.8 requests each; instead of `tps`.
+    tps
+        Offered requests per second; 80 % of the capacity when left out.
+    slo
+        Objectives, such as `request.p99<150ms`.
+
+    Raises
+    ------
+    InputError
+        When there are more replicas than nodes, too many nodes, encrypted links that are not there, or sps and tps
+        say different things.
+    """
+
+    system: Literal["rhino-shcm"] = "rhino-shcm"
+    cass_nodes: AtLeastOne | None = None
+    rf: AtLeastOne | None = None
+    colocated: bool = False
+    cache: bool = True
+    encryption: str | None = None
+    vpn: str | None = None
+    sps: PositivePerSecond | None = None
+    tps: PositivePerSecond | None = None
+    slo: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.nodes > LARGEST:
+            raise InputError(f"cass_nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
+        if self.replicas > self.nodes:
+            raise InputError(
+                f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "
+                f"nodes, or lower rf to {self.nodes}"
+            )
+        object.__setattr__(self, "encryption", check_encryption(self.encryption, self.vpn, self.nodes))
+        if self.sps is not None and self.tps is not None:
+            raise InputError(
+                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "
+                f"{self.sps * SESSION_REQUESTS:g} requests per second: give one of them"
+            )
+
+    def offered_per_s(self) -> Number | None:
+        """Return the offered rate, requests per second; None where none is given."""
+        return self.tps if self.sps is None else self.sps * SESSION_REQUESTS
+
+    @property
+    def nodes(self) -> int:
+        """Cassandra nodes: as given, or as in the load tests."""
+        return self.cass_nodes or (1 if self.colocated else _USUAL_NODES)
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each row: as given, or as many as in the load tests where there are so many nodes."""
+        return self.rf or min(_USUAL_REPLICAS, self.nodes)
+
+    def told(self) -> dict[str, Any]:
+        """Return the fields that say something, with the numbers of nodes and replicas that are taken."""
+        resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}
+        return {name: value for name, value in resolved.items() if value is not None and value != ()}

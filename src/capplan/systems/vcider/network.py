@@ -1,0 +1,238 @@
+"""The `vcider` system: four Cassandra nodes on a virtual network, beside the same on native interfaces.
+
+Facts and figures: evidence source `vcider` (the maker's test on rented machines, in 2011). It gives "performance"
+relative to native interfaces, read here as throughput: a stress tool whose clients wait for each answer and keep the
+nodes saturated.
+
+At saturation throughput is inverse to the work that an operation costs the nodes, so a ratio of throughputs is one of
+demands. An operation comes to one of the nodes as its coordinator, at random; the replicas that are other nodes (each
+with probability 3/4) have one request and one answer with it. Work is counted in plain operations with one replica:
+
+- coordinating, and applying or reading at each replica;
+- each message at each of its ends among the nodes: those of clients at one end, those between nodes at two. The
+  clients' machines are taken as no bottleneck;
+- natively, encryption in user space: OpenVPN for clients, Cassandra's own for nodes. On the virtual network the kernel
+  works on each message, and encrypts it or not;
+- a cipher works on each byte, as long in user space as in the kernel (a hypothesis; column widths show no trend).
+
+`docs/decisions/0011-how-encryption-is-modelled.md` tells what else was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from capplan.calibration.system import System
+from capplan.models.cassandra.encryption import End
+from capplan.models.language.distribution import Erlang
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.station import Station
+from capplan.models.language.step import ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.units import FloatArray, Number
+from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VciderScenario
+
+COLUMNS = 5  # of a row: Cassandra's stress tool writes so many unless told otherwise, which the document does not say
+NOMINAL_S = 1e-3
+"""Time of a plain operation with one replica: a guess that the network needs and no ratio depends on."""
+OPERATION = "operation"
+REPORTED = {OPERATION: (OPERATION,)}
+_STAGES = 2  # of every service's Erlang law, SCV 0.5: a guess, as in `capplan.models.cassandra.cluster`
+
+PARAMETERS = (
+    Parameter("replica_work", 1.0, "1", "fitted", 0.7, "wide prior: a replica works 0.25 to 4 times its coordinator"),
+    Parameter("client_message", 0.2, "1", "fitted", 1.0, "wide prior: OpenVPN in user space, a message, 0.03 to 1.5"),
+    Parameter("internode_message", 0.03, "1", "fitted", 1.0, "wide prior: TLS in user space, a message, 0.004 to 0.2"),
+    Parameter(
+        "kernel_message", 0.01, "1", "fitted", 1.0, "wide prior: a message on the virtual network, 0.001 to 0.07"
+    ),
+    Parameter(
+        "kernel_cipher_message", 0.01, "1", "fitted", 1.0, "wide prior: the same for encrypting it there, 0.001 to 0.07"
+    ),
+    Parameter(
+        "cipher_byte",
+        2.4e-5,
+        "1",
+        "prior",
+        0.7,
+        "12 ns a byte (OpenVPN's default cipher without AES instructions, about 100 MB/s a core: Keijser, OpenVPN "
+        "Cookbook, 2017; and its checksum) of a plain operation of 0.5 ms (a guess, 0.1 to 2 ms)",
+    ),
+)
+"""Costs are in plain operations with one replica, per message and byte at one end of a link."""
+
+
+class Ends(NamedTuple):
+    """Work on one exchange at one end of a client's link and of one between nodes, in plain operations."""
+
+    client: Number
+    internode: Number
+
+
+def ratios(scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
+    """Return the virtual network's throughput over the native one, by what that encrypts: the one asked for first.
+
+    Parameters
+    ----------
+    scenario : VciderScenario
+        The layout.
+    values : mapping
+        Parameter values by name, numbers or arrays over draws.
+
+    Returns
+    -------
+    mapping of arrays (draws,)
+        By the name of the reference.
+    """
+    others = [each for each in ENCRYPTION if each != scenario.encryption]
+    return {_reference(each): ratio(scenario, values, each) for each in (scenario.encryption, *others)}
+
+
+def _reference(encryption: str) -> str:
+    return f"native, {'no' if encryption == 'none' else encryption} encryption"
+
+
+def ratio(scenario: VciderScenario, values: Values, encryption: str) -> FloatArray:
+    """Return the virtual network's throughput over that of a native reference that encrypts `encryption`; (draws,)."""
+    reference = demand(scenario, values, native(scenario, values, encryption))
+    return np.atleast_1d(reference / demand(scenario, values, virtual(scenario, values, encryption)))
+
+
+def demand(scenario: VciderScenario, values: Values, links: Ends) -> Number:
+    """Return the work that an operation costs all nodes together, in plain operations with one replica."""
+    own = coordinator_work(values) + scenario.rf * replica_work(values)
+    return own + links.client + 2 * remote_replicas(scenario) * links.internode
+
+
+def remote_replicas(scenario: VciderScenario) -> float:
+    """Return the mean number of replicas of a row that are not its coordinator.
+
+    All replicas of a row are asked whatever the consistency level: by writes in any case, by reads to repair what
+    differs, of which the chance was 1 by default in Cassandra 0.6 to 0.8 (`read_repair_chance`).
+    """
+    return scenario.rf * (NODES - 1) / NODES
+
+
+def coordinator_work(values: Values) -> Number:
+    """Return the coordinator's part of a plain operation."""
+    return 1 / (1 + values["replica_work"])
+
+
+def replica_work(values: Values) -> Number:
+    """Return one replica's part of a plain operation."""
+    return values["replica_work"] / (1 + values["replica_work"])
+
+
+def row_bytes(scenario: VciderScenario) -> int:
+    """Return the bytes of data of a row."""
+    return COLUMNS * scenario.column_bytes
+
+
+def user_space(values: Values, data_bytes: float) -> Ends:
+    """Return what encryption in user space costs: a VPN process for clients, Cassandra's own TLS between nodes."""
+    client, internode = (End(values[f"{link}_message"], values["cipher_byte"]) for link in ("client", "internode"))
+    return Ends(client.exchange(data_bytes), internode.exchange(data_bytes))
+
+
+def in_kernel(values: Values, data_bytes: float) -> Ends:
+    """Return what an encrypted virtual network in the kernel costs, its own work included."""
+    message = values["kernel_message"] + values["kernel_cipher_message"]
+    each = End(message, values["cipher_byte"]).exchange(data_bytes)
+    return Ends(each, each)
+
+
+def native(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
+    """Return what links cost natively: nothing where they are plain, as that is a part of an operation."""
+    costs = user_space(values, row_bytes(scenario))
+    client = costs.client if encryption == "client+internode" else 0.0
+    return Ends(client, costs.internode if encryption != "none" else 0.0)
+
+
+def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
+    """Return what links cost on the virtual network, beside a native reference that encrypts `encryption`."""
+    costs, plain = in_kernel(values, row_bytes(scenario)), End(values["kernel_message"]).exchange(0)
+    encrypts = encryption != "none" and scenario.virtual_encrypts != "none"
+    clients = encrypts and (scenario.virtual_encrypts == "all" or encryption == "client+internode")
+    return Ends(costs.client if clients else plain, costs.internode if encrypts else plain)
+
+
+def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the cluster on the virtual network, at a nominal speed: only ratios of its throughput mean anything.
+
+    Parameters
+    ----------
+    scenario : VciderScenario
+        The layout.
+    values : mapping
+        Parameter values by name (numbers, or arrays over draws for the analytic solver).
+    rate_per_s : number
+        Offered rate, operations per second.
+
+    Returns
+    -------
+    Network
+        One request class, `operation`; Poisson arrivals.
+    """
+    return cluster(scenario, values, rate_per_s, virtual(scenario, values, scenario.encryption))
+
+
+def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links: Ends) -> Network:
+    """Compose a cluster whose links cost `links`."""
+    return Network(
+        name=scenario.system,
+        stations=tuple(Station(_node(number), 1, discipline="ps") for number in range(NODES)),
+        classes=(RequestClass(OPERATION, _flow(scenario, values, links)),),
+        traffic=Open(rate_per_s, {OPERATION: 1.0}),
+    )
+
+
+def _flow(scenario: VciderScenario, values: Values, links: Ends) -> Step:
+    """Return an operation: a coordinator and a row at random, whose replicas are neighbours on the ring."""
+    rows = [
+        [_operation(scenario, values, links, (me, first)) for first in range(NODES)] for me in range(NODES)
+    ]  # the same steps for each place
+    coordinators = tuple(Route("random", tuple(own), name="row") for own in rows)
+    return Route("random", coordinators, name="coordinator")
+
+
+def _operation(scenario: VciderScenario, values: Values, links: Ends, place: tuple[int, int]) -> Step:
+    """Return an operation on the row whose first replica is the second number, coordinated by the first."""
+    me, first = place
+    replicas = [(first + each) % NODES for each in range(scenario.rf)]
+    remote = sum(number != me for number in replicas)
+    coordinating = coordinator_work(values) + links.client + remote * links.internode
+    branches = tuple(
+        Visit(
+            _node(number),
+            _work(replica_work(values) + (0.0 if number == me else links.internode)),
+            name=f"replica-{number + 1}",
+        )
+        for number in replicas
+    )
+    quorum = scenario.rf // 2 + 1
+    own = Visit(_node(me), _work(coordinating), name="coordinate")
+    return Sequence((own, ForkJoin(branches, quorum, name="replicas")))
+
+
+def _work(operations: Number) -> Erlang:
+    return Erlang(operations * NOMINAL_S, _STAGES)
+
+
+def _node(number: int) -> str:
+    return f"cassandra/{number + 1}"
+
+
+SYSTEM = System(
+    name="vcider",
+    models="Cassandra on four nodes of an encrypted virtual network in the kernel, as ratios of throughput to native "
+    "interfaces with and without encryption in user space.",
+    scenario=VciderScenario,
+    parameters=PARAMETERS,
+    reported=REPORTED,
+    network=network,
+    ratios=ratios,
+)
