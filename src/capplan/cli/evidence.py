@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.audit.audit import AuditReport, audit
+from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, documented, layout_text, load, sources
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError
+from capplan.systems.audit import audit
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
 FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
