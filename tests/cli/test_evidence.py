@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.audit.audit import audit
 from capplan.calibration.evidence.table import documented, load
 from capplan.cli import evidence
 from capplan.cli.main import main
+from capplan.systems.audit import audit
 from capplan.systems.registry import SYSTEMS
 
 ROWS = load("openprovider")

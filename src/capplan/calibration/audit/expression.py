@@ -44,7 +44,15 @@ class Figure:
 
     @property
     def interval(self) -> Interval:
-        """The number as an interval; a plain number is exact."""
+        """The number as an interval; a plain number is exact.
+
+        Raises
+        ------
+        InputError
+            If the figure is words.
+        """
+        if math.isnan(self.number.value if isinstance(self.number, Interval) else self.number):
+            raise InputError(f"{self.text!r} is no number")
         return self.number if isinstance(self.number, Interval) else Interval.exactly(self.number)
 
     @property
@@ -223,7 +231,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 def _combine(apply: Callable[..., Number], left: Figure, right: Figure) -> Figure:
     rows = _union(left, right)
     if not isinstance(left.number, Interval) and not isinstance(right.number, Interval):
-        return Figure(apply(left.number, right.number), rows)
+        return Figure(apply(left.value, right.value), rows)
     if apply is math.pow:
         raise InputError("a power takes plain numbers: write printed(...) to leave the rounding out")
     return Figure(apply(left.interval, right.interval), rows)
