@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import capplan
-from capplan.calibration.audit.audit import AuditReport, audit_rows
-from capplan.calibration.audit.checks import Check, Checks
+from capplan.calibration.audit.audit import AuditReport, apply
+from capplan.calibration.audit.checks import Check
+from capplan.calibration.audit.expression import Scope
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import Evidence, data_hash, documented, load
+from capplan.calibration.evidence.table import Evidence, by_id, data_hash, documented, load
 from capplan.models.errors import InputError
 from capplan.systems.audit import checks
 
@@ -124,8 +125,9 @@ ONE_ROW = re.compile(r"\[([\w.-]+)\]")
 
 def with_row(system: str, check: Check, row: str, figure: float) -> str:
     """Return the verdict of `check` when a row has another figure, without a rounding."""
-    rows = [replace(each, low=figure, value=figure, high=figure) if each.id == row else each for each in load(system)]
-    return audit_rows(Checks(laws=(check,), functions=checks(system).functions), rows).laws[0].verdict
+    rows = by_id(load(system))
+    rows[row] = replace(rows[row], low=figure, value=figure, high=figure)
+    return apply(check, Scope(rows)).verdict
 
 
 @pytest.mark.parametrize("system", documented())

@@ -81,7 +81,7 @@ def _find(row: str, system: str | None) -> Evidence:
 
 @app.command("audit")
 def audit_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
-    """Hold the figures against operational laws and the document's own claims; print the register of contradictions."""
+    """Check the figures against operational laws and the document's own claims, and list the contradictions."""
     refuse_both(as_json, as_csv)
     report = audit(system)
     if as_json:

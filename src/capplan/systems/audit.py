@@ -10,7 +10,7 @@ from capplan.calibration.evidence.table import load
 
 
 def audit(system: str) -> AuditReport:
-    """Audit the evidence about a system: hold laws and the claims of its documents against every documented figure.
+    """Audit the evidence about a system: check its documented figures against operational laws and its own claims.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def audit(system: str) -> AuditReport:
     Returns
     -------
     AuditReport
-        What the checks of the system find, each with a verdict and a sentence.
+        What each check finds: expected and documented interval, a verdict, and the finding in words.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def audit(system: str) -> AuditReport:
 
 
 def checks(system: str) -> Checks:
-    """Return what is held against the evidence about a system, from the `audit.toml` in its folder.
+    """Return the checks of the evidence about a system, from the `audit.toml` in its folder.
 
     Raises
     ------

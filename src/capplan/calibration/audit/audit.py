@@ -1,7 +1,7 @@
-"""The audit: laws and claims held against every documented figure before anyone believes it.
+"""The audit: operational laws and the claims of the documents, checked against every documented figure.
 
-The intervals are those that the rounding of the printed figures allows; a verdict of `contradicted` means that no
-reading of the roundings saves the figure.
+The intervals are those that the rounding of the printed figures allows. A verdict of `contradicted` means that no
+rounding explains the difference.
 
 References
 ----------
@@ -61,11 +61,11 @@ class AuditReport:
     laws : tuple of Finding
         Operational laws against the figures.
     worker_gaps : tuple of WorkerGap
-        One per experiment that counts its busy workers, which only openprovider's do.
+        One per experiment whose document counts busy workers.
     register : tuple of Finding
         What the document says about its own figures, or one of its tests about another, against the figures.
     readings : tuple of Finding
-        Readings that the document leaves open, tried; a refuted one is no contradiction.
+        Readings that the document leaves open; a refuted reading is no contradiction in the document.
     missing : tuple of Evidence
         What the document refers to and its text does not have, such as the figures of a picture.
     """
@@ -85,12 +85,12 @@ class AuditReport:
 
 
 def audit_rows(checks: Checks, rows: Iterable[Evidence]) -> AuditReport:
-    """Hold checks against rows of evidence about one system.
+    """Check rows of evidence about one system.
 
     Parameters
     ----------
     checks : Checks
-        What to hold against the rows, from `read_checks`.
+        Laws, claims and readings, from `read_checks`.
     rows : iterable of Evidence
         The rows; every row that a check names must be among them.
 
@@ -109,15 +109,21 @@ def audit_rows(checks: Checks, rows: Iterable[Evidence]) -> AuditReport:
         raise InputError("there are no rows of evidence to audit")
     scope = Scope(by_id(rows), functions=checks.functions or {})
     laws, register, readings = (
-        tuple(_finding(check, scope) for check in part) for part in (checks.laws, checks.claims, checks.readings)
+        tuple(apply(check, scope) for check in part) for part in (checks.laws, checks.claims, checks.readings)
     )
     gaps = tuple(_worker_gap(each, scope) for each in checks.workers)
     missing = tuple(row for row in rows if row.status == "missing")
     return AuditReport(rows[0].system, rows_hash(rows), laws, gaps, register, readings, missing)
 
 
-def _finding(check: Check, scope: Scope) -> Finding:
-    """Hold one check against the rows."""
+def apply(check: Check, scope: Scope) -> Finding:
+    """Apply one check to the rows of `scope`.
+
+    Raises
+    ------
+    InputError
+        If the check cannot be computed from them.
+    """
     try:
         return _found(check, replace(scope, let=check.let))
     except InputError as error:

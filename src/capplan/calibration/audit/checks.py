@@ -1,13 +1,13 @@
 """The checks of a system, read from the `audit.toml` in its folder.
 
 A check is data: what is expected and what the document has, as expressions over rows of evidence, and the sentence
-that says so. `laws`, `claims` and `readings` each hold a list of them:
+that says so. `laws`, `claims` and `readings` each are lists of them:
 
 =========================== ==========================================================================================
 `name`, `law`               its id; the law, the claim or the reading in words
 `expected`                  what the law, or the figures that a claim speaks of, give
 `documented`                what the document says; left out where no figure speaks to the claim
-`sentence`                  the finding in one sentence, with expressions between braces
+`sentence`                  the finding in words, with expressions between braces
 `unit`                      SI unit of both, such as `s`; `1` when left out
 `let`                       definitions for this check
 `cites`                     ids of rows that the finding names beside those it computes with
@@ -102,7 +102,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Check:
-    """One law, claim or reading to hold against the evidence; the fields are those of the file."""
+    """One law, claim or reading; the fields are those of the file."""
 
     name: str
     law: str
@@ -118,7 +118,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Workers:
-    """A count of busy workers to hold against Little's law: expressions of a rate, a mean time and the count."""
+    """A count of busy workers to compare with Little's law: expressions of a rate, a mean time and the count."""
 
     scenario: str
     rate: str
@@ -129,7 +129,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class Checks:
-    """Everything to hold against the evidence of one system."""
+    """Every check of the evidence about one system."""
 
     laws: tuple[Check, ...] = ()
     claims: tuple[Check, ...] = ()
@@ -186,7 +186,7 @@ def _function(name: str, value: str, where: str) -> Function:
 
 
 def _expand(check: _Check, file: _File, where: str) -> Iterator[Check]:
-    """Yield a check for each combination of what it is to be done for."""
+    """Yield a check for each combination of the entries of its lists."""
     let = {**file.let, **check.let}
     for texts in _combinations(check.each, {}, file.lists, where):
         series = [

@@ -1,4 +1,4 @@
-"""What a check of the evidence finds: expected against documented, a verdict, one plain sentence."""
+"""What a check of the evidence finds: expected against documented, a verdict, and the finding in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding:
         `consistent`: the documented figure lies in the expected interval; `rounding`: only its interval meets the
         expected one; `contradicted`: the two intervals are apart; `untested`: no figure speaks to the claim.
     sentence : str
-        The finding in one sentence.
+        The finding in words.
     """
 
     name: str
