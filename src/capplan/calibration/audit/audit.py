@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from capplan.calibration.audit.finding import Finding
-from capplan.calibration.evidence.table import Evidence, load, rows_hash
-from capplan.models.errors import InputError, nearest
+from capplan.calibration.evidence.table import Evidence, rows_hash
+from capplan.calibration.system import System
 from capplan.systems.openprovider.laws import WorkerGap, worker_gaps
-from capplan.systems.studies import NAMES
 
 Check = Callable[[Iterable[Evidence]], tuple[Finding, ...]]
 
@@ -28,9 +28,9 @@ class Checks:
     readings: Check
 
 
-def checks_of(system: str) -> Checks:
+def checks_of(system: System[Any]) -> Checks:
     """Return the checks of a system."""
-    package = f"capplan.systems.{system.replace('-', '_')}"
+    package = type(system).__module__
     return Checks(
         import_module(f"{package}.laws").laws,
         import_module(f"{package}.claims").register,
@@ -72,30 +72,21 @@ class AuditReport:
         return tuple(finding for finding in (*self.laws, *self.register) if finding.verdict == "contradicted")
 
 
-def audit(system: str) -> AuditReport:
-    """Audit the evidence about `system`.
+def audit(system: System[Any]) -> AuditReport:
+    """Audit the evidence about a system.
 
     Raises
     ------
     InputError
-        If there is no evidence about `system`, nothing to hold against it, or a row breaks a rule.
+        If a row breaks a rule.
     """
-    return audit_rows(system, load(system))
+    return audit_rows(system, system.evidence)
 
 
-def audit_rows(system: str, rows: Iterable[Evidence]) -> AuditReport:
-    """Audit `rows` of evidence about `system`.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to hold against the evidence about `system`.
-    """
-    if system not in NAMES:
-        raise InputError(f"{system!r} is not a system that can be audited{nearest(system, NAMES)}")
+def audit_rows(system: System[Any], rows: Iterable[Evidence]) -> AuditReport:
+    """Audit `rows` of evidence about a system."""
     rows, checks = tuple(rows), checks_of(system)
-    gaps = worker_gaps(rows) if system == "openprovider" else ()
-    found = (check(rows) for check in (checks.laws, checks.register, checks.readings))
-    laws, register, readings = found
+    gaps = worker_gaps(rows) if system.name == "openprovider" else ()
+    laws, register, readings = (check(rows) for check in (checks.laws, checks.register, checks.readings))
     missing = tuple(row for row in rows if row.status == "missing")
-    return AuditReport(system, rows_hash(rows), laws, gaps, register, readings, missing)
+    return AuditReport(system.name, rows_hash(rows), laws, gaps, register, readings, missing)
