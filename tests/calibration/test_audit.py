@@ -10,16 +10,16 @@ import pytest
 
 import capplan
 from capplan.calibration.audit.audit import AuditReport, apply
-from capplan.calibration.audit.checks import Check
+from capplan.calibration.audit.checks import Check, read_checks
 from capplan.calibration.audit.expression import Scope
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import Evidence, by_id, data_hash, documented, load
+from capplan.calibration.evidence.table import Evidence, by_id
 from capplan.models.errors import InputError
-from capplan.systems.audit import checks
+from capplan.systems import registry
 
 SNAPSHOTS = Path(__file__).parent / "audits"
-REPORTS = {system: capplan.audit(system) for system in documented()}
+REPORTS = {system: capplan.audit(system) for system in registry.names()}
 
 
 def all_findings(report: AuditReport) -> dict[str, Finding]:
@@ -32,7 +32,7 @@ def numbers(interval: Interval | None) -> list[float]:
     return [] if interval is None else [interval.value, interval.low, interval.high]
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_findings_are_those_of_the_reviewed_snapshot(system: str) -> None:
     with (SNAPSHOTS / f"{system}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
@@ -125,14 +125,14 @@ ONE_ROW = re.compile(r"\[([\w.-]+)\]")
 
 def with_row(system: str, check: Check, row: str, figure: float) -> str:
     """Return the verdict of `check` when a row has another figure, without a rounding."""
-    rows = by_id(load(system))
+    rows = by_id(registry.system(system).evidence)
     rows[row] = replace(rows[row], low=figure, value=figure, high=figure)
     return apply(check, Scope(rows)).verdict
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_a_planted_contradiction_is_found_and_what_is_expected_is_not_accused(system: str) -> None:
-    known = checks(system)
+    known = read_checks(registry.system(system).folder)
     for check in (*known.laws, *known.claims, *known.readings):
         row = ONE_ROW.fullmatch(check.documented)
         if row is None or check.documented in check.expected:
@@ -144,9 +144,9 @@ def test_a_planted_contradiction_is_found_and_what_is_expected_is_not_accused(sy
         assert with_row(system, check, row[1], expected.value) == "consistent", check.name
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_findings_name_rows_that_exist_and_end_as_sentences(system: str) -> None:
-    report, known = REPORTS[system], {row.id for row in load(system)}
+    report, known = REPORTS[system], {row.id for row in registry.system(system).evidence}
     found = all_findings(report)
     assert len(found) == len(report.laws) + len(report.register) + len(report.readings)
     for finding in found.values():
@@ -157,23 +157,25 @@ def test_findings_name_rows_that_exist_and_end_as_sentences(system: str) -> None
         assert (finding.documented is None) == (finding.verdict == "untested")
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_rows_marked_contradictory_are_named_by_a_contradiction(system: str) -> None:
-    marked = {row.id for row in load(system) if row.status == "contradictory" and row.use != "excluded"}
+    marked = {
+        row.id for row in registry.system(system).evidence if row.status == "contradictory" and row.use != "excluded"
+    }
     assert marked <= {name for finding in REPORTS[system].contradictions for name in finding.rows}
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_a_refuted_reading_is_no_contradiction_of_the_document(system: str) -> None:
     report = REPORTS[system]
     assert not set(report.readings) & set(report.contradictions)
     assert {each.verdict for each in report.contradictions} <= {"contradicted"}
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_the_report_says_which_rows_it_has_seen_and_what_the_document_lacks(system: str) -> None:
-    rows: tuple[Evidence, ...] = load(system)
-    assert (REPORTS[system].system, REPORTS[system].data_hash) == (system, data_hash(system))
+    rows: tuple[Evidence, ...] = registry.system(system).evidence
+    assert (REPORTS[system].system, REPORTS[system].data_hash) == (system, registry.system(system).data_hash)
     assert REPORTS[system].missing == tuple(row for row in rows if row.status == "missing")
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from capplan.calibration.audit.audit import AuditReport, audit_rows
 from capplan.calibration.audit.checks import parse_checks
-from capplan.calibration.evidence.table import load
 from capplan.models.errors import InputError
+from capplan.systems import registry
 
-ROW = load("fedora4")[0]
+ROW = registry.system("fedora4").evidence[0]
 CHECK = """
 [[laws]]
 name = "x"

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from capplan.calibration.audit.expression import Figure, Scope, evaluate, figure, fill
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.evidence.table import by_id
 from capplan.models.errors import InputError
+from capplan.systems import registry
 
-ROW = replace(load("fedora4")[0], layout={"nodes": "3", "region": "asia"})
+ROW = replace(registry.system("fedora4").evidence[0], layout={"nodes": "3", "region": "asia"})
 ROWS = by_id(
     replace(ROW, id=name, value=value, low=value - 1, high=value + 1, written=f"{value} ms")
     for name, value in (("a.one", 2.0), ("a.from", 4.0), ("b-c.one", 10.0))

@@ -7,11 +7,12 @@ import pytest
 from scipy import stats
 
 from capplan.calibration.audit.audit import audit_rows
+from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.audit.expression import Figure, Group
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import load
+from capplan.systems import registry
 from capplan.systems.arion.queue import rate_at, rate_at_s
-from capplan.systems.audit import audit, checks
+from capplan.systems.audit import audit
 from capplan.systems.vcider.scatter import (
     column_effect,
     deviation,
@@ -27,7 +28,8 @@ PUBLISHED = {
     "r1": [(-8.2, 0.8, -2.3, -2.3, -6.7), (-0.7, -5.0, 1.9, 5.4, 4.7), (63.8, 55.4, 60.0, 53.9, 61.7)],
     "r3": [(-4.5, -4.7, -5.8, -4.5, -1.5), (3.8, 3.9, 6.1, 8.3, 4.0), (31.5, 29.6, 31.4, 27.3, 29.9)],
 }
-ROWS = load("vcider")
+ROWS = registry.system("vcider").evidence
+CHECKS = read_checks(registry.system("vcider").folder)
 
 
 def cells(factor: str) -> Group:
@@ -99,7 +101,7 @@ def test_a_run_that_all_comparisons_share_is_told_from_runs_of_their_own() -> No
         replace(row, value=row.value + common[int(row.layout["column_bytes"])]) if row.use == "fit" else row
         for row in ROWS
     ]
-    found = {finding.name: finding.verdict for finding in audit_rows(checks("vcider"), rows).readings}
+    found = {finding.name: finding.verdict for finding in audit_rows(CHECKS, rows).readings}
     assert (found["runs.shared.r3"], found["runs.independent.r3"]) == ("consistent", "contradicted")
 
 
@@ -111,5 +113,5 @@ def test_a_column_width_that_matters_is_seen() -> None:
         else row
         for row in ROWS
     ]
-    found = {finding.name: finding.verdict for finding in audit_rows(checks("vcider"), rows).readings}
+    found = {finding.name: finding.verdict for finding in audit_rows(CHECKS, rows).readings}
     assert found["slope.r3.none"] == "contradicted"

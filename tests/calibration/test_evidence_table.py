@@ -12,19 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import (
-    COLUMNS,
-    by_id,
-    data_hash,
-    layout_text,
-    load,
-    parse,
-    rows_hash,
-    select,
-)
+from capplan.calibration.evidence.table import COLUMNS, by_id, layout_text, parse, rows_hash, select
 from capplan.models.errors import InputError
+from capplan.systems import registry
 
-ROWS = load("openprovider")
+ROWS = registry.system("openprovider").evidence
+HASH = registry.system("openprovider").data_hash
 BY_ID = by_id(ROWS)
 
 
@@ -103,17 +96,17 @@ def test_a_row_of_the_wrong_length_is_refused() -> None:
 
 def test_an_unknown_system_and_an_unknown_criterion_are_refused_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'openprovider'"):
-        load("openprovidr")
+        registry.system("openprovidr")
     with pytest.raises(InputError, match="did you mean 'scenario'"):
         select(ROWS, scenarios="TS1")
 
 
 def test_the_hash_follows_the_data_and_neither_their_order_nor_their_prose() -> None:
-    assert rows_hash(ROWS) == data_hash("openprovider") == rows_hash(reversed(ROWS))
+    assert rows_hash(ROWS) == HASH == rows_hash(reversed(ROWS))
     first, *rest = ROWS
-    assert rows_hash([replace(first, reason="told otherwise", written="7000.0/s"), *rest]) == data_hash("openprovider")
-    assert rows_hash([replace(first, value=7001.0), *rest]) != data_hash("openprovider")
-    assert len(data_hash("openprovider")) == 64
+    assert rows_hash([replace(first, reason="told otherwise", written="7000.0/s"), *rest]) == HASH
+    assert rows_hash([replace(first, value=7001.0), *rest]) != HASH
+    assert len(HASH) == 64
 
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

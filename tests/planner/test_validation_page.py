@@ -14,7 +14,7 @@ from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.estimate import Said
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Coverage, Score, Validation
-from capplan.planner.reports.number_words import share
+from capplan.models.number_words import share
 from capplan.planner.reports.validation_page import apart, page, table
 from capplan.planner.reports.validation_plot import RINGED, digest, errors_of_all, predicted_against_documented
 from capplan.planner.reports.validation_report import HTML, MARKDOWN, figures, html, write_report

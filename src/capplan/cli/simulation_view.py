@@ -13,7 +13,7 @@ from capplan.cli.figures import Format, given, width
 from capplan.cli.layout import facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.simulation_notes import notes
-from capplan.planner.reports.number_words import rate, share, significant
+from capplan.models.number_words import rate, share, significant
 from capplan.planner.simulate.parts import Backlog, Estimate, LatencyFigures, PoolKind, StationKind
 from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from capplan.calibration.study import Goal
+from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.validate import CLOSE, goals_of_all, median_errors
 from capplan.calibration.validation.validation import MODEL, Compared, Validation

@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
-from capplan.planner.predict.prediction import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts, Prediction
+from capplan.models.results import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts
 
 Kind = Literal["duration", "share", "number", "rate"]
 Relation = Literal["<", "<=", ">", ">=", "in"]
@@ -134,28 +134,6 @@ class Objective:
         )
 
 
-def figures_of(prediction: Prediction) -> Lookup:
-    """Return the figures of `prediction` as `Objective.evaluate` looks them up: SI bands, None where not modelled."""
-
-    def lookup(metric: Metric) -> Band | None:
-        if metric.name == "capacity":
-            return prediction.capacity_tps
-        if metric.statistic == "utilisation":
-            return prediction.utilisation.get(metric.subject)
-        if metric.statistic == "busy_workers":
-            return prediction.busy_workers.get(metric.subject)
-        band = getattr(prediction.latency_ms.get(metric.subject), metric.statistic, None)
-        return None if band is None else _scaled(band, 1e-3)
-
-    return lookup
-
-
-def judged(prediction: Prediction, objectives: Iterable[Objective]) -> Prediction:
-    """Return the prediction with `objectives` judged by its figures."""
-    figures = figures_of(prediction)
-    return replace(prediction, objectives=tuple(objective.evaluate(figures) for objective in objectives))
-
-
 def _leaves(node: Comparison | Combination) -> Iterator[Comparison]:
     if isinstance(node, Comparison):
         yield node
@@ -193,7 +171,7 @@ def _three_valued(
 def _verdict(comparison: Comparison, band: Band | None) -> ComparisonVerdict:
     metric = comparison.metric
     met = None if band is None else bool(comparison.holds(band.value))
-    shown = _scaled(band, 1e3) if band is not None and metric.kind == "duration" else band
+    shown = scaled(band, 1e3) if band is not None and metric.kind == "duration" else band
     return ComparisonVerdict(comparison.text, metric.name, _UNITS[metric.kind], _bare(shown), met)
 
 
@@ -201,7 +179,7 @@ def _bare(band: Band | None) -> Band | None:
     return None if band is None else Band(band.value, band.low, band.high, band.parts)
 
 
-def _scaled(band: Band, factor: float) -> Band:
+def scaled(band: Band, factor: float) -> Band:
     """Return the band in another unit."""
     widths = {name: None if part is None else part * factor for name, part in vars(band.parts).items()}
     return replace(

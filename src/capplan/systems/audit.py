@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from typing import Any
 
 from capplan.calibration.audit.audit import AuditReport, audit_rows
-from capplan.calibration.audit.checks import Checks, read_checks
-from capplan.calibration.evidence.table import load
+from capplan.calibration.audit.checks import read_checks
+from capplan.calibration.system import System
+from capplan.systems.registry import system
 
 
-def audit(system: str) -> AuditReport:
+def audit(target: str | System[Any]) -> AuditReport:
     """Audit the evidence about a system: check its documented figures against operational laws and its own claims.
 
     Parameters
     ----------
-    system : str
-        Name of the system, such as `openprovider`.
+    target : str or System
+        The system, or its name, such as `openprovider`.
 
     Returns
     -------
@@ -25,18 +26,7 @@ def audit(system: str) -> AuditReport:
     Raises
     ------
     InputError
-        If there is no evidence about `system`, or a row of it breaks a rule.
+        If there is no such system, it has no evidence or no `audit.toml`, or one of these breaks a rule.
     """
-    rows = load(system)
-    return audit_rows(checks(system), rows)
-
-
-def checks(system: str) -> Checks:
-    """Return the checks of the evidence about a system, from the `audit.toml` in its folder.
-
-    Raises
-    ------
-    InputError
-        If the folder has no such file, or the file breaks a rule.
-    """
-    return read_checks(files("capplan.systems") / system.replace("-", "_"))
+    its = system(target) if isinstance(target, str) else target
+    return audit_rows(read_checks(its.folder), its.evidence)

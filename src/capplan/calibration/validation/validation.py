@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Posterior
-from capplan.calibration.study import Goal
+from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 
 MODEL = "capplan"

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar, get_type_hints
 
 from capplan.models.language.construct import Construct
 from capplan.models.language.units import Number
 
 S = TypeVar("S", bound="Scenario")
 LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
+
+
+@dataclass(frozen=True)
+class Option:
+    """How people give a field of a scenario and read it; stands in the field's `Annotated` type.
+
+    Attributes
+    ----------
+    help : str
+        What it means, in one sentence: the help of its option.
+    label : str
+        What its values count or name, such as `Cassandra nodes per data centre`: headings of tables, axes of plots.
+    metavar : str
+        What stands for a value in the help, such as `RATE`; empty: the kind of the field says it.
+    name : str
+        The option's own name, with underscores, where it is not that of the field.
+    read : function or None
+        Reads the text of the option; None: the text, number or flag is taken as it is.
+    measured : bool
+        Whether load tests measured a range of it, so that a value outside is an extrapolation.
+    replaces : tuple of str
+        Fields that it takes the place of: they are emptied where it is given, and refused beside it.
+    """
+
+    help: str
+    label: str = ""
+    metavar: str = ""
+    name: str = ""
+    read: Callable[[str], Any] | None = None
+    measured: bool = False
+    replaces: tuple[str, ...] = ()
 
 
 class Scenario(Construct):
@@ -32,13 +66,14 @@ class Scenario(Construct):
         """Return the offered rate, requests per second; None where none is given."""
         return self.tps
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something, by name: what is not given and has no default is left out."""
         return {name: value for name, value in vars(self).items() if value is not None and value != ()}
 
 
+@lru_cache(maxsize=64)
 def fields_of(scenario: type[Scenario]) -> tuple[str, ...]:
-    """Return the fields of a kind of scenario."""
+    """Return the fields of a kind of scenario, in their order."""
     found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
     return tuple(found)
 
@@ -47,6 +82,22 @@ def defaults_of(scenario: type[Scenario]) -> dict[str, Any]:
     """Return the defaults of the fields of a kind of scenario."""
     found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
     return {name: each.default for name, each in found.items()}
+
+
+@lru_cache(maxsize=64)
+def options_of(scenario: type[Scenario]) -> dict[str, Option]:
+    """Return the options of the fields of a kind of scenario, by field; fields without one are not asked for."""
+    hints = get_type_hints(scenario, include_extras=True)
+    found = {
+        name: [each for each in getattr(hints[name], "__metadata__", ()) if isinstance(each, Option)]
+        for name in fields_of(scenario)
+    }
+    return {name: each[-1] for name, each in found.items() if each}
+
+
+def axes_of(scenario: type[Scenario]) -> dict[str, str]:
+    """Return the fields whose measured range bounds what is interpolated, with their labels."""
+    return {name: option.label for name, option in options_of(scenario).items() if option.measured}
 
 
 def changed(scenario: S, **fields: Any) -> S:

@@ -14,15 +14,14 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
+from capplan.models.results import plain
 from capplan.planner.explore.ranges import MOST_POINTS
 from capplan.planner.explore.sweep_analytic import analytic_rows
 from capplan.planner.explore.sweep_compiled import simulated_rows
 from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
-from capplan.planner.predict.prediction import plain
 from capplan.planner.simulate.precision_target import Wish, read_wish
 from capplan.simulator.experiments.experiment import Case, Experiment
 from capplan.systems.openprovider.network import REPORTED

@@ -14,18 +14,15 @@ from importlib.metadata import version
 
 import numpy as np
 
-from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.solution import Figures, Layout
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty, estimated
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns, empty_row
 from capplan.planner.predict.predict import objectives_of, rate_at
-from capplan.planner.predict.prediction import STATISTICS, plain, rounded
 from capplan.planner.predict.representatives import Representatives, representatives
-from capplan.systems.abouts import ABOUTS, reach_of
-from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -147,7 +144,7 @@ class _Solved:
             return figures.busy_workers() / self.workers
         return np.full(figures.peak_rate.shape, np.nan)  # threads of a pool inside: not modelled
 
-    def _busy_discrepancy(self) -> Discrepancy:
+    def _busy_discrepancy(self) -> ModelError:
         return self.uncertainty.time if self.bottleneck == "workers" else self.uncertainty.rate
 
 

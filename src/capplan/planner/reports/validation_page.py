@@ -8,11 +8,11 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from capplan.calibration.study import Goal
+from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.validate import CLOSE, goals_of_all
 from capplan.calibration.validation.validation import MODEL, Compared, Validation
-from capplan.planner.reports.number_words import per_cent, share, signed, significant
+from capplan.models.number_words import per_cent, share, signed, significant
 from capplan.planner.reports.validation_words import (
     banded,
     best_rule,
@@ -27,7 +27,7 @@ from capplan.planner.reports.validation_words import (
     verdict,
     with_unit,
 )
-from capplan.systems.studies import study
+from capplan.systems.registry import system
 
 ALL = "all"
 MANY = 16  # rows of a table that is folded away
@@ -332,7 +332,7 @@ def _apart(report: Validation) -> list[str]:
 def apart(report: Validation) -> dict[tuple[str, str], list[str]]:
     """Return the ids of the figures that count in no fit or no score, by what becomes of them and why."""
     found: dict[tuple[str, str], list[str]] = {}
-    rows = [row for test in study(report.system).experiments() for row in test.rows]
+    rows = [row for test in system(report.system).observations.load_tests() for row in test.rows]
     scored = {each.id for each in report.left_out}
     for row in rows:
         why = _sentence(row.reason or "no reason is given")

@@ -16,7 +16,7 @@ from plotly.subplots import make_subplots
 
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.validation import MODEL, Validation
-from capplan.planner.reports.number_words import share, significant
+from capplan.models.number_words import share, significant
 from capplan.planner.reports.plot_page import COLOURS, faint
 from capplan.planner.reports.validation_words import best_rule, names
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from capplan.calibration.study import Goal
+from capplan.calibration.observations import Goal
 from capplan.calibration.validation.estimate import Said
 from capplan.calibration.validation.validate import CLOSE, goals_of_all
 from capplan.calibration.validation.validation import MODEL, Compared, Coverage, Score, Validation
-from capplan.planner.reports.number_words import rate, share, signed, significant
+from capplan.models.number_words import rate, share, signed, significant
 
 
 def number(value: float, unit: str) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from capplan.calibration.case.solution import resource_of
+from capplan.calibration.case.solution import kind_of
 from capplan.models.language.units import FloatArray
 from capplan.planner.simulate.parts import (
     ClassFigures,
@@ -255,7 +255,7 @@ def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     """Sort names of stations or pools by their kind: `cassandra/dc1/1` is a `cassandra`."""
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(resource_of(name), []).append(name)
+        found.setdefault(kind_of(name), []).append(name)
     return found
 
 

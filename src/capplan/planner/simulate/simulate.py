@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
@@ -29,8 +28,7 @@ from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Samp
 from capplan.simulator.engine import Progress
 from capplan.simulator.experiments.replications import Plan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
-from capplan.systems.components.encryption_costs import median_values_of
-from capplan.systems.registry import system
+from capplan.systems.registry import resolve
 
 
 @dataclass(frozen=True)
@@ -63,16 +61,16 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     InputError
         When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
-    if system(scenario.system).ratios is not None:
+    case = resolve(scenario, fitted)
+    if case.system.ratios_only:
         raise InputError(
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
             f"ask `capplan predict {scenario.system}`"
         )
-    fitted = fitted or load_fitted(scenario.system)
     given = scenario.offered_per_s()
-    offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
-    network = system(scenario.system).network(scenario, median_values_of(fitted, scenario), offered)
-    return Subject(network, scenario.told(), offered, "default" if given is None else "given")
+    offered = default_rate(case) if given is None else float(np.max(given))
+    network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
+    return Subject(network, scenario.given(), offered, "default" if given is None else "given")
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
