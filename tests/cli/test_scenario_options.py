@@ -21,9 +21,9 @@ def test_every_option_lays_out_a_system_and_every_side_of_a_layout_has_an_option
 
 
 def test_options_are_read_with_their_units() -> None:
-    made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["loss<1%"]})
+    made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["drop_rate<1%"]})
 
-    assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("loss<1%",))
+    assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("drop_rate<1%",))
 
 
 def test_encryption_is_asked_of_systems_with_cassandra() -> None:

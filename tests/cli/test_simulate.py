@@ -213,7 +213,16 @@ def test_people_read_it_in_eighty_columns(
     assert "\x1b" not in out
     assert "…" not in out
     assert "nan" not in out
-    for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
+    for part in (
+        "offered/s",
+        "throughput/s",
+        "drop rate %",
+        "p99.9",
+        "the intended start",
+        "Stations",
+        "Pools",
+        "busy %",
+    ):
         assert part in out
     finite = EXAMPLE in target
     assert "±" in out  # of a finite time and one replication, at least how large a loss that was not seen may be

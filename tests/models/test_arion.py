@@ -14,7 +14,7 @@ from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.arion.network import (
     AT_ONCE,
@@ -109,8 +109,8 @@ def test_the_load_of_each_master_and_what_it_always_drains_by_hand(servers: int)
     analysis = Analysis(network(scenario, VALUES, 1.0))
 
     each = 1 / servers / PEAK / (1 - DROOP)
-    assert [float(analysis.load(name)[0]) for name in analysis.work] == pytest.approx([each] * servers, rel=1e-12)
-    assert float(capacity_per_s(analysis, LARGEST_LOSS)[0]) == pytest.approx(servers * PEAK * (1 - DROOP), rel=1e-9)
+    assert [float(analysis.load(name)[0]) for name in analysis.demands] == pytest.approx([each] * servers, rel=1e-12)
+    assert float(capacity_per_s(analysis, MAX_DROP_RATE)[0]) == pytest.approx(servers * PEAK * (1 - DROOP), rel=1e-9)
     assert peak_per_s(scenario, VALUES) == pytest.approx(servers * PEAK)
 
 
@@ -136,7 +136,7 @@ def test_one_entry_sees_what_all_do(scenario: ArionScenario) -> None:
     assert entry is not None
     one = Analysis(entry, alike=kind_of)
 
-    assert capacity_per_s(one, LARGEST_LOSS) == pytest.approx(capacity_per_s(whole, LARGEST_LOSS), rel=1e-9)
+    assert capacity_per_s(one, MAX_DROP_RATE) == pytest.approx(capacity_per_s(whole, MAX_DROP_RATE), rel=1e-9)
     assert solve(one, 50_000.0).response_s("read") == pytest.approx(solve(whole, 50_000.0).response_s("read"), rel=1e-9)
 
 
@@ -226,7 +226,7 @@ def test_few_clients_beside_both_kinds_of_simulated_traffic(clients: int, share:
 @pytest.mark.parametrize("clients", [6, 15, 30])
 def test_few_clients_bound_what_is_carried(clients: int) -> None:
     scenario = ArionScenario(clients=clients)
-    found = float(capacity_per_s(Analysis(network(scenario, VALUES, 1.0)), LARGEST_LOSS)[0])
+    found = float(capacity_per_s(Analysis(network(scenario, VALUES, 1.0)), MAX_DROP_RATE)[0])
 
     assert found == pytest.approx(min(closed_per_s(scenario, VALUES, [clients])[0, 0], PEAK * (1 - DROOP)), rel=1e-9)
     assert found <= clients / 0.6e-3 * (1 + 1e-9)
@@ -249,7 +249,7 @@ def test_unequal_parts_of_the_clients_carry_no_more_than_equal_ones(layout: tupl
     servers, clients = layout
     found = carried(servers, clients)
     solved = capacity_per_s(
-        Analysis(network(ArionScenario(servers=servers, clients=clients), VALUES, 1.0)), LARGEST_LOSS
+        Analysis(network(ArionScenario(servers=servers, clients=clients), VALUES, 1.0)), MAX_DROP_RATE
     )
 
     assert float(solved[0]) == pytest.approx(found, rel=1e-9)

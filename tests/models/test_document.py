@@ -30,12 +30,12 @@ from capplan.models.language.document import (
 )
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pauses, Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Group, Hold, Latch, Sequence, Signal, Visit
+from capplan.models.language.step import Acquire, CountdownLatch, Delay, ForkJoin, Group, Sequence, Signal, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass
 
-READ = Hold(
+READ = Acquire(
     "workers",
-    Latch(
+    CountdownLatch(
         (Group("dc 1", 1),),
         ForkJoin((Sequence((Visit("cassandra", Exponential(0.0012)), Signal("dc 1"))), Delay(Lognormal(0.001, 1))), 0),
     ),

@@ -24,8 +24,8 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.flow_analysis import WorkReader
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
+from capplan.models.solver.flow_analysis import DemandReader
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
@@ -50,7 +50,7 @@ LAYOUTS: list[Scenario] = [
 
 
 def layout(scenario: Scenario) -> str:
-    told = scenario.told()
+    told = scenario.given()
     return (
         " ".join(f"{name}={told[name]}" for name in told if told[name] != vars(type(scenario)()).get(name)) or "usual"
     )
@@ -65,9 +65,9 @@ def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[
     """Core seconds that encryption adds to a statement, by data centre."""
     total: Counter[str] = Counter()
     for costs, sign in ((PLAIN.with_links(links), 1), (PLAIN, -1)):
-        for name, work in WorkReader().of(statement(where, costs, 0, level, operation)).items():
+        for name, work in DemandReader().of(statement(where, costs, 0, level, operation)).items():
             if name.startswith("cassandra/"):
-                total[name.split("/")[1]] += sign * float(work.demand)  # type: ignore[assignment]  # counters add floats
+                total[name.split("/")[1]] += sign * float(work.mean_s)  # type: ignore[assignment]  # counters add floats
     return {dc: round(float(seconds), 9) for dc, seconds in total.items()}
 
 
@@ -121,7 +121,7 @@ def _there(scenario: Scenario) -> list[str]:
 def capacity(scenario: Scenario, shares: Values) -> float:
     made = system(scenario.system)
     analysis = Analysis(made.network(scenario, {**defaults(made.parameters), **shares}, 1.0))
-    return float(capacity_per_s(analysis, LARGEST_LOSS)[0])
+    return float(capacity_per_s(analysis, MAX_DROP_RATE)[0])
 
 
 @pytest.mark.parametrize("scenario", LAYOUTS, ids=layout)

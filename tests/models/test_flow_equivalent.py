@@ -39,7 +39,7 @@ def test_chances_are_those_of_mmck(servers: int, places: int, rate_per_s: float)
     chance = FlowEquivalent(throughput, places).chances(np.array([rate_per_s]))[0]
     expected = mmck(rate_per_s, 1.0, servers, places)
     assert chance.sum() == pytest.approx(1.0, rel=1e-12)
-    assert chance[-1] == pytest.approx(float(expected.loss_probability), rel=1e-9)
+    assert chance[-1] == pytest.approx(float(expected.blocking_probability), rel=1e-9)
     assert chance @ np.arange(places + 1) == pytest.approx(float(expected.mean_number), rel=1e-9)
 
 
@@ -47,7 +47,7 @@ def test_a_pool_around_a_delay_is_erlangs_loss_system() -> None:
     """All time is spent where nothing queues: M/G/c/c with c the pool's size, and its queue beside it."""
     server = flow_equivalent(np.array([1e-6]), np.array([1.0]), np.array([1e9]), 5, 2)
     expected = mmck(4.0, 1.0 + 1e-6, 5, 7)
-    assert server.chances(np.array([4.0]))[0, -1] == pytest.approx(float(expected.loss_probability), rel=1e-5)
+    assert server.chances(np.array([4.0]))[0, -1] == pytest.approx(float(expected.blocking_probability), rel=1e-5)
 
 
 def test_flow_balance_and_littles_law() -> None:

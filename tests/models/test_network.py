@@ -15,14 +15,14 @@ from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network, walk
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Group,
     Hedge,
-    Hold,
-    Latch,
     Route,
     Sequence,
     Signal,
@@ -49,8 +49,8 @@ ALL_STEPS = Sequence(
     (
         VISIT,
         Delay(LAW, "wire"),
-        Hold("workers", ForkJoin((VISIT, VISIT), 1)),
-        Latch((Group("a", 1), Group("b", 2)), ForkJoin((Signal("a"), VISIT), 0), needed=1),
+        Acquire("workers", ForkJoin((VISIT, VISIT), 1)),
+        CountdownLatch((Group("a", 1), Group("b", 2)), ForkJoin((Signal("a"), VISIT), 0), needed=1),
         Hedge(VISIT, 0.01, VISIT),
         Choice((0.5, 0.5), (VISIT, Sequence(()))),
         Route("random", (VISIT, VISIT)),
@@ -72,7 +72,7 @@ def network(flow: Step = VISIT, **others: Any) -> Network:
 
 
 def latch(groups: tuple[Group, ...], step: Step, needed: int | None = None) -> Network:
-    return network(Latch(groups, step, needed))
+    return network(CountdownLatch(groups, step, needed))
 
 
 A, B = Signal("a"), Signal("b")
@@ -80,7 +80,7 @@ TWO = (Group("a", 2),)
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: network(Visit("dusk", LAW)), "station 'dusk' does not exist; did you mean 'disk'?"),
-    (lambda: network(Hold("worker", VISIT)), "pool 'worker' does not exist; did you mean 'workers'?"),
+    (lambda: network(Acquire("worker", VISIT)), "pool 'worker' does not exist; did you mean 'workers'?"),
     (lambda: network(stations=(Station("disk", 1, host="machina"),)), "host 'machina' does not exist; did you mean"),
     (
         lambda: network(sessions=(Session("s", ("reed",), ()),)),
@@ -90,9 +90,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: network(traffic=Open(1, {"bath": 1})),
         "request class or session 'bath' does not exist; did you mean 'both'?",
     ),
-    (lambda: network(A), "latch group 'a' does not exist"),
-    (lambda: latch((Group("b", 1),), A), "latch group 'a' does not exist; known: b"),
-    (lambda: latch((Group("a", 1),), Batch(2, 1, A)), "latch group 'a' does not exist"),
+    (lambda: network(A), "group of a countdown latch 'a' does not exist"),
+    (lambda: latch((Group("b", 1),), A), "group of a countdown latch 'a' does not exist; known: b"),
+    (lambda: latch((Group("a", 1),), Batch(2, 1, A)), "group of a countdown latch 'a' does not exist"),
     (lambda: network(stations=(Station("disk", 1), Station("disk", 2))), "two of the station names are 'disk'"),
     (lambda: network(pools=(Pool("workers", 1), Pool("workers", 2))), "two of the pool names are 'workers'"),
     (lambda: network(hosts=(Host("machine", 1), Host("machine", 2))), "two of the host names are 'machine'"),
@@ -110,7 +110,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: latch(TWO, Route("random", (A, A))), "a latch can never open: its group 'a' needs 2 signals"),
     (lambda: latch((*TWO, Group("b", 1)), Sequence((A, B))), "a latch can never open: its group 'a' needs 2"),
     # The inner latch takes the signals of its own group.
-    (lambda: latch((Group("a", 1),), Latch((Group("a", 1),), A)), "a latch can never open: its group 'a' needs 1"),
+    (
+        lambda: latch((Group("a", 1),), CountdownLatch((Group("a", 1),), A)),
+        "a latch can never open: its group 'a' needs 1",
+    ),
     (
         lambda: network(timeline=Timeline((Event(1, "down", "dask"),))),
         "station or host 'dask' does not exist; did you mean",
@@ -127,10 +130,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "action = 'stop' must be 'down', 'up', 'speed', 'scale_delay' or 'scale_traffic'",
     ),
     (lambda: ForkJoin((VISIT,), 2), "needed = 2 of 1 branches: at most all can be needed"),
-    (lambda: Latch((), VISIT), "a latch without groups waits for nothing"),
-    (lambda: Latch((Group("a", 1),), A, 2), "needed = 2 of 1 groups: at most all can be needed"),
-    (lambda: Latch((Group("a", 1),), A, 0), "needed: 0 is not a positive whole number"),
-    (lambda: Latch((Group("a", 1), Group("a", 2)), A), "two groups of a latch have the same name"),
+    (lambda: CountdownLatch((), VISIT), "a latch without groups waits for nothing"),
+    (lambda: CountdownLatch((Group("a", 1),), A, 2), "needed = 2 of 1 groups: at most all can be needed"),
+    (lambda: CountdownLatch((Group("a", 1),), A, 0), "needed: 0 is not a positive whole number"),
+    (lambda: CountdownLatch((Group("a", 1), Group("a", 2)), A), "two groups of a latch have the same name"),
     (lambda: Choice((1.0,), (VISIT, VISIT)), "1 probabilities for 2 alternatives"),
     (lambda: Choice((0.5, 0.6), (VISIT, VISIT)), "probabilities with sum 1.1 are not a distribution"),
     (lambda: Route("random", ()), "targets = () must have at least 1 item"),
@@ -203,7 +206,7 @@ def test_signals_of_all_branches_of_a_fork_and_a_hedge_count() -> None:
 
 
 def test_a_signal_reaches_an_outer_latch_past_an_inner_one() -> None:
-    latch((Group("a", 1),), Latch((Group("b", 1),), Sequence((A, B))))
+    latch((Group("a", 1),), CountdownLatch((Group("b", 1),), Sequence((A, B))))
 
 
 def test_the_mix_may_name_sessions_and_events_all_that_exists() -> None:
@@ -227,12 +230,12 @@ def test_networks_are_frozen() -> None:
 def test_replacing_a_part_checks_again() -> None:
     assert replace(network(), name="other").name == "other"
     with pytest.raises(InputError, match="pool 'workers' does not exist"):
-        replace(network(Hold("workers", VISIT)), pools=())
+        replace(network(Acquire("workers", VISIT)), pools=())
 
 
 def test_walk_visits_parents_first_and_every_child() -> None:
     kinds = [step.kind for step in walk(ALL_STEPS)]
-    assert kinds[:6] == ["sequence", "visit", "delay", "hold", "fork_join", "visit"]
+    assert kinds[:6] == ["sequence", "visit", "delay", "acquire", "fork_join", "visit"]
     assert len(kinds) == 22
 
 

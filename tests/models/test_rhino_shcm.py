@@ -44,9 +44,9 @@ def test_what_is_left_out_is_the_documented_layout() -> None:
 def test_what_is_taken_is_told_and_may_still_be_changed() -> None:
     asked = RhinoShcmScenario(sps=1000.0)
 
-    assert (asked.told()["cass_nodes"], asked.told()["rf"], asked.told()["sps"]) == (3, 3, 1000.0)
-    assert changed(asked, colocated=True).told()["cass_nodes"] == 1
-    assert "slo" not in asked.told()
+    assert (asked.given()["cass_nodes"], asked.given()["rf"], asked.given()["sps"]) == (3, 3, 1000.0)
+    assert changed(asked, colocated=True).given()["cass_nodes"] == 1
+    assert "slo" not in asked.given()
 
 
 def test_sessions_are_1_8_requests() -> None:

@@ -125,18 +125,18 @@ def exact_mmck(load: Fraction, servers: int, capacity: int) -> tuple[float, floa
 def test_mmck_equals_the_defining_sum(load: str, servers: int, capacity: int) -> None:
     loss, number = exact_mmck(Fraction(load), servers, capacity)
     station = mmck(float(Fraction(load)) / 0.25, 0.25, servers, capacity)
-    assert float(station.loss_probability) == pytest.approx(loss, rel=1e-11)
+    assert float(station.blocking_probability) == pytest.approx(loss, rel=1e-11)
     assert float(station.mean_number) == pytest.approx(number, rel=1e-11)
     assert float(station.throughput_per_s) == pytest.approx((1 - loss) * 4 * float(Fraction(load)), rel=1e-11)
 
 
 def test_mmck_broadcasts_over_capacity_and_tends_to_mmc() -> None:
     station = mmck(0.9 * 8, 1.0, 8, [8, 40, 4000])
-    assert station.loss_probability.shape == (3,)
+    assert station.blocking_probability.shape == (3,)
     for column, capacity in enumerate([8, 40, 4000]):
         alone = mmck(0.9 * 8, 1.0, 8, capacity)
         assert station.mean_number[column] == pytest.approx(float(alone.mean_number), rel=1e-12)
-    assert station.loss_probability[2] < 1e-150
+    assert station.blocking_probability[2] < 1e-150
     assert station.mean_response_s[2] == pytest.approx(float(mmc(0.9 * 8, 1.0, 8).mean_response_s), rel=1e-10)
     flooded = mmck(1e4, 1.0, 10, 3000)
     assert float(flooded.throughput_per_s) == pytest.approx(10.0, rel=1e-12)
@@ -147,9 +147,11 @@ def test_mmck_broadcasts_over_capacity_and_tends_to_mmc() -> None:
 def test_mmck_obeys_flow_balance(load: float, servers: int, room: int) -> None:
     station = mmck(load * servers, 1.0, servers, servers + room)
     offered = load * servers
-    assert float(station.throughput_per_s) == pytest.approx(offered * (1 - float(station.loss_probability)), rel=1e-9)
+    assert float(station.throughput_per_s) == pytest.approx(
+        offered * (1 - float(station.blocking_probability)), rel=1e-9
+    )
     assert float(station.utilisation) <= 1
-    assert mmck(offered, 1.0, servers, servers + room + 1).loss_probability < station.loss_probability
+    assert mmck(offered, 1.0, servers, servers + room + 1).blocking_probability < station.blocking_probability
 
 
 def test_birth_death_solves_any_chain() -> None:

@@ -20,12 +20,12 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import (
+    Acquire,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Group,
-    Hold,
-    Latch,
     Route,
     Signal,
     Step,
@@ -170,7 +170,7 @@ def statement(
     for name in cluster.living(dc)[:coordinators]:
         ranges = tuple(build(name, first) for first in _ranges(cluster))
         inside = Steps((Visit(name, _work(parse_s), name="parse"), Route("token_aware", ranges, name="range")))
-        by_coordinator.append(Steps((_hop(cluster.lan_s), Hold(_native(name), inside), _hop(cluster.lan_s))))
+        by_coordinator.append(Steps((_hop(cluster.lan_s), Acquire(_native(name), inside), _hop(cluster.lan_s))))
     return Route("round_robin", tuple(by_coordinator), name=operation)
 
 
@@ -281,7 +281,7 @@ class _Statement:
         ]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
-        return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
+        return CountdownLatch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
 
     def _forwarded(self, other: int, replicas: tuple[str, ...], forwarder: str) -> Step:
         """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""

@@ -31,7 +31,7 @@ from capplan.models.solver.erlang import erlang_c
 
 MOST_BUSY = 0.99  # of the cores: beyond it nothing settles, and mutations are dropped
 
-IntArray = NDArray[np.intp]
+IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Places:
         far = np.repeat(self.ways_s[:, self.writer], self.rf, axis=-1)
         return far + self.lan_s * self.hops, far + self.lan_s * (self.hops * self.own)
 
-    def asked(self, level: str) -> tuple[IntArray, IntArray]:
+    def asked(self, level: str) -> tuple[IndexArray, IndexArray]:
         """Return the data centre of each replica that a read asks, and its turn there (samples, asked)."""
         by_dc = [self._asked_from(dc, level) for dc in range(self.dcs)]
         found = np.array(by_dc, dtype=np.intp)[self.reader]
@@ -222,7 +222,7 @@ class _Places:
         every = [(other, turn) for other in near for turn in range(self.rf)]
         return every[: wanted.total or wanted.by_dc[dc]]
 
-    def used(self, level: str) -> IntArray:
+    def used(self, level: str) -> IndexArray:
         """Return the replicas whose answers a read uses: all that it asks (samples, asked)."""
         dc, turn = self.asked(level)
         begin = np.take_along_axis(self.turn, dc, axis=-1)
@@ -239,7 +239,7 @@ class _Places:
         dc, turn = self.asked(level)
         return np.asarray((dc == self.reader[:, None]) & (turn == 0) & self.reader_holds[:, None])
 
-    def may_miss(self, level: str, used: IntArray) -> bool:
+    def may_miss(self, level: str, used: IndexArray) -> bool:
         """Whether a write may have its answers without any of the replicas that the read uses."""
         others = without(np.zeros((1, len(used), self.dcs * self.rf)), used)
         return bool(np.isfinite(self.committed_s(level, others)).any())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +26,9 @@ _BRIEF.maxstring = _BRIEF.maxother = 100
 # A misspelt key is reported twice, as unknown and as missing: the unknown one tells more.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
+# Words of earlier versions of the language, and what replaced them.
+_FORMER_KEYS = {"laws": "distributions"}
+_FORMER_KINDS = {"hold": "acquire", "latch": "countdown_latch"}
 _TOO_DEEP = ("recursion_loop", "recursion_depth_exceeded")
 _WANTED = {
     "tuple_type": "must be a list",
@@ -103,7 +106,9 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
         inside = f" in {place}" if place else ""
         if kind in _MISSING:
             return f"key {location[-1]!r} is missing{inside}"
-        return f"unknown key {location[-1]!r}{inside}{nearest(str(location[-1]), node.get('properties', {}))}"
+        return (
+            f"unknown key {location[-1]!r}{inside}{_suggested(location[-1], node.get('properties', {}), _FORMER_KEYS)}"
+        )
     place, node = _place(_schema(type_), location, data)
     if kind == "value_error":
         return f"{place}: {context['error']}" if place else str(context["error"])
@@ -112,11 +117,18 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         key, known = context["discriminator"], node.get("discriminator", {}).get("mapping", {})
         if kind == "union_tag_invalid":
-            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{nearest(context['tag'], known)}"
+            suggested = _suggested(context["tag"], known, _FORMER_KINDS)
+            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{suggested}"
         return f"key {key} is missing in {place}; known: {', '.join(sorted(known))}"
     rule = _WANTED.get(kind) or re.sub(r"^\w+ should", "must", error["msg"])
     close = nearest(error["input"], node.get("enum", ())) if isinstance(error["input"], str) else ""
     return f"{place or 'it'} = {_short(error['input'])} {rule}{close}"
+
+
+def _suggested(word: Any, known: Collection[str], former: Mapping[str, str]) -> str:
+    """Name the word that replaced a former one, or the nearest known word."""
+    replacement = former.get(str(word))
+    return f"; it is now called {replacement!r}" if replacement in known else nearest(str(word), known)
 
 
 def _short(value: Any) -> str:

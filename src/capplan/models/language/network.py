@@ -10,7 +10,18 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.station import Host, Pool, Station
-from capplan.models.language.step import Batch, Choice, Delay, Hold, Latch, Route, Signal, Step, Visit, children
+from capplan.models.language.step import (
+    Acquire,
+    Batch,
+    Choice,
+    CountdownLatch,
+    Delay,
+    Route,
+    Signal,
+    Step,
+    Visit,
+    children,
+)
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
 ALL_TRAFFIC = "*"
@@ -122,11 +133,11 @@ def _check_names(
     match step:
         case Visit():
             _known("station", [step.station], known[0])
-        case Hold():
+        case Acquire():
             _known("pool", [step.pool], known[1])
         case Signal():
-            _known("latch group", [step.group], groups)
-        case Latch():
+            _known("group of a countdown latch", [step.group], groups)
+        case CountdownLatch():
             groups |= {group.name for group in step.groups}
         case Batch():
             groups = frozenset()  # done once for many requests: it cannot signal the latch of each
@@ -150,14 +161,14 @@ def _counted_signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[st
     most: Counter[str] = Counter()
     for count in counts:
         most = most | count if isinstance(step, (Choice, Route)) else most + count
-    if isinstance(step, Latch):
+    if isinstance(step, CountdownLatch):
         _check_opens(step, most)
         for group in step.groups:
             del most[group.name]
     return most
 
 
-def _check_opens(latch: Latch, most: Counter[str]) -> None:
+def _check_opens(latch: CountdownLatch, most: Counter[str]) -> None:
     short = [group for group in latch.groups if most[group.name] < group.needed]
     needed = len(latch.groups) if latch.needed is None else latch.needed
     if len(latch.groups) - len(short) < needed:

@@ -11,7 +11,7 @@ import numpy as np
 from capplan.models.language.units import FloatArray, Number
 
 Values = Mapping[str, Number]
-Kind = Literal["fitted", "prior", "documented", "guess"]
+ParameterKind = Literal["fitted", "prior", "documented", "guess"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Parameter:
     name: str
     value: float
     unit: str
-    kind: Kind
+    kind: ParameterKind
     log_sd: float
     source: str
 

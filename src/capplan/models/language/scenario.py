@@ -32,7 +32,7 @@ class Scenario(Construct):
         """Return the offered rate, requests per second; None where none is given."""
         return self.tps
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something, by name: what is not given and has no default is left out."""
         return {name: value for name, value in vars(self).items() if value is not None and value != ()}
 

@@ -79,7 +79,7 @@ class Sequence(Construct):
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Hold(Construct):
+class Acquire(Construct):
     """Take one unit of a pool (queueing for it), do a step, give the unit back.
 
     When the queue is full the request is dropped here. Of several holds inside one another, the outer unit stays taken
@@ -99,7 +99,7 @@ class Hold(Construct):
     pool: Name
     step: Step
     name: str = ""
-    kind: Literal["hold"] = "hold"
+    kind: Literal["acquire"] = "acquire"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -148,7 +148,7 @@ class Group(Construct):
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Latch(Construct):
+class CountdownLatch(Construct):
     """Do a step, then wait until enough groups are full.
 
     Signals come from anywhere below the step, detached branches included: the acknowledgements that reach the original
@@ -176,7 +176,7 @@ class Latch(Construct):
     step: Step
     needed: AtLeastOne | None = None
     name: str = ""
-    kind: Literal["latch"] = "latch"
+    kind: Literal["countdown_latch"] = "countdown_latch"
 
     def __post_init__(self) -> None:
         if not self.groups:
@@ -310,7 +310,7 @@ class Batch(Construct):
 
 
 Step = Annotated[
-    Visit | Delay | Sequence | Hold | ForkJoin | Latch | Signal | Hedge | Choice | Route | Batch,
+    Visit | Delay | Sequence | Acquire | ForkJoin | CountdownLatch | Signal | Hedge | Choice | Route | Batch,
     Field(discriminator="kind"),
 ]
 
@@ -326,8 +326,8 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Step, ...]]] = {
     Choice: attrgetter("steps"),
     ForkJoin: attrgetter("branches"),
     Route: attrgetter("targets"),
-    Hold: lambda step: (step.step,),
-    Latch: lambda step: (step.step,),
+    Acquire: lambda step: (step.step,),
+    CountdownLatch: lambda step: (step.step,),
     Batch: lambda step: (step.step,),
     Hedge: lambda step: (step.step, step.spare),
     Visit: lambda _: (),

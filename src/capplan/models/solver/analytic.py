@@ -24,11 +24,18 @@ import numpy as np
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Hold, Step, children
+from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Bursty, Open
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.erlang import erlang_c
-from capplan.models.solver.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
+from capplan.models.solver.flow_analysis import (
+    Congestion,
+    DemandReader,
+    HoldingTimeReader,
+    ResponseReader,
+    ServiceDemand,
+    Shapes,
+)
 from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
@@ -87,14 +94,14 @@ class Analysis:
         self.stations = {station.name: station for station in network.stations}
         self.share = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
-        reader = WorkReader()
-        self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
-        self.work = _combined(self.share, self.class_work)
+        reader = DemandReader()
+        self.class_demands = {request.name: reader.of(request.flow) for request in network.classes}
+        self.demands = _combined(self.share, self.class_demands)
         if alike is not None:
-            self.work = _evened(self.work, self.stations, alike)
-        if not self.work:
+            self.demands = _evened(self.demands, self.stations, alike)
+        if not self.demands:
             raise RefusedError("the analytic solver needs a station: in this network requests visit none; simulate it")
-        self.draws = max(int(np.size(work.demand)) for work in self.work.values())
+        self.draws = max(int(np.size(demand.mean_s)) for demand in self.demands.values())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
@@ -107,15 +114,19 @@ class Analysis:
 
         Where the speed depends on the requests inside, that with an endless queue counts: what always drains it.
         """
-        return self._full(self.work[station].demand / endless_speed(self.stations[station]))
+        return self._full(self.demands[station].mean_s / endless_speed(self.stations[station]))
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
         """Stations of equal discipline, size, speeds and load (`fcfs`: of equal visits too), the most loaded first."""
         groups: dict[tuple[int | str, ...], list[str]] = {}
-        for name, work in self.work.items():
+        for name, demand in self.demands.items():
             station = self.stations[name]
-            alike = (work.demand,) if station.discipline == "ps" else (work.demand, work.visits, work.second)
+            alike = (
+                (demand.mean_s,)
+                if station.discipline == "ps"
+                else (demand.mean_s, demand.visits, demand.second_moment_s2)
+            )
             key = (
                 station.servers,
                 station.discipline,
@@ -173,7 +184,7 @@ class Analysis:
     @cached_property
     def drift_per_s(self) -> FloatArray:
         """Mean rate from which some backlog grows without end: of a station, detached work included, or of a pool."""
-        stations = 1 / np.max([self.load(name) for name in self.work], axis=0)
+        stations = 1 / np.max([self.load(name) for name in self.demands], axis=0)
         return np.asarray(np.minimum(stations, self.inner_pools_per_s))
 
     @cached_property
@@ -182,7 +193,7 @@ class Analysis:
 
         That is all that this solver knows of a pool inside another: below the bound nobody waits for it.
         """
-        held = HoldReader(self.mean_response_reader({}))
+        held = HoldingTimeReader(self.mean_response_reader({}))
         total: dict[str, Number] = {}
         for request in self.network.classes:
             for pool, time in held.of(request.flow).items():
@@ -232,7 +243,7 @@ class Analysis:
     @cached_property
     def outside_s(self) -> FloatArray:
         """Mean time outside the outermost pools, such as on the way to them, taken as never queueing (draws,)."""
-        held, outer = HoldReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
+        held, outer = HoldingTimeReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
         for request in self.network.classes:
             inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
@@ -280,7 +291,7 @@ class Analysis:
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known: dict[tuple[str, ...], Congestion] = {}
         for names in self.clusters:
-            known[names] = _station_congestion(self.stations[names[0]], self.work[names[0]], rate_per_s)
+            known[names] = _station_congestion(self.stations[names[0]], self.demands[names[0]], rate_per_s)
         return {name: busy for names, busy in known.items() for name in names}
 
     def _full(self, value: Number) -> FloatArray:
@@ -314,52 +325,60 @@ def request_shares(network: Network) -> dict[str, float]:
     return {name: count / total for name, count in counts.items()}
 
 
-def _combined(share: Mapping[str, float], class_work: Mapping[str, dict[str, Work]]) -> dict[str, Work]:
-    total: dict[str, Work] = {}
+def _combined(
+    share: Mapping[str, float], class_demands: Mapping[str, dict[str, ServiceDemand]]
+) -> dict[str, ServiceDemand]:
+    total: dict[str, ServiceDemand] = {}
     for name, weight in share.items():
-        for station, work in class_work[name].items():
-            total[station] = total.get(station, Work()).plus(weight, work)
+        for station, demand in class_demands[name].items():
+            total[station] = total.get(station, ServiceDemand()).plus(weight, demand)
     return total
 
 
-def _evened(work: Mapping[str, Work], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Work]:
+def _evened(
+    demand: Mapping[str, ServiceDemand], names: Iterable[str], alike: Callable[[str], str]
+) -> dict[str, ServiceDemand]:
     """Spread the work over all of the same kind."""
-    total: dict[str, Work] = {}
-    for name, each in work.items():
-        total[alike(name)] = total.get(alike(name), Work()).plus(1.0, each)
+    total: dict[str, ServiceDemand] = {}
+    for name, each in demand.items():
+        total[alike(name)] = total.get(alike(name), ServiceDemand()).plus(1.0, each)
     known = [name for name in names if alike(name) in total]
     counts = Counter(map(alike, known))
-    share = {kind: Work().plus(1 / counts[kind], each) for kind, each in total.items()}
+    share = {kind: ServiceDemand().plus(1 / counts[kind], each) for kind, each in total.items()}
     return {name: share[alike(name)] for name in known}
 
 
 def _evened_times(times: Mapping[str, Number], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Number]:
     """Spread times over all of the same kind."""
-    as_work = {name: Work(demand=time) for name, time in times.items()}
-    return {name: work.demand for name, work in _evened(as_work, names, alike).items()}
+    as_demands = {name: ServiceDemand(mean_s=time) for name, time in times.items()}
+    return {name: demand.mean_s for name, demand in _evened(as_demands, names, alike).items()}
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:
     """Return the pools that are held around everything else."""
     seen = {} if known is None else known
     if id(flow) not in seen:
-        inside = [flow.pool] if isinstance(flow, Hold) else [n for c in children(flow) for n in _outer_pools(c, seen)]
+        inside = (
+            [flow.pool] if isinstance(flow, Acquire) else [n for c in children(flow) for n in _outer_pools(c, seen)]
+        )
         seen[id(flow)] = set(inside)
     return seen[id(flow)]
 
 
-def _station_congestion(station: Station, work: Work, rate_per_s: FloatArray) -> Congestion:
+def _station_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return how an open M/G/m queue with this work treats its visitors at `rate_per_s` requests a second."""
     if station.rate is not None:
-        asked = np.clip(rate_per_s * work.demand, 1e-12, 0.9999 * endless_speed(station))
+        asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
-    busy = np.minimum(rate_per_s * work.demand, station.servers * 0.9999)
+    busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
         return Congestion(stretch=1 + delayed / (station.servers - busy))
-    visits = np.maximum(rate_per_s * work.visits, 1e-12)
-    mean = work.demand / np.maximum(work.visits, 1e-12)
-    scv = np.maximum(work.second / np.maximum(work.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0)
+    visits = np.maximum(rate_per_s * demand.visits, 1e-12)
+    mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
+    scv = np.maximum(
+        demand.second_moment_s2 / np.maximum(demand.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0
+    )
     wait = gigm_mean_wait_kimura_s(busy / np.maximum(mean, 1e-300), mean, station.servers, 1.0, scv)
     wait = np.where(visits > 1e-9, wait, 0.0)
     return Congestion(wait=RandomTime(0.0, wait, np.maximum(2 / np.maximum(delayed, 1e-9) - 1, 0.0) * wait**2))

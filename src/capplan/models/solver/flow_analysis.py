@@ -15,13 +15,13 @@ import numpy as np
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Hedge,
-    Hold,
-    Latch,
     Route,
     Signal,
     Step,
@@ -56,35 +56,35 @@ def weights(step: Step) -> tuple[Number, ...]:
 
 
 @dataclass(frozen=True)
-class Work:
+class ServiceDemand:
     """What one request asks of one station on average: `visits`, `demand` (s) and the second moment of it (s²)."""
 
     visits: Number = 0.0
-    demand: Number = 0.0
-    second: Number = 0.0
+    mean_s: Number = 0.0
+    second_moment_s2: Number = 0.0
 
-    def plus(self, weight: Number, other: Work) -> Work:
+    def plus(self, weight: Number, other: ServiceDemand) -> ServiceDemand:
         """Add `weight` times another's work."""
-        return Work(
+        return ServiceDemand(
             self.visits + weight * other.visits,
-            self.demand + weight * other.demand,
-            self.second + weight * other.second,
+            self.mean_s + weight * other.mean_s,
+            self.second_moment_s2 + weight * other.second_moment_s2,
         )
 
 
-class WorkReader:
+class DemandReader:
     """Adds up, per station, the service that a flow asks for, late and detached branches included."""
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[Step, dict[tuple[str, int], Number]]] = {}
         self.laws: dict[int, Distribution] = {}
 
-    def of(self, step: Step) -> dict[str, Work]:
+    def of(self, step: Step) -> dict[str, ServiceDemand]:
         """Return the work of one passage by station."""
-        total: dict[str, Work] = defaultdict(Work)
+        total: dict[str, ServiceDemand] = defaultdict(ServiceDemand)
         for (station, law), often in self._visits(step).items():
             mean, scv = self.laws[law].mean, self.laws[law].scv
-            total[station] = total[station].plus(often, Work(1.0, mean, (scv + 1) * mean**2))
+            total[station] = total[station].plus(often, ServiceDemand(1.0, mean, (scv + 1) * mean**2))
         return dict(total)
 
     def _visits(self, step: Step) -> dict[tuple[str, int], Number]:
@@ -139,7 +139,7 @@ class Shapes:
                 return (step.kind, step.group)
             case ForkJoin():
                 return (step.kind, step.needed, *sorted(inside))
-            case Latch():
+            case CountdownLatch():
                 return (step.kind, step.needed, *((group.name, group.needed) for group in step.groups), *inside)
             case Choice():
                 return (step.kind, *(_bytes(chance) for chance in step.probabilities), *inside)
@@ -183,7 +183,7 @@ class ResponseReader:
                 return busy.wait + random_time(step.demand).stretched(busy.stretch)
             case Delay():
                 return random_time(step.duration)
-            case Hold():
+            case Acquire():
                 return self.of(step.step)
             case StepSequence():
                 return sum((self.of(child) for child in step.steps), NOW)
@@ -191,7 +191,7 @@ class ResponseReader:
                 return self._race([self.of(child) for child in step.branches], step.needed)
             case Choice() | Route():
                 return mixture(weights(step), [self.of(child) for child in children(step)])
-            case Latch():
+            case CountdownLatch():
                 return self._latch(step)
             case Signal():
                 return NOW
@@ -200,7 +200,7 @@ class ResponseReader:
             case _:
                 assert_never(step)
 
-    def _latch(self, step: Latch) -> RandomTime:
+    def _latch(self, step: CountdownLatch) -> RandomTime:
         signals = self._signals(step.step)
         full = [self._race(signals[group.name], group.needed) for group in step.groups]
         opened = self._race(full, step.needed or len(full))
@@ -222,7 +222,7 @@ class ResponseReader:
         found = [self._signals(child) for child in children(step)]
         if isinstance(step, (Choice, Route)):
             return _either(weights(step), found)
-        own: set[str] = {group.name for group in step.groups} if isinstance(step, Latch) else set()
+        own: set[str] = {group.name for group in step.groups} if isinstance(step, CountdownLatch) else set()
         names = {group for one in found for group in one} - own
         return {group: [t for one in found for t in one.get(group, [])] for group in names}
 
@@ -242,7 +242,7 @@ class ResponseReader:
         return self.races[key]
 
 
-class HoldReader:
+class HoldingTimeReader:
     """Adds up, per pool, the time that one passage of a flow holds it; steps of one object are read once."""
 
     def __init__(self, responses: ResponseReader) -> None:
@@ -260,7 +260,7 @@ class HoldReader:
         for weight, child in zip(weights(step), children(step), strict=True):
             for pool, time in self.of(child).items():
                 total[pool] = total.get(pool, 0.0) + weight * time
-        if isinstance(step, Hold):
+        if isinstance(step, Acquire):
             total[step.pool] = total.get(step.pool, 0.0) + self.responses.of(step.step).total
         return total
 

@@ -18,19 +18,19 @@ from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 
-LARGEST_LOSS = 1e-3
+MAX_DROP_RATE = 1e-3
 """What still counts as carried: a guess, since the documents say only that beyond their rates requests are dropped."""
 _HALVINGS = 22  # of the capacity's bracket: 1e-6 of it remains
 _STATES = 9  # states of the system that a percentile is mixed from
 
 
 @dataclass(frozen=True)
-class State:
+class SteadyState:
     """One constant rate, solved. Shapes (..., draws), and with states behind for the mixture that percentiles need.
 
     Attributes
     ----------
-    loss : array
+    drop_rate : array
         Share of requests turned away.
     busy_units : array
         Mean number of units held in the outermost pools.
@@ -40,7 +40,7 @@ class State:
         A mixture of gamma laws for the response by class.
     """
 
-    loss: FloatArray
+    drop_rate: FloatArray
     busy_units: FloatArray
     response_s: dict[str, FloatArray]
     weight: FloatArray
@@ -60,7 +60,7 @@ class OperatingPoint:
         Share of the requests that each state sees.
     durations : tuple of floats
         Share of the time that each state takes.
-    states : tuple of State
+    states : tuple of SteadyState
         The states.
     request_shares : mapping of float
         Share of each request class in the traffic.
@@ -69,13 +69,13 @@ class OperatingPoint:
     rate_per_s: FloatArray
     shares: tuple[FloatArray, ...]
     durations: tuple[float, ...]
-    states: tuple[State, ...]
+    states: tuple[SteadyState, ...]
     request_shares: Mapping[str, float]
 
     @property
-    def loss(self) -> FloatArray:
+    def drop_rate(self) -> FloatArray:
         """Share of all requests that are turned away."""
-        return self._mixed([state.loss for state in self.states])
+        return self._mixed([state.drop_rate for state in self.states])
 
     @property
     def busy_units(self) -> FloatArray:
@@ -131,8 +131,8 @@ def peak_ratio(analysis: Analysis) -> FloatArray:
     return np.broadcast_to(np.asarray(ratio, dtype=float), (analysis.draws,))
 
 
-def capacity_per_s(analysis: Analysis, largest_loss: float) -> FloatArray:
-    """Largest mean rate with at most `largest_loss` and no station's backlog growing without end (draws,)."""
+def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
+    """Largest mean rate with at most `max_drop_rate` and no station's backlog growing without end (draws,)."""
     high = analysis.drift_per_s
     if analysis.server is None:
         return high
@@ -140,12 +140,12 @@ def capacity_per_s(analysis: Analysis, largest_loss: float) -> FloatArray:
     low = np.zeros(analysis.draws)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        carried = loss(analysis, middle) <= largest_loss
+        carried = drop_rate(analysis, middle) <= max_drop_rate
         low, high = np.where(carried, middle, low), np.where(carried, high, middle)
     return low
 
 
-def loss(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
+def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     """Share of requests turned away at a mean offered rate (draws,)."""
     if analysis.server is None:
         return np.zeros(analysis.draws)
@@ -164,7 +164,7 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     return [(1 - burst, np.maximum(1 - burst * ratio, 0.0) / (1 - burst)), (burst, ratio)]
 
 
-def _state(analysis: Analysis, rate: FloatArray) -> State:
+def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
     server, inside = analysis.server, analysis.inside
@@ -174,7 +174,7 @@ def _state(analysis: Analysis, rate: FloatArray) -> State:
     columns, weight = _representative(done)
     draw = np.arange(analysis.draws)[:, None]
     extra = inside.waiting_s[draw, columns]
-    return State(
+    return SteadyState(
         chance[..., -1],
         np.vecdot(chance[..., 1:], inside.held),
         {name: np.vecdot(done, mean + inside.waiting_s) / total for name, mean in inside.mean_s.items()},
@@ -184,14 +184,14 @@ def _state(analysis: Analysis, rate: FloatArray) -> State:
     )
 
 
-def _open_state(analysis: Analysis, rate: FloatArray) -> State:
+def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     """No pool around it: an open network; beyond saturation nothing settles."""
     share = np.minimum(rate / analysis.saturation_per_s, 0.9999)
     stable = rate < analysis.saturation_per_s
     times = analysis.response_at(share * analysis.saturation_per_s)
     mean = {name: np.where(stable, time[0], np.inf) for name, time in times.items()}
     busy = rate * sum((analysis.share[name] * mean[name] for name in mean), np.zeros(analysis.draws))
-    return State(
+    return SteadyState(
         np.where(stable, 0.0, 1 - 1 / np.maximum(rate / analysis.saturation_per_s, 1.0)),
         busy,
         mean,

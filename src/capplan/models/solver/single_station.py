@@ -155,14 +155,14 @@ class FiniteStation:
     """A station with finitely many states, in steady state. Every field is an array of the broadcast shape.
 
     `throughput_per_s` counts completions; `mean_number` are the requests inside, `mean_response_s` the time they
-    stay (of those accepted); `loss_probability` is the share of arrivals that is refused (0 for a finite source).
+    stay (of those accepted); `blocking_probability` is the share of arrivals that is refused (0 for a finite source).
     """
 
     throughput_per_s: FloatArray
     mean_number: FloatArray
     mean_response_s: FloatArray
     utilisation: FloatArray
-    loss_probability: FloatArray
+    blocking_probability: FloatArray
 
 
 def mmck(
@@ -193,7 +193,7 @@ def mmck(
     states = np.arange(limit.max(initial=1))
     station, shares = _finite_station(rate[..., None] * (states < limit[..., None]), service, count)
     loss = np.take_along_axis(shares, limit[..., None].astype(np.int64), axis=-1)[..., 0]
-    return replace(station, loss_probability=loss)
+    return replace(station, blocking_probability=loss)
 
 
 def _finite_station(birth: FloatArray, service: FloatArray, count: FloatArray) -> tuple[FiniteStation, FloatArray]:

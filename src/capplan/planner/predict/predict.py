@@ -18,7 +18,7 @@ from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Bursty
 from capplan.models.objective import Lookup, Metric, Objective, figures_of, parse
-from capplan.models.solver.operating_point import LARGEST_LOSS
+from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.prediction import (
     Band,
@@ -110,7 +110,7 @@ def _predicted(asked: _Asked, budget_s: float, progress: RunsDone | None) -> Pre
     figures = case.layout.at(offered)
     latency, notes = _latency(asked, figures, budget_s, progress)
     prediction = Prediction(
-        scenario=scenario.told(),
+        scenario=scenario.given(),
         capacity_tps=capacity,
         bottleneck=case.layout.bottleneck,
         offered_tps=offered,
@@ -220,7 +220,7 @@ def _capacity(asked: _Asked) -> Capacity:
     bound = _bound(asked)
     if bound is not None:
         band = _at_most(band, _capacity(bound).high)
-    criterion = f"highest {rate} with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
+    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
     if asked.objectives:
         criterion += " and " + ", ".join(objective.text for objective in asked.objectives)
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
@@ -244,9 +244,9 @@ def _judged(prediction: Prediction, figures: Figures, objectives: tuple[Objectiv
     known: Lookup = figures_of(prediction)
 
     def lookup(metric: Metric) -> Band | None:
-        if metric.name != "loss":
+        if metric.name != "drop_rate":
             return known(metric)
-        low, middle, high = (float(value) for value in np.quantile(figures.point.loss, [0.05, 0.5, 0.95]))
+        low, middle, high = (float(value) for value in np.quantile(figures.point.drop_rate, [0.05, 0.5, 0.95]))
         return Band(middle, low, high, Parts(parameter=(high - low) / 2))
 
     verdicts: tuple[ObjectiveVerdict, ...] = tuple(objective.evaluate(lookup) for objective in objectives)
@@ -281,8 +281,8 @@ def _doubt_note(asked: _Asked, capacity: Capacity, figures: Figures) -> tuple[st
 
 
 def _overload_note(figures: Figures) -> tuple[str, ...]:
-    lost = float(np.median(figures.point.loss))
-    if lost <= LARGEST_LOSS or figures.bounded:
+    lost = float(np.median(figures.point.drop_rate))
+    if lost <= MAX_DROP_RATE or figures.bounded:
         return ()
     if figures.analysis.pool is None:
         return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)

@@ -82,7 +82,7 @@ class Capacity(Band):
     Attributes
     ----------
     criterion
-        What "carries" means: the loss, the backlog and the objectives that had to hold.
+        What "carries" means: the drop rate, the backlog and the objectives that had to hold.
     """
 
     criterion: str

@@ -22,7 +22,7 @@ def predicted_ratio(its: System, about: About, case: Case, far: Reach) -> Predic
     ratios = {reference: case.uncertainty.of_rate(draws) for reference, draws in said.items()}
     notes = (about.rates, *about.notes(case))
     return Prediction(
-        scenario=case.scenario.told(),
+        scenario=case.scenario.given(),
         capacity_tps=None,
         bottleneck=None,
         offered_tps=None,

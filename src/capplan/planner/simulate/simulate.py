@@ -72,7 +72,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     given = scenario.offered_per_s()
     offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
     network = system(scenario.system).network(scenario, median_values_of(fitted, scenario), offered)
-    return Subject(network, scenario.told(), offered, "default" if given is None else "given")
+    return Subject(network, scenario.given(), offered, "default" if given is None else "given")
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:

@@ -22,7 +22,7 @@ from capplan.calibration.study import Experiment, Kind, Scored, Study
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
 from capplan.systems.fedora4.network import SYSTEM, network, round_trip_s
 from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
@@ -80,7 +80,7 @@ def _predicted(test: Experiment, values: Values) -> dict[str, FloatArray]:
     said: dict[str, Number] = {}
     for row in test.rows:
         if row.quantity == "capacity":
-            said[row.id] = capacity_per_s(analysis, LARGEST_LOSS)
+            said[row.id] = capacity_per_s(analysis, MAX_DROP_RATE)
         else:
             alone = analysis.unloaded[row.request_class].total
             said[row.id] = alone if row.scenario != "throttled" else _throttled_s(row, test.scenario, values, alone)

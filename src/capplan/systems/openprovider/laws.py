@@ -14,7 +14,7 @@ from itertools import pairwise
 from capplan.calibration.audit.finding import Finding, at_least, compare, shown
 from capplan.calibration.evidence.interval import Interval
 from capplan.calibration.evidence.table import Evidence, select
-from capplan.systems.openprovider.tables import Experiment, Mix, experiments, mix
+from capplan.systems.openprovider.tables import DocumentedMix, Experiment, experiments, mix
 
 CLASS_NAMES = {"auth": "authorization", "acct": "accounting"}
 
@@ -66,7 +66,7 @@ def worker_gaps(rows: Iterable[Evidence]) -> tuple[WorkerGap, ...]:
     return tuple(_gap(one, classes) for one in counted_once(rows) if classes.rows and "busy_workers" in one.figures)
 
 
-def _gap(one: Experiment, classes: Mix) -> WorkerGap:
+def _gap(one: Experiment, classes: DocumentedMix) -> WorkerGap:
     rate, mean, busy = one.rate_per_front_node, classes.mean(one), one["busy_workers"]
     used = one.used("incoming_rate", "latency.auth", "latency.acct", "busy_workers") + classes.rows
     ids = tuple(row.id for row in used)

@@ -20,7 +20,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, peak_ratio, phases, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, phases, solve
 from capplan.systems.openprovider.network import REPORTED, SYSTEM, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -56,7 +56,7 @@ def _layout(base: OpenproviderScenario, row: Evidence) -> OpenproviderScenario:
 def predicted(experiment: Experiment, values: Values) -> dict[str, FloatArray]:
     """Predict the figures of an experiment by row id, in SI, arrays over draws (draws,)."""
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate = capacity_per_s(analysis, LARGEST_LOSS)
+    rate = capacity_per_s(analysis, MAX_DROP_RATE)
     point = solve(analysis, rate)
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
     known = {
@@ -82,7 +82,7 @@ def share_of_time_at_most(experiment: Experiment, values: Values, workers: float
     Requests inside are spread over the policing nodes at random (binomially); `values` are single numbers.
     """
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate, server = capacity_per_s(analysis, LARGEST_LOSS), analysis.server
+    rate, server = capacity_per_s(analysis, MAX_DROP_RATE), analysis.server
     if server is None:
         raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes

@@ -14,7 +14,7 @@ from capplan.calibration.evidence.interval import Interval
 from capplan.calibration.evidence.table import Evidence, select
 from capplan.systems.openprovider.claims import session_time
 from capplan.systems.openprovider.laws import CLASS_NAMES, WorkerGap, counted_once, worker_gaps
-from capplan.systems.openprovider.tables import Experiment, Mix, mix
+from capplan.systems.openprovider.tables import DocumentedMix, Experiment, mix
 
 # The definition of the metre, SI; light in fibre is about 1.47 times slower, so this bounds a round trip from below.
 SPEED_OF_LIGHT_M_PER_S = 299_792_458.0
@@ -95,7 +95,7 @@ def _flow_with_ldap(rows: tuple[Evidence, ...]) -> list[Finding]:
     return [compare("flow_time.ldap", law, (*flow, *used), at_least(total), flow[0].interval, sentence, "s")]
 
 
-def _share_of_peak(one: Experiment, classes: Mix) -> float:
+def _share_of_peak(one: Experiment, classes: DocumentedMix) -> float:
     return one["busy_workers"].value / (one["incoming_rate"].value * classes.mean(one).value)
 
 

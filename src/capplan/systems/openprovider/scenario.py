@@ -97,9 +97,9 @@ class OpenproviderScenario(Scenario):
         links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
         object.__setattr__(self, "encryption", links)
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something; of distance and round trip, the one that counts."""
-        return {name: value for name, value in super().told().items() if self.rtt is None or name != "distance"}
+        return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""

@@ -55,7 +55,7 @@ def _experiment(scenario: str, proxy: bool, group: list[Evidence]) -> Experiment
 
 
 @dataclass(frozen=True)
-class Mix:
+class DocumentedMix:
     """The share of each request class in a session, and the rows that say so."""
 
     shares: Mapping[str, float]
@@ -69,10 +69,10 @@ class Mix:
         return total
 
 
-def mix(rows: Iterable[Evidence]) -> Mix:
+def mix(rows: Iterable[Evidence]) -> DocumentedMix:
     """Return the mix of request classes that the rows of quantity `session_requests` describe."""
     session = tuple(row for row in rows if row.quantity == "session_requests")
     total = sum(row.value for row in session)
     classes = dict.fromkeys(row.request_class for row in session)
     shares = {name: sum(row.value for row in session if row.request_class == name) / total for name in classes}
-    return Mix(shares, session)
+    return DocumentedMix(shares, session)

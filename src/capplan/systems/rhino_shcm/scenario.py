@@ -91,7 +91,7 @@ class RhinoShcmScenario(Scenario):
         """Replicas of each row: as given, or as many as in the load tests where there are so many nodes."""
         return self.rf or min(_USUAL_REPLICAS, self.nodes)
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something, with the numbers of nodes and replicas that are taken."""
         resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}
         return {name: value for name, value in resolved.items() if value is not None and value != ()}
