@@ -117,8 +117,8 @@ def truth(text: str, **values: float) -> bool:
 def test_and_binds_closer_than_or() -> None:
     text = "auth.mean<1s or acct.mean<1s and drop_rate<1%"
 
-    assert truth(text, auth_mean=0.5, acct_mean=2.0, loss=0.5)
-    assert not truth(f"({text.replace(' and', ') and')}", auth_mean=0.5, acct_mean=2.0, loss=0.5)
+    assert truth(text, auth_mean=0.5, acct_mean=2.0, drop_rate=0.5)
+    assert not truth(f"({text.replace(' and', ') and')}", auth_mean=0.5, acct_mean=2.0, drop_rate=0.5)
 
 
 @pytest.mark.parametrize(("relation", "below", "at", "above"), [("<", 1, 0, 0), ("<=", 1, 1, 0), (">", 0, 0, 1)])
