@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.oracles.single_station import mg1_mean_wait_s, mmck
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
@@ -15,7 +16,7 @@ from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Pois
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
-from capplan.models.solver.single_station import mg1_mean_wait_s, mmc, mmck
+from capplan.models.solver.single_station import mmc
 
 
 def model(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.oracles.single_station import machine_repair, mmck
 
 from capplan.models.solver.flow_equivalent import (
     FlowEquivalent,
@@ -9,7 +10,6 @@ from capplan.models.solver.flow_equivalent import (
     flow_equivalent,
     rows_interpolated,
 )
-from capplan.models.solver.single_station import machine_repair, mmck
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from capplan.models.solver.single_station import machine_repair, mmck
 def test_whole_servers_are_machine_repair(busy_s: float, idle_s: float, servers: int) -> None:
     population = np.array([1.0, 2.0, 5.0, 8.0, 30.0])
     found = closed_throughput_per_s(population, np.array([busy_s]), np.array([idle_s]), np.array([servers / busy_s]))
-    expected = machine_repair(population, idle_s, busy_s, servers).throughput_per_s
+    expected = [machine_repair(int(count), idle_s, busy_s, servers).throughput_per_s for count in population]
     np.testing.assert_allclose(found[0], expected, rtol=1e-10)
 
 

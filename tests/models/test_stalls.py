@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import special
+from tests.oracles.single_station import mg1_mean_wait_s
 from tests.simulator.agreement import assert_agrees
 
 from capplan.models.errors import InputError
@@ -13,7 +14,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.models.solver.single_station import mg1_mean_wait_s
 from capplan.models.solver.stalls import (
     Stalls,
     longest_wait_s,
