@@ -106,7 +106,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--consistency-write", "EACH_QOURUM"], ["'EACH_QOURUM'", "did you mean 'EACH_QUORUM'?"]),
         (["--consistency-write", "SERIAL"], ["'SERIAL' is refused", "QUORUM"]),
         (["--consistency-read", "EACH_QUORUM"], ["reads at 'EACH_QUORUM' are refused"]),
-        (["--dcs", "1", "--rf", "1", "--consistency-write", "TWO"], ["TWO needs 2 replicas and there are 1"]),
+        (["--dcs", "1", "--rf", "1", "--consistency-write", "TWO"], ["TWO needs 2 replicas"]),
         (["openprovidr"], ["'openprovidr'", "did you mean 'openprovider'?"]),
         ([""], ["'' is no system"]),
         (["missing.toml"], ["missing.toml does not exist"]),

@@ -236,23 +236,20 @@ def test_shares_of_links() -> None:
 
 @pytest.mark.parametrize("scenario", [OpenproviderScenario, RhinoShcmScenario])
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "words"),
     [
-        (
-            {"encryption": "clients"},
-            "encryption 'clients' names no links (leave it out where none is encrypted); did you mean 'client'?",
-        ),
-        ({"encryption": "client", "vpn": "kernal"}, "vpn 'kernal' does not exist; did you mean 'kernel'"),
-        ({"vpn": "kernel"}, "vpn 'kernel' says where links are encrypted and none is: give encryption too"),
+        ({"encryption": "clients"}, ("encryption 'clients'", "'client'")),
+        ({"encryption": "client", "vpn": "kernal"}, ("vpn 'kernal'", "'kernel'")),
+        ({"vpn": "kernel"}, ("vpn 'kernel'", "encryption")),
     ],
 )
 def test_what_a_scenario_cannot_say_of_encryption(
-    scenario: type[Scenario], fields: dict[str, str], message: str
+    scenario: type[Scenario], fields: dict[str, str], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(InputError) as caught:
         scenario(**fields)
 
-    assert message in str(caught.value)
+    assert [word for word in words if word not in str(caught.value)] == []
     check_encryption(None, None, 1)
 
 
@@ -265,8 +262,7 @@ def test_what_a_scenario_cannot_say_of_encryption(
     ],
 )
 def test_a_single_node_has_no_links_between_nodes(scenario: Callable[..., Scenario], fields: dict[str, Any]) -> None:
-    message = "encrypts links between Cassandra nodes and there is only one: add nodes, give 'client', or leave it out"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="'internode'"):
         scenario(**fields, encryption="internode")
     for links in ("client", "client+internode"):
         assert vars(scenario(**fields, encryption=links))["encryption"] == links

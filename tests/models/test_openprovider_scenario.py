@@ -39,7 +39,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"consistency_read": "SERIAL"}, "'SERIAL' is refused"),
         ({"consistency_read": "EACH_QUORUM"}, "reads at 'EACH_QUORUM' are refused"),
         ({"consistency_write": "QUORUMM"}, "did you mean 'QUORUM'"),
-        ({"dcs": 1, "cass_nodes": 2, "rf": 2, "consistency_write": "THREE"}, "THREE needs 3 replicas and there are 2"),
+        ({"dcs": 1, "cass_nodes": 2, "rf": 2, "consistency_write": "THREE"}, "THREE needs 3 replicas"),
         ({"data_factor": 0.0}, "greater than 0"),
         ({"data_factor": float("nan")}, "data_factor"),
         ({"tps": float("nan")}, "nan is not a rate"),
