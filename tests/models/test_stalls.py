@@ -110,7 +110,7 @@ def test_more_of_anything_never_shortens_a_response(level: float) -> None:
 
 
 def test_a_server_without_a_steady_state_is_refused() -> None:
-    with pytest.raises(InputError, match=r"works or stalls 1\.05 of the time has no steady state: lower the rate"):
+    with pytest.raises(InputError, match=r"1\.05"):
         wait_tail(0.8, Stalls(10.0, 0.015), Stalls(2.0, 0.05))
 
 
