@@ -113,10 +113,10 @@ def test_cdf_and_mean_agree_for_unlike_exponentials() -> None:
     [
         (lambda: kth_of_n_mean(1.0, 1.0, 4, 3), "4 of 3 branches cannot be needed"),
         (lambda: kth_of_n_mean(1.0, 1.0, 0, 3), "0 is not a number of branches needed"),
-        (lambda: kth_of_n_cdf([0.5, 1.5], 1), "1.5 is not a probability: it must be at most 1"),
+        (lambda: kth_of_n_cdf([0.5, 1.5], 1), "1.5 is not a probability"),
         (lambda: kth_of_n_cdf([0.5, 0.5], 3), "3 of 2 branches cannot be needed"),
-        (lambda: kth_of_n_mean(1.0, 101.0, 2, 3), "101 is not a squared coefficient .* at most 100"),
-        (lambda: kth_of_n_mean(1.0, 1.0, 2, 500), "500 is not a number of branches .* at most 200"),
+        (lambda: kth_of_n_mean(1.0, 101.0, 2, 3), "101 is not a squared coefficient"),
+        (lambda: kth_of_n_mean(1.0, 1.0, 2, 500), "500 is not a number of branches"),
         (lambda: kth_of_n_variance(1.0, -1.0, 2, 3), "-1 is not a squared coefficient of variation"),
     ],
 )

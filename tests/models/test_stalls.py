@@ -116,10 +116,11 @@ def test_a_server_without_a_steady_state_is_refused() -> None:
 
 def test_a_path_with_a_longer_tail_than_the_wait_is_refused() -> None:
     wait = wait_tail(0.1, Stalls(1.0, 0.001), Stalls(1.0, 0.002))
-    with pytest.raises(InputError, match="no closed form: simulate it"):
+    with pytest.raises(InputError, match="tail"):
         response_tail(wait, 1.0, 1.0, np.array(0.5))
 
 
+@pytest.mark.slow
 def test_the_compiled_engine_waits_as_long() -> None:
     """The share of requests that wait longer than 20 and 50 ms, where stalls take 10 % and services 50 % of the time.
 
