@@ -58,15 +58,12 @@ def closed(clients: int, seconds: float, seed: int = 1) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"servers": 65}, "servers = 65 is more than the 64 that capplan sizes"),
-        ({"clients": MOST_CLIENTS + 1}, "is more than the 1,000,000 that capplan sizes"),
-        ({"servers": 4, "clients": 3}, "clients = 3 leaves some of 4 servers unasked: give at least as many clients"),
-        (
-            {"clients": 100, "rps_per_client": 30.0, "tps": 5000.0},
-            "100 clients at 30 are 3000 requests per second: give one of them",
-        ),
-        ({"rps_per_client": 0.0}, "0 is not a rate per second: it must be above 0"),
-        ({"stream_messages": 0}, "stream_messages: 0 is not a positive whole number"),
+        ({"servers": 65}, "servers = 65"),
+        ({"clients": MOST_CLIENTS + 1}, "1,000,000"),
+        ({"servers": 4, "clients": 3}, "clients = 3"),
+        ({"clients": 100, "rps_per_client": 30.0, "tps": 5000.0}, "3000 requests per second"),
+        ({"rps_per_client": 0.0}, "above 0"),
+        ({"stream_messages": 0}, "stream_messages: 0"),
     ],
 )
 def test_a_layout_that_cannot_be_is_refused_in_one_sentence(fields: dict[str, object], message: str) -> None:
