@@ -14,7 +14,8 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.results.run import Run, StationReport, Status
+from capplan.simulator.results.run import Run, StationReport
+from capplan.simulator.results.trace import Status
 
 ALPHA, BETA = 1e-3, 1e-2
 

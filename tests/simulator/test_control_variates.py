@@ -10,7 +10,7 @@ from tests.simulator.random_series import chance_limits
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.control_variates import Controlled, controlled
+from capplan.simulator.analysis.control_variates import ControlledEstimate, controlled
 from capplan.simulator.analysis.output import of_replications
 
 
@@ -54,7 +54,7 @@ def test_another_plain_estimate_is_corrected_alike() -> None:
     assert found.interval.value == pytest.approx(5.25)
 
 
-def same(one: Controlled, other: Controlled) -> bool:
+def same(one: ControlledEstimate, other: ControlledEstimate) -> bool:
     return (
         one.interval.value == pytest.approx(other.interval.value)
         and one.interval.half_width == pytest.approx(other.interval.half_width)

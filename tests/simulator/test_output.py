@@ -13,7 +13,7 @@ from tests.simulator.random_series import autoregressive, chance_limits, lindley
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.simulator.analysis.output import (
-    Interval,
+    ConfidenceInterval,
     Truncation,
     batch_length,
     interval,
@@ -31,7 +31,7 @@ NAN = math.nan
 
 
 def test_an_interval_has_ends() -> None:
-    found = Interval(-4.0, 1.0)
+    found = ConfidenceInterval(-4.0, 1.0)
 
     assert (found.low, found.high, found.relative) == (-5.0, -3.0, 0.25)
 
@@ -39,18 +39,18 @@ def test_an_interval_has_ends() -> None:
 @pytest.mark.parametrize(
     ("found", "relative"),
     [
-        (Interval(1.0, None), math.inf),
-        (Interval(0.0, 1.0), math.inf),
-        (Interval(0.0, 0.0), 0.0),
-        (Interval(2.0, 0.0), 0.0),
+        (ConfidenceInterval(1.0, None), math.inf),
+        (ConfidenceInterval(0.0, 1.0), math.inf),
+        (ConfidenceInterval(0.0, 0.0), 0.0),
+        (ConfidenceInterval(2.0, 0.0), 0.0),
     ],
 )
-def test_relative_half_width_of_special_intervals(found: Interval, relative: float) -> None:
+def test_relative_half_width_of_special_intervals(found: ConfidenceInterval, relative: float) -> None:
     assert found.relative == relative
 
 
 def test_an_interval_of_too_few_data_is_the_whole_line() -> None:
-    assert (Interval(1.0, None).low, Interval(1.0, None).high) == (-math.inf, math.inf)
+    assert (ConfidenceInterval(1.0, None).low, ConfidenceInterval(1.0, None).high) == (-math.inf, math.inf)
 
 
 def test_replications_by_hand() -> None:
@@ -75,8 +75,8 @@ def test_replications_that_measured_nothing_are_left_out() -> None:
 
 
 def test_too_few_replications_give_no_half_width() -> None:
-    assert of_replications([5.0]) == Interval(5.0, None)
-    assert of_replications([5.0, NAN]) == Interval(5.0, None)
+    assert of_replications([5.0]) == ConfidenceInterval(5.0, None)
+    assert of_replications([5.0, NAN]) == ConfidenceInterval(5.0, None)
     assert of_replications([1.0, math.inf]).half_width is None
     assert math.isnan(of_replications([]).value)
 
@@ -240,7 +240,7 @@ def test_batches_without_observations_are_left_out() -> None:
 
 @pytest.mark.parametrize(("figures", "m", "n"), [([2.0], 3, 3), ([2.0, 2.5], 2, 3), ([NAN, 1.0, NAN], 2, 4)])
 def test_too_few_batches_give_no_half_width(figures: list[float], m: int, n: int) -> None:
-    assert of_overlapping_batches(figures, batches_length=m, total_length=n, value=2.0) == Interval(2.0, None)
+    assert of_overlapping_batches(figures, batches_length=m, total_length=n, value=2.0) == ConfidenceInterval(2.0, None)
 
 
 @pytest.mark.parametrize(("m", "n"), [(2, 5), (0, 2), (4, 3)])

@@ -11,7 +11,7 @@ from capplan.models.language.step import Choice, Delay, ForkJoin, Hold, Sequence
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Traffic
 from capplan.models.solver.order_statistics import fork_join_mean_response_s, kth_of_n_level, kth_of_n_mean_exponential
 from capplan.models.solver.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmc, mmck
-from capplan.simulator.results.run import Status
+from capplan.simulator.results.trace import Status
 
 
 def model(flow: Step, traffic: float | Traffic, *stations: Station, pools: tuple[Pool, ...] = ()) -> Network:

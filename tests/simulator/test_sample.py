@@ -15,8 +15,7 @@ from capplan.models.language.traffic import Closed, Open, RequestClass
 from capplan.simulator.analysis.output import batch_length, of_overlapping_batches, of_replications
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 from capplan.simulator.engine import simulate
-from capplan.simulator.results.report import windowed
-from capplan.simulator.results.run import Run
+from capplan.simulator.results.run import Run, windowed
 
 
 def queue(load: float = 0.8) -> Network:

@@ -14,8 +14,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Event, RequestClass, Throttled, Timeline
 from capplan.simulator.results.histogram import bin_of
-from capplan.simulator.results.report import concatenated, condensed_run, report, windowed
-from capplan.simulator.results.run import Mark, Requests, Run, Status, together
+from capplan.simulator.results.run import Mark, Run, concatenated, condensed_run, report, together, windowed
 from capplan.simulator.results.tally import (
     BUSY,
     HELD,
@@ -34,8 +33,9 @@ from capplan.simulator.results.tally import (
     empty_tally,
     intervals,
     pair,
+    tally_of_requests,
 )
-from capplan.simulator.results.tally_of_requests import tally_of_requests
+from capplan.simulator.results.trace import Requests, Status
 
 S = 1_000_000_000  # ticks
 WARMUP, END = 2 * S, 10 * S

@@ -39,7 +39,7 @@ from capplan.simulator.specification.streams import root_key, source_key
 from capplan.simulator.specification.traffic_time import (
     FOREVER,
     arrival_ticks,
-    beat_tick,
+    pacing_tick,
     segment_number,
     segments,
     tick_of,
@@ -158,7 +158,7 @@ def test_a_session_of_a_throttled_client_has_one_beat() -> None:
 def test_beats_follow_the_multiplier() -> None:
     changes = timeline((10, "scale_traffic", "*", 2.0))
     assert starts_ms(run_of(Throttled(2, 100.0, ALONE), wait(1), changes, until_ms=26)) == [0, 10, 15, 20, 25]
-    assert beat_tick(segments(ALONE, changes), 3, 1.0, 100.0) == 20 * MS
+    assert pacing_tick(segments(ALONE, changes), 3, 1.0, 100.0) == 20 * MS
 
 
 def test_a_client_that_gives_up_goes_on_with_its_next_beat() -> None:

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import CONFIDENCE, Interval, figures_of, interval, of_replications
+from capplan.simulator.analysis.output import CONFIDENCE, ConfidenceInterval, figures_of, interval, of_replications
 
 _COLLINEAR = 1e-8  # what is left of a standardised control beside the others; below it is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Controlled:
+class ControlledEstimate:
     """An estimate with control variates, and without.
 
     Attributes
@@ -31,10 +31,10 @@ class Controlled:
         The interval without controls.
     """
 
-    interval: Interval
+    interval: ConfidenceInterval
     coefficients: FloatArray
     variance_ratio: float
-    plain: Interval
+    plain: ConfidenceInterval
 
 
 def controlled(
@@ -44,7 +44,7 @@ def controlled(
     confidence: float = CONFIDENCE,
     *,
     value: float | None = None,
-) -> Controlled:
+) -> ControlledEstimate:
     """Estimate a mean with regression on controls of known means.
 
     Parameters
@@ -62,7 +62,7 @@ def controlled(
 
     Returns
     -------
-    Controlled
+    ControlledEstimate
         Constant controls, and those that others determine, are dropped. Plain with ratio 1 when no control is left,
         the figures do not scatter, or fewer than ``controls + 3`` replications are there.
 
@@ -84,7 +84,7 @@ def controlled(
     kept = _independent(deviations)
     count, used = len(each), len(kept)
     if used == 0 or count < used + 3 or np.ptp(each) == 0:
-        return Controlled(plain, np.zeros(deviations.shape[1]), 1.0, plain)
+        return ControlledEstimate(plain, np.zeros(deviations.shape[1]), 1.0, plain)
     slopes, left, spread = _regression(each, deviations[:, kept])
     coefficients = np.zeros(deviations.shape[1])
     coefficients[kept] = slopes
@@ -92,7 +92,7 @@ def controlled(
     variance = float(left @ left) / degrees
     ratio = variance / float(each.var(ddof=1)) * (count - 2) / (count - used - 2)
     centre = plain.value - float(coefficients @ deviations.mean(axis=0))
-    return Controlled(interval(centre, variance * spread, degrees, confidence), coefficients, ratio, plain)
+    return ControlledEstimate(interval(centre, variance * spread, degrees, confidence), coefficients, ratio, plain)
 
 
 def _checked(figures: ArrayLike, controls: ArrayLike, expected: ArrayLike) -> tuple[FloatArray, FloatArray]:

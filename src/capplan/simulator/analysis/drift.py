@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import CONFIDENCE, Interval, figures_of, of_replications
+from capplan.simulator.analysis.output import CONFIDENCE, ConfidenceInterval, figures_of, of_replications
 
 Verdict = Literal["steady", "overloaded", "unclear"]
 TOLERANCE = 0.005  # of the offered rate: less matters neither to a load test of minutes nor to a sizing
@@ -32,7 +32,7 @@ class Drift:
     """
 
     verdict: Verdict
-    growth: Interval
+    growth: ConfidenceInterval
 
 
 def backlog_drift(
@@ -96,7 +96,7 @@ def backlog_drift(
     return Drift(_verdict(growth, late, tolerance), growth)
 
 
-def _verdict(growth: Interval, late: float, tolerance: float) -> Verdict:
+def _verdict(growth: ConfidenceInterval, late: float, tolerance: float) -> Verdict:
     if math.isnan(growth.value):
         return "unclear"
     if growth.low > 0 and min(growth.value, late) > tolerance:

@@ -17,7 +17,7 @@ _FEWEST_FOR_MSER = 10  # batches; with fewer, the minimum is mostly chance
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """An estimate and the half-width of its confidence interval.
 
     Attributes
@@ -63,7 +63,7 @@ class Truncation:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedDifference:
     """What two variants differ by, simulated with common random numbers.
 
     Attributes
@@ -76,7 +76,7 @@ class Paired:
         Variance of the difference over that of independent runs of the same number; below 1 is a gain. None likewise.
     """
 
-    difference: Interval
+    difference: ConfidenceInterval
     correlation: float | None
     variance_ratio: float | None
 
@@ -102,7 +102,7 @@ def student(confidence: float, degrees: float) -> float:
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
-def interval(value: float, variance: float, degrees: float, confidence: float) -> Interval:
+def interval(value: float, variance: float, degrees: float, confidence: float) -> ConfidenceInterval:
     """Student's interval around an estimate; without a half-width where the degrees of freedom are below 1.
 
     Parameters
@@ -123,8 +123,8 @@ def interval(value: float, variance: float, degrees: float, confidence: float) -
     """
     check_confidence(confidence)
     if degrees < 1 or not math.isfinite(variance):
-        return Interval(float(value), None, confidence)
-    return Interval(float(value), student(confidence, degrees) * math.sqrt(max(variance, 0.0)), confidence)
+        return ConfidenceInterval(float(value), None, confidence)
+    return ConfidenceInterval(float(value), student(confidence, degrees) * math.sqrt(max(variance, 0.0)), confidence)
 
 
 def mser(values: ArrayLike, batch: int = 5, largest_share: float = 0.5) -> Truncation:
@@ -190,8 +190,10 @@ def _squared_errors(means: FloatArray) -> FloatArray:
     return np.asarray(np.where(left > 0, errors, np.inf))
 
 
-def of_replications(figures: ArrayLike, *, value: float | None = None, confidence: float = CONFIDENCE) -> Interval:
-    """Interval from independent replications (Student).
+def of_replications(
+    figures: ArrayLike, *, value: float | None = None, confidence: float = CONFIDENCE
+) -> ConfidenceInterval:
+    """ConfidenceInterval from independent replications (Student).
 
     Parameters
     ----------
@@ -205,7 +207,7 @@ def of_replications(figures: ArrayLike, *, value: float | None = None, confidenc
 
     Returns
     -------
-    Interval
+    ConfidenceInterval
         Without a half-width below two figures.
 
     Raises
@@ -263,8 +265,8 @@ def overlapping_batch_means(values: ArrayLike, length: int) -> FloatArray:
 
 def of_overlapping_batches(
     figures: ArrayLike, *, batches_length: int, total_length: int, value: float, confidence: float = CONFIDENCE
-) -> Interval:
-    """Interval from one run, by overlapping batches; for a mean or a quantile.
+) -> ConfidenceInterval:
+    """ConfidenceInterval from one run, by overlapping batches; for a mean or a quantile.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def of_overlapping_batches(
 
     Returns
     -------
-    Interval
+    ConfidenceInterval
         Without a half-width where less than one degree of freedom is left.
 
     Raises
@@ -320,8 +322,8 @@ def batch_variance(figures: ArrayLike, *, batches_length: int, total_length: int
 
 def of_parts(
     variances: ArrayLike, degrees: ArrayLike, shares: ArrayLike, *, value: float, confidence: float = CONFIDENCE
-) -> Interval:
-    """Interval of a weighted mean of independent runs, from a variance of each.
+) -> ConfidenceInterval:
+    """ConfidenceInterval of a weighted mean of independent runs, from a variance of each.
 
     Parameters
     ----------
@@ -351,7 +353,7 @@ def of_parts(
     return interval(value, total, total**2 / squares if squares else float(np.sum(degrees)), confidence)
 
 
-def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Paired:
+def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> PairedDifference:
     """Compare two variants replication by replication (common random numbers).
 
     Parameters
@@ -364,7 +366,7 @@ def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = C
 
     Returns
     -------
-    Paired
+    PairedDifference
         First minus second.
 
     Raises
@@ -381,6 +383,6 @@ def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = C
     one, two = one[both], two[both]
     difference = of_replications(one - two, confidence=confidence)
     if len(one) < 2 or 0 in (alone := (_variance(one), _variance(two))):
-        return Paired(difference, None, None)
+        return PairedDifference(difference, None, None)
     correlation = float(np.corrcoef(one, two)[0, 1])
-    return Paired(difference, correlation, _variance(one - two) / sum(alone))
+    return PairedDifference(difference, correlation, _variance(one - two) / sum(alone))

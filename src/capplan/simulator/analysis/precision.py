@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from capplan.models.errors import InputError
-from capplan.simulator.analysis.output import Interval
+from capplan.simulator.analysis.output import ConfidenceInterval
 
 FIRST = 10  # replications before the first look
 GROWTH = 3  # times as many after a look, at most
@@ -40,7 +40,7 @@ def parse_precision(text: str) -> Precision:
     return Precision(match[1], percent / 100)
 
 
-def replications_needed(figures_so_far: Interval, count: int, relative: float, most: int) -> int:
+def replications_needed(figures_so_far: ConfidenceInterval, count: int, relative: float, most: int) -> int:
     """Say how many replications there shall be in all, given the interval of those that are there.
 
     Parameters

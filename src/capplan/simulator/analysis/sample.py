@@ -20,8 +20,8 @@ from capplan.models.language.units import FloatArray
 from capplan.simulator.analysis.drift import Drift, backlog_drift
 from capplan.simulator.analysis.output import (
     BATCHES,
-    Interval,
-    Paired,
+    ConfidenceInterval,
+    PairedDifference,
     Truncation,
     batch_length,
     batch_variance,
@@ -30,11 +30,10 @@ from capplan.simulator.analysis.output import (
     of_replications,
     paired_difference,
 )
-from capplan.simulator.results.report import concatenated, condensed_run, windowed
-from capplan.simulator.results.run import Run
+from capplan.simulator.results.run import Run, concatenated, condensed_run, windowed
 
 Horizon = Literal["steady", "finite"]
-Figure = Callable[[Run], float]
+Statistic = Callable[[Run], float]
 ENOUGH = 5  # replications: fewer leave Student's factor above 3, and their parts tell more
 NOTHING = Truncation(0, settled=True)
 
@@ -170,7 +169,7 @@ class Sample:
         alone = self.horizon == "finite" or len(self.runs) >= ENOUGH
         return len(self.runs) * (1 if alone else BATCHES)
 
-    def interval(self, figure: Figure) -> Interval:
+    def interval(self, figure: Statistic) -> ConfidenceInterval:
         """Return a figure of all runs with its 95 % interval.
 
         Parameters
@@ -189,11 +188,11 @@ class Sample:
         variances, degrees = zip(*found, strict=True)
         return of_parts(variances, degrees, lengths / lengths.sum(), value=value)
 
-    def each(self, figure: Figure) -> FloatArray:
+    def each(self, figure: Statistic) -> FloatArray:
         """Return a figure of every run."""
         return np.array([figure(run) for run in self.runs], dtype=np.float64)
 
-    def _variance(self, place: int, figure: Figure, whole: float) -> tuple[float, float]:
+    def _variance(self, place: int, figure: Statistic, whole: float) -> tuple[float, float]:
         first, last = self.runs[place].window
         length = batch_length(last - first)
         figures = [figure(batch) for batch in self._batches[place]]
@@ -221,7 +220,7 @@ class Sample:
         return max(found, key=lambda drift: (drift.verdict == "overloaded", drift.growth.value))
 
 
-def difference(first: Sample, second: Sample, figure: Figure) -> Paired:
+def difference(first: Sample, second: Sample, figure: Statistic) -> PairedDifference:
     """Return what a figure of two variants differs by, first less second, replication by replication.
 
     Equal seeds give both the same arrivals and demands (common random numbers), so a difference is known much better

@@ -6,6 +6,8 @@ the requests of a replication in the order of starting; rows need not be in that
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,9 +17,39 @@ import numpy as np
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.run import Requests, Status
 
 SCHEMA = "capplan.trace/1"
+
+
+class Status(IntEnum):
+    """How a request ended, for its client."""
+
+    UNFINISHED = 0
+    COMPLETED = 1
+    DROPPED = 2
+    TIMED_OUT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """One row per request in the order of starting; times in ticks.
+
+    `session` is the number of the arrival (open traffic) or of the client (closed), `position` counts its requests;
+    `source` and `request_class` are indices into the names of the run. `end_ticks` is -1 for the unfinished. The times
+    are those of the request, from its first attempt to its last; `attempts` counts them.
+    """
+
+    source: IntArray
+    request_class: IntArray
+    session: IntArray
+    position: IntArray
+    intended_ticks: IntArray
+    start_ticks: IntArray
+    end_ticks: IntArray
+    status: IntArray
+    attempts: IntArray
+
+
 STATUSES = [status.name.lower() for status in Status]
 
 

@@ -112,8 +112,8 @@ def _mixture(shares: list[float], laws: list[Distribution]) -> Sampler:
     return ticks
 
 
-class LawKind(IntEnum):
-    """How a row of `FlatLaws` is sampled."""
+class DistributionKind(IntEnum):
+    """How a row of `FlatDistributions` is sampled."""
 
     CONSTANT = 0
     TABLE = 1
@@ -122,7 +122,7 @@ class LawKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class FlatLaws:
+class FlatDistributions:
     """Laws as arrays, one row per law; components of mixtures have rows of their own.
 
     Attributes
@@ -130,7 +130,7 @@ class FlatLaws:
     rows
         For each law that was asked for, its row; equal laws share one.
     kind
-        By row, a `LawKind`.
+        By row, a `DistributionKind`.
     ticks
         By row, the value of a constant, in ticks; else 0.
     scale
@@ -158,7 +158,7 @@ class FlatLaws:
     parts: IntArray
 
 
-def flatten(laws: Sequence[Distribution]) -> FlatLaws:
+def flatten(laws: Sequence[Distribution]) -> FlatDistributions:
     """Return `laws` as arrays; see `tick_sampler` for what an engine has to do with them.
 
     Raises
@@ -193,16 +193,16 @@ class _Flattening:
     def _add(self, law: Distribution) -> tuple[int, int, float, int, int, int]:
         match law:
             case Deterministic():
-                return LawKind.CONSTANT, to_ticks(float(law.value_s)), 0.0, 0, 0, 0
+                return DistributionKind.CONSTANT, to_ticks(float(law.value_s)), 0.0, 0, 0, 0
             case Empirical():
                 count = len(law.values_s)
-                return LawKind.EMPIRICAL, 0, float(TICKS_PER_S), self._add_numbers(law.values_s), count, 0
+                return DistributionKind.EMPIRICAL, 0, float(TICKS_PER_S), self._add_numbers(law.values_s), count, 0
             case Hyperexponential() | Mixture():
                 shares, laws = _components(law)
                 parts = [self.row(part) for part in laws]
                 self._parts += parts
                 first = self._add_numbers([*_starts(shares), *shares])
-                return LawKind.MIXTURE, 0, 0.0, first, len(parts), len(self._parts) - len(parts)
+                return DistributionKind.MIXTURE, 0, 0.0, first, len(parts), len(self._parts) - len(parts)
             case _:
                 return self._add_table(law)
 
@@ -210,18 +210,18 @@ class _Flattening:
         table = quantile_table(law)
         if table not in self._table:
             self._table[table] = self._add_numbers(table.coefficients.ravel())
-        return LawKind.TABLE, 0, _scale_ticks(law), self._table[table], table.pieces, 0
+        return DistributionKind.TABLE, 0, _scale_ticks(law), self._table[table], table.pieces, 0
 
     def _add_numbers(self, numbers: Sequence[Number] | FloatArray) -> int:
         self._numbers.append(np.asarray(numbers, dtype=np.float64))
         self._size += len(numbers)
         return self._size - len(numbers)
 
-    def laws(self, rows: list[int]) -> FlatLaws:
+    def laws(self, rows: list[int]) -> FlatDistributions:
         """Return all that was collected."""
         kind, ticks, scale, first, count, first_part = zip(*self._columns, strict=True) if rows else ((),) * 6
         whole = [np.array(column, dtype=np.int64) for column in (rows, kind, ticks, first, count, first_part)]
-        return FlatLaws(
+        return FlatDistributions(
             rows=whole[0],
             kind=whole[1],
             ticks=whole[2],

@@ -13,10 +13,11 @@ from itertools import count, groupby
 
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import ALL_TRAFFIC
-from capplan.models.language.traffic import Bursty, Event, Mix, Poisson, Timeline, Trace
+from capplan.models.language.traffic import Bursty, Mix, Poisson, Timeline, Trace
 from capplan.simulator.specification.clock import LONGEST_TICKS, TICKS_PER_S, to_ticks
 from capplan.simulator.specification.quantile_table import quantile_table
 from capplan.simulator.specification.streams import name_key, request_key, uniform
+from capplan.simulator.specification.timeline import numbered_events
 
 ARRIVAL, BURST = name_key("arrival"), name_key("burst")
 _EXPONENTIAL = quantile_table(Exponential(1.0)).quantile()
@@ -36,11 +37,6 @@ class Segment:
     operational_s: float
     multiplier: float
     shares: tuple[float, ...]
-
-
-def numbered_events(timeline: Timeline) -> list[tuple[int, Event]]:
-    """Return the events with their ticks in the order of time, those of one tick in the order of the list."""
-    return sorted(((to_ticks(float(event.at_s)), event) for event in timeline.events), key=lambda timed: timed[0])
 
 
 def segments(mix: Mix, timeline: Timeline) -> tuple[Segment, ...]:
@@ -99,7 +95,7 @@ def trace_ticks(law: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list
     return [tick_of(parts, float(time_s) * len(law.times_s) / last_s) for time_s in law.times_s]
 
 
-def beat_tick(parts: Sequence[Segment], beat: int, mean_length: float, rate_per_s: float) -> int:
+def pacing_tick(parts: Sequence[Segment], beat: int, mean_length: float, rate_per_s: float) -> int:
     """Return the tick of a beat of throttled traffic; beat k of client j of C has the number k * C + j."""
     return tick_of(parts, beat * (mean_length / rate_per_s))
 

@@ -31,10 +31,12 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.flow_facts import Way, facts_of
+from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 from capplan.simulator.specification.streams import name_key, step_names
 
-Kind = str  # what follows a step: "done" the request's end, "nothing" that anyone waits for, "more" anything else
+Continuation = (
+    str  # what follows a step: "done" the request's end, "nothing" that anyone waits for, "more" anything else
+)
 LEARNING: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 
@@ -57,16 +59,16 @@ class Scope(NamedTuple):
     unwind: Label
     locals: int
     latches: tuple[int, ...]
-    follows: Kind
+    follows: Continuation
 
 
 @dataclass(frozen=True)
 class RouteInfo:
-    """A route's policy, what sticky sessions know it by, and the ways into its targets."""
+    """A route's policy, what sticky sessions know it by, and the entries into its targets."""
 
     policy: RoutePolicy
     sticky: tuple[int, int]
-    ways: tuple[Way | None, ...]
+    entries: tuple[StepEntry | None, ...]
 
 
 @dataclass
@@ -120,12 +122,12 @@ class _Flow:
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        facts = facts_of(flow)
+        facts = flow_facts(flow)
         self.steps, self.below = facts.steps, facts.below
         if len(self.steps) >= 1 << at.STEP_BITS:
             raise RefusedError(f"a flow of {len(self.steps)} steps is too long: at most {(1 << at.STEP_BITS) - 1}")
         self.keys = [name_key("step", name) for name in step_names(flow)]
-        self.signalled, self.served, self.ways = facts.signalled, facts.served, facts.ways
+        self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.later: list[Callable[[], None]] = []
 
     def lower(self) -> int:
@@ -244,7 +246,7 @@ class _Flow:
                 cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
                 self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, number=number)
 
-    def branch(self, child: int, scope: Scope, follows: Kind) -> list[Cell]:
+    def branch(self, child: int, scope: Scope, follows: Continuation) -> list[Cell]:
         """Emit a branch later; return its start and the latches that it may signal."""
         start, failed, levels = Label(), Label(), self.levels(child, scope)
 
@@ -330,10 +332,10 @@ class _Flow:
             self.emit(self.below[number][0], scope)  # there is nothing to pick
             return
         place, learns = len(self.code.routes), step.policy in LEARNING
-        ways = tuple(self.ways[child] for child in self.below[number])
-        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(ways)), ways))
-        starts, end = [Label() for _ in ways], Label()
-        self.row(at.ROUTE, place, len(ways), self.code.list_of(starts), scope.locals, number=number)
+        entries = tuple(self.entries[child] for child in self.below[number])
+        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(entries)), entries))
+        starts, end = [Label() for _ in entries], Label()
+        self.row(at.ROUTE, place, len(entries), self.code.list_of(starts), scope.locals, number=number)
         for target, child in enumerate(self.below[number]):
             self.place(starts[target])
             if learns:

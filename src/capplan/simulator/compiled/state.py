@@ -9,7 +9,7 @@ import numpy as np
 from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
-from capplan.simulator.compiled.program import Lowered, signed
+from capplan.simulator.compiled.lowering import Lowered, signed
 from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
@@ -32,7 +32,7 @@ RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "batches": (at.BATCH_RECORD, at.FREE_BATCHES, at.LEFT_BATCHES, None),
     "nodes": (at.NODE, at.FREE_NODES, at.LEFT_NODES, None),
 }
-CHILDREN = 4  # of a node of the agenda, all of which can be looked at
+CHILDREN = 4  # of a node of the pending, all of which can be looked at
 ROOM = 64  # records at the beginning, beyond what one event can use
 
 
@@ -56,7 +56,7 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     room = ROOM + 2 * lowered.most_records + 2 * clients
     return State(
         header=header,
-        heap=_agenda(2 * room + _standing_events(lowered)),
+        heap=_event_heap(2 * room + _standing_events(lowered)),
         look=np.full(2 * header[at.LEAVES], at.NEVER),
         **{name: _free_records(header, name, room) for name in RECORDS},
         locals=np.zeros((room, lowered.locals), dtype=np.int64),
@@ -105,7 +105,7 @@ def _free_records(header: Ints, name: str, count: int) -> Records:
     return rows
 
 
-def _agenda(size: int) -> Records:
+def _event_heap(size: int) -> Records:
     heap = np.zeros(size, dtype=at.EVENT)
     heap["tick"] = at.NEVER
     return heap
@@ -136,7 +136,7 @@ def grown(state: State, lowered: Lowered) -> State:
     state = state._replace(**larger)
     lists, heap = (
         _lists(header[at.BATCH_LISTS] + len(state.batches)),
-        _agenda(max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))),
+        _event_heap(max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))),
     )
     lists[: len(state.lists)], heap[: len(state.heap)] = state.lists, state.heap
     header[at.SHORT] = 0
@@ -221,13 +221,13 @@ def _sticky(lowered: Lowered) -> dict[tuple[int, int], int]:
 def _routes(lowered: Lowered) -> Records:
     rows, sticky, first = np.zeros(len(lowered.routes), dtype=at.ROUTE_RECORD), _sticky(lowered), 0
     for row, route in zip(rows, lowered.routes, strict=True):
-        row["policy"], row["count"], row["first"] = POLICIES[route.policy], len(route.ways), first
+        row["policy"], row["count"], row["first"] = POLICIES[route.policy], len(route.entries), first
         row["sticky"] = sticky.get(route.sticky, at.NONE)
-        first += len(route.ways)
+        first += len(route.entries)
     return rows
 
 
 def _targets(lowered: Lowered) -> Records:
-    rows = np.zeros(sum(len(route.ways) for route in lowered.routes), dtype=at.TARGET)
+    rows = np.zeros(sum(len(route.entries) for route in lowered.routes), dtype=at.TARGET)
     rows["smoothed"] = -1  # a target not tried yet is the fastest
     return rows

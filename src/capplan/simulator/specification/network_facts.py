@@ -1,7 +1,8 @@
-"""What can be known of a flow before it runs, by the numbers of its steps in the order of `walk`.
+"""What both engines work out of a network before a run.
 
-Engines compile flows with these facts, so that both know the same latch of a signal, the same branches that a latch
-waits for, and the same first stations of a route's target.
+Steps of a flow are known by their numbers in the order of `walk`. Both engines compile flows from `FlowFacts`, so they
+agree on the countdown latch of a signal, the branches that a latch waits for, and the first stations of a route's
+target.
 """
 
 from __future__ import annotations
@@ -9,33 +10,58 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from capplan.models.language.network import walk
+from capplan.models.language.network import Network, walk
+from capplan.models.language.station import Station
 from capplan.models.language.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Signal, Step, Visit, children
+from capplan.models.language.traffic import Retry, Session
+from capplan.simulator.specification.clock import to_ticks
+
+
+def is_fixed_rate(station: Station, network: Network) -> bool:
+    """Tell whether a station serves first come, first served, at a speed that never changes."""
+    changing = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
+    plain = station.rate is None and station.expiry_s is None and station.host is None
+    undisturbed = not station.pauses and not station.background and station.name not in changing
+    return station.discipline == "fcfs" and plain and undisturbed
+
+
+def backoff_ticks(retry: Retry | None) -> list[int]:
+    """Return how long, in ticks, a client waits before each further attempt."""
+    if retry is None:
+        return []
+    backoff_s, factor = float(retry.backoff_s), float(retry.factor)
+    return [to_ticks(backoff_s * factor**number) for number in range(retry.attempts - 1)]
+
+
+def session_of(network: Network, name: str) -> Session:
+    """Return the session of that name; a single request class counts as a session of one request."""
+    found = next((session for session in network.sessions if session.name == name), None)
+    return found or Session(name, (name,), ())
 
 
 @dataclass(frozen=True)
-class Way:
-    """When the way into a step is known to be down: when `station` is, or at least `needed` of `ways` are.
+class StepEntry:
+    """When the entry into a step is known to be down: when `station` is, or at least `needed` of `entries` are.
 
-    Exactly one of `station` and `needed` says something: a way with a station has no ways of its own.
+    Exactly one of `station` and `needed` says something: a entry with a station has no entries of its own.
     """
 
     station: str | None
     needed: int = 0
-    ways: tuple[Way, ...] = ()
+    entries: tuple[StepEntry, ...] = ()
 
     def is_down(self, known_down: Callable[[str], bool]) -> bool:
         """Tell whether it is, where `known_down` tells it of a station."""
         if self.station is not None:
             return known_down(self.station)
-        return sum(way.is_down(known_down) for way in self.ways) >= self.needed
+        return sum(entry.is_down(known_down) for entry in self.entries) >= self.needed
 
     def stations(self) -> Iterator[str]:
         """Yield the stations that it depends on."""
         if self.station is not None:
             yield self.station
-        for way in self.ways:
-            yield from way.stations()
+        for entry in self.entries:
+            yield from entry.stations()
 
 
 @dataclass(frozen=True)
@@ -54,9 +80,9 @@ class FlowFacts:
     served
         The latches around a step that a signal inside it counts for, the outermost first. A latch that is not full
         waits for a branch exactly when the branch's entry has the latch.
-    ways
-        The way into a step. None without a visit: such a step says nothing and is never known to be down. For a visit
-        it is the station, for a sequence the way into its first step that has one, for hold, latch and batch that of
+    entries
+        The entry into a step. None without a visit: such a step says nothing and is never known to be down. For a visit
+        it is the station, for a sequence the entry into its first step that has one, for hold, latch and batch that of
         the step inside. A choice, route or hedge is down when all alternatives are, a fork-join when fewer branches
         than it needs are not.
     """
@@ -65,15 +91,15 @@ class FlowFacts:
     below: tuple[tuple[int, ...], ...]
     signalled: tuple[int, ...]
     served: tuple[tuple[int, ...], ...]
-    ways: tuple[Way | None, ...]
+    entries: tuple[StepEntry | None, ...]
 
 
-def facts_of(flow: Step) -> FlowFacts:
+def flow_facts(flow: Step) -> FlowFacts:
     """Return what is known of the steps of a flow."""
     steps = tuple(walk(flow))
     below = _below(steps)
     signalled = _signalled(steps, below)
-    return FlowFacts(steps, below, signalled, _served(below, signalled), _ways(steps, below))
+    return FlowFacts(steps, below, signalled, _served(below, signalled), _entries(steps, below))
 
 
 def _below(steps: Sequence[Step]) -> tuple[tuple[int, ...], ...]:
@@ -112,21 +138,21 @@ def _served(below: Sequence[tuple[int, ...]], signalled: Sequence[int]) -> tuple
     return tuple(served)
 
 
-def _ways(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[Way | None, ...]:
-    ways: list[Way | None] = [None] * len(steps)
+def _entries(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[StepEntry | None, ...]:
+    entries: list[StepEntry | None] = [None] * len(steps)
     for number in reversed(range(len(steps))):
-        ways[number] = _way_in(steps[number], [ways[child] for child in below[number]])
-    return tuple(ways)
+        entries[number] = _entry_of(steps[number], [entries[child] for child in below[number]])
+    return tuple(entries)
 
 
-def _way_in(step: Step, inside: Sequence[Way | None]) -> Way | None:
-    said = tuple(way for way in inside if way is not None)
+def _entry_of(step: Step, inside: Sequence[StepEntry | None]) -> StepEntry | None:
+    known = tuple(entry for entry in inside if entry is not None)
     match step:
         case Visit():
-            return Way(step.station)
-        case ForkJoin() if said:
-            return Way(None, len(inside) - step.needed + 1, said)
-        case Choice() | Route() | Hedge() if said:
-            return Way(None, len(inside), said)
+            return StepEntry(step.station)
+        case ForkJoin() if known:
+            return StepEntry(None, len(inside) - step.needed + 1, known)
+        case Choice() | Route() | Hedge() if known:
+            return StepEntry(None, len(inside), known)
         case _:
-            return said[0] if said else None
+            return known[0] if known else None

@@ -1,4 +1,8 @@
-"""Lowers a network to the flat arrays of the compiled engine.
+"""What of a program hangs on the parameter draw: laws, the lengths of fixed waits, and rates of open traffic.
+
+All else of a network is the same in every draw, so its flows are lowered once, whatever the number of draws.
+
+Lowers a network to the flat arrays of the compiled engine.
 
 Whatever can be decided before a run is decided here: which stations are rigid, which visits need no event, how many
 records one event can use. What depends on the seed or the length of a run is filled in by `Lowered.program`, what
@@ -13,8 +17,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from capplan.models.language.distribution import Exponential
-from capplan.models.language.draws import at_draw
+from capplan.models.language.distribution import Deterministic, Distribution, Exponential
+from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
 from capplan.models.language.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
@@ -23,23 +27,116 @@ from capplan.models.language.traffic import (
     Closed,
     Open,
     Poisson,
-    RequestClass,
-    Session,
     Throttled,
     Timeline,
     Trace,
 )
+from capplan.simulator.compiled.instructions import Code, RouteInfo
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Floats, Ints, Program, Records
-from capplan.simulator.compiled.program_draws import Numbers, fixed_waits
-from capplan.simulator.compiled.program_flow import Code, RouteInfo
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.sampling import FlatLaws
+from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, session_of
+from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
 from capplan.simulator.specification.streams import source_key
 from capplan.simulator.specification.traffic_time import Segment, segments, trace_ticks
 
-LAW_IN_A = (at.WAIT, at.WAIT_LAST)
-LAW_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
+MOST_WAIT_LISTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FixedWaits:
+    """Where instructions wait for a fixed time.
+
+    Attributes
+    ----------
+    rows, places
+        By wait, its instruction, and the place of its ticks in the table.
+    which
+        By wait, which of `lengths` it takes.
+    lengths
+        Different lengths, in the order in which they come first.
+    """
+
+    rows: Ints
+    places: Ints
+    which: Ints
+    lengths: tuple[Deterministic, ...]
+
+    def in_code(self, code: Records, lists: Ints) -> Records:
+        """Return the code with the list of each length; the same object when nothing changes, since it is large."""
+        wanted = lists[self.which]
+        if np.array_equal(code["b"][self.rows], wanted):
+            return code
+        changed = code.copy()
+        changed["b"][self.rows] = wanted
+        return changed
+
+    def in_table(self, table: Ints, ticks: Ints) -> Ints:
+        """Return the table with the ticks of each length."""
+        changed = table.copy()
+        changed[self.places] = ticks[self.which]
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The laws and fixed waits of a program, whose numbers may be arrays over draws.
+
+    Attributes
+    ----------
+    laws
+        Different laws, in the order of their numbers in the code.
+    waits
+        The fixed waits.
+    before
+        How many numbers stand in a program before those of its laws.
+    """
+
+    laws: tuple[Distribution, ...]
+    waits: FixedWaits
+    before: int
+
+    def flat(self, draw: int) -> FlatDistributions:
+        """Return the laws of one draw as arrays."""
+        return flatten([at_draw(law, draw) for law in self.laws])
+
+    def law_records(self, flat: FlatDistributions) -> Records:
+        """Return the laws as the kernel reads them."""
+        rows = np.zeros(len(flat.kind), dtype=at.LAW)
+        rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
+        rows["ticks"] = np.where(flat.kind == DistributionKind.MIXTURE, flat.first_part, flat.ticks)
+        tables = flat.kind == DistributionKind.TABLE
+        rows["ticks"][tables] = np.log2(flat.count[tables])  # pieces of an octave: a power of two
+        rows["first"] = flat.first + self.before
+        return rows
+
+    def wait_lists(self, draw: int) -> tuple[Ints, Ints]:
+        """Return, by length of a fixed wait, its ticks in one draw, and the number of the list of waits of that length.
+
+        Where there are too many kinds, the rest have no list (-1).
+        """
+        lists: dict[int, int] = {}
+        ticks = [to_ticks(float(at_draw(length, draw).value_s)) for length in self.waits.lengths]
+        for length in ticks:
+            if len(lists) < MOST_WAIT_LISTS:
+                lists.setdefault(length, len(lists))
+        mine = [lists.get(length, at.NONE) for length in ticks]
+        return np.array(ticks, dtype=np.int64), np.array(mine, dtype=np.int64)
+
+
+def fixed_waits(found: Sequence[tuple[int, int, Deterministic]]) -> FixedWaits:
+    """Take fixed waits together: of each, its instruction, the place of its ticks in the table, and its length."""
+    numbers: dict[object, int] = {}
+    which = [numbers.setdefault(as_key(length), len(numbers)) for _, _, length in found]
+    first = {number: length for number, (_, _, length) in reversed(list(zip(which, found, strict=True)))}
+    rows, places = (np.array([wait[column] for wait in found], dtype=np.int64) for column in (0, 1))
+    return FixedWaits(
+        rows, places, np.array(which, dtype=np.int64), tuple(first[number] for number in range(len(first)))
+    )
+
+
+DISTRIBUTION_IN_A = (at.WAIT, at.WAIT_LAST)
+DISTRIBUTION_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
 
 
 @dataclass(frozen=True)
@@ -141,7 +238,7 @@ def _same_parts(one: object, other: object) -> bool:
 
 def mean_length(network: Network) -> float:
     """Return the mean number of requests of what starts."""
-    return sum(share * len(_session(network, name).classes) for name, share in network.traffic.mix.items())
+    return sum(share * len(session_of(network, name).classes) for name, share in network.traffic.mix.items())
 
 
 def signed(word: int) -> int:
@@ -158,13 +255,6 @@ def lower(network: Network, draw: int = 0) -> Lowered:
         When a flow is too long, or the shape of a law too extreme.
     """
     return _Lowering(network, draw).lowered()
-
-
-def is_elastic(station: Station, network: Network) -> bool:
-    """Tell whether a station's speed can ever change, or it does not serve in order of arrival."""
-    named = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
-    special = station.rate is not None or station.expiry_s is not None or station.host is not None
-    return station.discipline == "ps" or special or bool(station.pauses or station.background) or station.name in named
 
 
 def most_records(step: Step) -> int:
@@ -184,7 +274,7 @@ class _Lowering:
 
     def __init__(self, network: Network, draw: int) -> None:
         self.network, self.traffic, self.draw = network, at_draw(network.traffic, draw), draw
-        self.elastic = tuple(is_elastic(station, network) for station in network.stations)
+        self.elastic = tuple(not is_fixed_rate(station, network) for station in network.stations)
         scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
         self.code = Code(
             stations={each.name: (number, self.elastic[number]) for number, each in enumerate(network.stations)},
@@ -196,7 +286,7 @@ class _Lowering:
         """Lower everything; laws are known only when all is collected, and all other numbers stand before theirs."""
         code, network = self.code, self.network
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
-        gaps = [[code.law(gap) for gap in _session(self.network, name).gaps] for name in self.traffic.mix]
+        gaps = [[code.law(gap) for gap in session_of(self.network, name).gaps] for name in self.traffic.mix]
         thinking = code.law(network.traffic.think) if isinstance(network.traffic, Closed) else 0
         exponential = code.law(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
@@ -247,7 +337,7 @@ class _Lowering:
         numbers = {each.name: number for number, each in enumerate(self.network.classes)}
         rows = np.zeros(len(gaps), dtype=at.SOURCE)
         for row, (name, laws) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
-            session = _session(self.network, name)
+            session = session_of(self.network, name)
             classes = self.code.list_of(numbers[each] for each in session.classes)
             sticky = 0 if session.route == "sticky" else at.NONE
             rows[row] = (0, len(session.classes), classes, self.code.list_of(laws), sticky)
@@ -256,7 +346,7 @@ class _Lowering:
     def _classes(self, starts: list[int]) -> Records:
         rows = np.zeros(len(starts), dtype=at.CLASS)
         for row, (start, each) in enumerate(zip(starts, self.network.classes, strict=True)):
-            backoffs = _backoffs(each)
+            backoffs = backoff_ticks(each.retry)
             patience = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
             rows[row] = (start, patience, len(backoffs) + 1, self.code.list_of(backoffs))
         return rows
@@ -283,7 +373,7 @@ class _Lowering:
             ints[at.A_TRACE] = self.code.list_of(ticks)
             ints[at.A_TRACE_LIMIT] = len(ticks)
 
-    def _program(self, flat: FlatLaws, numbers: Numbers, parts: Sequence[Segment]) -> Program:
+    def _program(self, flat: FlatDistributions, numbers: Numbers, parts: Sequence[Segment]) -> Program:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
         return Program(
             code=_instructions(code, flat),
@@ -311,13 +401,13 @@ class _Lowering:
         return rows
 
 
-def _instructions(code: Code, flat: FlatLaws) -> Records:
+def _instructions(code: Code, flat: FlatDistributions) -> Records:
     rows = np.zeros(len(code.rows), dtype=at.CODE)
     rows["key"] = code.keys
     cells = np.array(code.rows, dtype=np.int64)
     for place, column in enumerate(("op", "a", "b", "c", "d", "step", "unwind")):
         rows[column] = cells[:, place]
-    for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
+    for column, operations in (("a", DISTRIBUTION_IN_A), ("b", DISTRIBUTION_IN_B)):
         mine = np.isin(rows["op"], operations)
         rows[column][mine] = flat.rows[rows[column][mine]]
     return rows
@@ -336,22 +426,9 @@ def _open_rates(traffic: Open, length: float) -> Floats:
     return rates
 
 
-def _session(network: Network, name: str) -> Session:
-    """Return the session of that name; a single request is a session of one."""
-    found = next((session for session in network.sessions if session.name == name), None)
-    return found or Session(name, (name,), ())
-
-
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:
     return (*station.pauses, *station.background)
 
 
 def _segment(part: Segment) -> list[float]:
     return [part.multiplier, part.operational_s, *accumulate(part.shares)]
-
-
-def _backoffs(each: RequestClass) -> list[int]:
-    if each.retry is None:
-        return []
-    first, factor = float(each.retry.backoff_s), float(each.retry.factor)
-    return [to_ticks(first * factor**place) for place in range(each.retry.attempts - 1)]
