@@ -1,10 +1,8 @@
-"""Single requests of the compiled engine: rows of the kernel's buffer, and those of requests that have not ended.
+"""The compiled engine: the whole language in machine code, on the same sample path as the SimPy engine.
 
-The compiled engine: the whole language in machine code, on the same sample path as the SimPy engine.
-
-A network is lowered to flat arrays (`program`), a state is made for them (`program_state`), and the kernel (`kernel/`)
-lets it run from interval to interval. In between, Python makes the changes of the timeline, makes arrays larger that
-have become short, takes single requests out of the kernel's buffer, and tells how far the run has come.
+A network is lowered to flat arrays (`lowering`, `instructions`), a state is made for them (`state`), and the kernel
+(`kernel/`) advances it from interval to interval. In between, Python applies the changes of the timeline, enlarges
+arrays that are nearly full, takes single requests out of the kernel's buffer, and reports progress.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from capplan.simulator.specification.clock import to_seconds, to_ticks
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key
 
-COLUMNS = 10  # of the kernel's buffer: the number, then the fields of `Requests`
+COLUMNS = 10  # of the kernel's buffer: the request's number, then the fields of `Requests`
 
 
 def unfinished(program: Program, state: State) -> list[tuple[Records, int]]:
@@ -75,8 +73,8 @@ def requests_of(rows: Ints) -> Requests:
     )
 
 
-TRACE_ROWS = 1 << 16  # single requests that the kernel gathers before Python takes them
-BEFORE = -1  # as a rank: before everything of a tick, the looks too
+TRACE_ROWS = 1 << 16  # size of the kernel's buffer for single requests
+BEFORE = -1  # as a rank: before all events of a tick
 Progress = Callable[[float, int], None]
 Sink = Callable[[Requests, IntArray], None]
 
@@ -93,34 +91,39 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     progress: Progress | None = None,
     sink: Sink | None = None,
 ) -> Run:
-    """Run a network once.
+    """Run a network once; see `capplan.simulator.engine.simulate`.
 
     Parameters
     ----------
-    network
-        What to run.
-    duration_s
-        How long traffic comes, in seconds; statistics are about the time from `warmup_s` to `duration_s`. Requests
-        that have started run to their end.
-    seed, replication
-        The random numbers: equal ones give equal runs, others give independent ones.
-    warmup_s
-        How much of the beginning is left out of the statistics, in seconds.
-    max_requests
-        How many requests start at most, further attempts at one not counted; left out, no limit.
-    trace
+    network : Network
+        The network; it must hold no arrays of parameter draws.
+    duration_s : float
+        How long the traffic lasts, in seconds. Statistics cover the time from `warmup_s` to `duration_s`. Requests that
+        have started run to their end.
+    seed, replication : int
+        Select the random numbers: equal ones give equal runs, different ones independent runs.
+    warmup_s : float
+        The time at the start that statistics leave out, in seconds.
+    max_requests : int, optional
+        The largest number of requests, retries not counted; no limit when left out.
+    trace : bool
         Keep every request.
-    progress
-        Told now and then how many seconds have been simulated and how many requests have started.
-    sink
-        Given every request with its number in the order of starting, many at a time, in the order of ending.
+    progress : callable, optional
+        Called from time to time with the simulated seconds and the number of requests that have started.
+    sink : callable, optional
+        Receives every request with its number in the order of starting, many at a time, in the order of ending.
+
+    Returns
+    -------
+    Run
+        The run.
 
     Raises
     ------
     RefusedError
-        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+        When the network holds an array of parameter draws, a flow is too long or a distribution too extreme.
     InputError
-        When the durations, the seed or the number of requests make no sense.
+        When the durations, the seed or the number of requests are invalid.
     """
     check_run(duration_s, warmup_s, seed, replication, max_requests)
     window = to_ticks(warmup_s), to_ticks(duration_s)
@@ -133,12 +136,12 @@ _lowering = Lock()
 
 
 def lowered(network: Network) -> Lowered:
-    """Lower a network, or recall it: replications, and rates of traffic, need that once (a network cannot change).
+    """Lower a network, or reuse an earlier result: replications, and other rates of traffic, need that only once.
 
     Raises
     ------
     RefusedError
-        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+        When the network holds an array of parameter draws, a flow is too long or a distribution too extreme.
     """
     with _lowering:
         for known in _last_lowered:
@@ -152,7 +155,7 @@ def lowered(network: Network) -> Lowered:
 
 @dataclass
 class ActiveRun:
-    """A run on its way: the arrays, and what Python keeps beside them."""
+    """A run in progress: the arrays, and what Python keeps beside them."""
 
     lowered: Lowered
     window: tuple[int, int]
@@ -164,13 +167,13 @@ class ActiveRun:
     sink: Callable[[Ints], None] | None = None
 
     def until(self, tick: int, rank: int) -> None:
-        """Let everything happen before a key, changes of the timeline too."""
+        """Run all events before a key, changes of the timeline included."""
         while self.timeline.next_key() < (tick, rank):
             self.change()
         self.advance(tick, rank)
 
     def change(self) -> None:
-        """Let everything happen up to the next change of the timeline, and that."""
+        """Run all events up to the next change of the timeline, and that change."""
         key = self.timeline.next_key()
         self.advance(*key)
         self.settle(key[0])
@@ -178,7 +181,7 @@ class ActiveRun:
         self.settle(key[0])
 
     def advance(self, tick: int, rank: int) -> None:
-        """Let everything happen before a key; the timeline must not change anything before."""
+        """Run all events before a key; no change of the timeline may come before it."""
         while (why := loop.advance(self.program, self.state, tick, rank)) in (at.ROOM_NEEDED, at.TRACE_FULL):
             if why == at.ROOM_NEEDED:
                 self.state = grown(self.state, self.lowered)
@@ -186,19 +189,19 @@ class ActiveRun:
                 self.take_rows()
 
     def settle(self, tick: int) -> None:
-        """Let sums reach a tick, and speeds be right from there."""
+        """Update sums to a tick, and speeds from there."""
         loop.settle(self.program, self.state, tick)
 
     def take_rows(self) -> None:
-        """Pass on the single requests that the kernel has gathered."""
+        """Pass on the single requests in the kernel's buffer."""
         if self.sink is not None:
             self.sink(self.state.trace[: self.state.header[at.TRACED]].copy())
         self.state.header[at.TRACED] = 0
 
     def idle(self) -> bool:
-        """Tell whether nothing is under way any more."""
+        """Tell whether nothing is in progress any more."""
         header, state = self.state.header, self.state
-        if state.stations["served"].any():  # also by visits that nobody waits for
+        if state.stations["served"].any():  # visits that no request waits for count, too
             return False
         return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
 
@@ -206,7 +209,7 @@ class ActiveRun:
 def begin(
     lowered: Lowered, window: tuple[int, int], numbers: tuple[int, int], *, max_requests: int | None = None
 ) -> ActiveRun:
-    """Return the beginning of a run: `window` is the end of the warm-up and that of the traffic in ticks.
+    """Return the start of a run: `window` has the ends of the warm-up and of the traffic in ticks.
 
     `numbers` are the seed and the replication.
     """
@@ -224,9 +227,9 @@ def begin(
 
 
 def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
-    """Let a run go to its end, and sum it up; see `simulate`."""
+    """Complete a run and report it; see `simulate`."""
     kept: list[Ints] = []
-    _listen(active, kept if trace else None, sink)
+    _connect_sinks(active, kept if trace else None, sink)
     _run(active, progress)
     rest = unfinished_rows(active.program, active.state)
     active.take_rows()
@@ -243,8 +246,8 @@ def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink
     )
 
 
-def _listen(active: ActiveRun, kept: list[Ints] | None, sink: Sink | None) -> None:
-    """Let single requests go to the list and to the sink; without either, the kernel need not gather them."""
+def _connect_sinks(active: ActiveRun, kept: list[Ints] | None, sink: Sink | None) -> None:
+    """Send single requests to the list and to the sink; without either, the kernel does not collect them."""
     if kept is None and sink is None:
         active.state = active.state._replace(trace=active.state.trace[:0])
         return
@@ -277,7 +280,7 @@ def _run(active: ActiveRun, progress: Progress | None) -> None:
 
 
 def _tally(active: ActiveRun) -> Tally:
-    """Return what the kernel has counted, completed by what is still under way."""
+    """Return the kernel's counts, completed by what is still in progress."""
     state, tally = active.state, active.tally
     for talk, number in unfinished(active.program, state):
         for interval, ticks in overlaps(tally.boundaries, int(talk["start"]), tally.end_ticks):

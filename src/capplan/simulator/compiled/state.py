@@ -1,4 +1,4 @@
-"""Makes the state that a run of the compiled engine begins with, and makes its arrays larger when they get short."""
+"""The state of a run of the compiled engine: how it is made, and how its arrays grow when they are nearly full."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ POLICIES: dict[RoutePolicy, int] = {
     "token_aware": at.TOKEN_AWARE,
     "latency_ranked": at.LATENCY_RANKED,
 }
-# Records that come and go: their type, where the header has the first free one and how many are left, and the arrays
-# of as many rows that go with them.
+# Records that are allocated and freed: their type, where the header has the first free one and how many are left, and
+# the array with as many rows that belongs to them.
 RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "threads": (at.THREAD, at.FREE_THREADS, at.LEFT_THREADS, "locals"),
     "requests": (at.REQUEST, at.FREE_REQUESTS, at.LEFT_REQUESTS, None),
@@ -32,8 +32,8 @@ RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "batches": (at.BATCH_RECORD, at.FREE_BATCHES, at.LEFT_BATCHES, None),
     "nodes": (at.NODE, at.FREE_NODES, at.LEFT_NODES, None),
 }
-CHILDREN = 4  # of a node of the pending, all of which can be looked at
-ROOM = 64  # records at the beginning, beyond what one event can use
+CHILDREN = 4  # of a node of the future event list; all of them are compared
+ROOM = 64  # records at the start, beyond what one event can use
 
 
 def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_rows: int, most_requests: int) -> State:
@@ -123,7 +123,7 @@ def _lists(count: int) -> Records:
 
 
 def grown(state: State, lowered: Lowered) -> State:
-    """Return the state with twice the room wherever it is short."""
+    """Return the state with twice the room wherever it is nearly full."""
     header = state.header
     larger: dict[str, Any] = {}
     for name, (_, _, left, beside) in RECORDS.items():
@@ -165,9 +165,9 @@ def _stations(lowered: Lowered) -> Records:
     hosts = {host.name: number for number, host in enumerate(network.hosts)}
     leaf = free = 0
     for number, (row, station) in enumerate(zip(rows, network.stations, strict=True)):
-        elastic = lowered.elastic[number]
+        processor_sharing = lowered.processor_sharing[number]
         mine = [place for place, process in enumerate(lowered.processes) if process.station == number]
-        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if elastic else at.RIGID
+        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.RIGID
         row["servers"], row["leaf"], row["free"] = station.servers, leaf, free
         row["host"] = at.NONE if station.host is None else hosts[station.host]
         row["expiry"] = at.NEVER if station.expiry_s is None else to_ticks(float(station.expiry_s))
@@ -176,7 +176,7 @@ def _stations(lowered: Lowered) -> Records:
         row["processes"], row["process_count"] = mine[0] if mine else 0, len(mine)
         changes = station.rate or station.host is not None or mine or station.name in named
         row["plain"] = not changes
-        leaf, free = leaf + elastic, free + station.servers
+        leaf, free = leaf + processor_sharing, free + station.servers
     return rows
 
 
@@ -212,7 +212,10 @@ def _pools(lowered: Lowered) -> Records:
 
 
 def _sticky(lowered: Lowered) -> dict[tuple[int, int], int]:
-    """Return the numbers of what sticky sessions remember: routes of one name and as many targets share one."""
+    """Return the numbers under which sticky sessions remember targets.
+
+    Routes of one name with equally many targets share one.
+    """
     if all(session.route != "sticky" for session in lowered.network.sessions):
         return {}
     return {key: number for number, key in enumerate(dict.fromkeys(route.sticky for route in lowered.routes))}
@@ -229,5 +232,5 @@ def _routes(lowered: Lowered) -> Records:
 
 def _targets(lowered: Lowered) -> Records:
     rows = np.zeros(sum(len(route.entries) for route in lowered.routes), dtype=at.TARGET)
-    rows["smoothed"] = -1  # a target not tried yet is the fastest
+    rows["smoothed"] = -1  # a target that has not been tried counts as the fastest
     return rows

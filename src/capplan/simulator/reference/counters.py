@@ -40,7 +40,7 @@ class Window:
         self.marks: list[tuple[int, int, str, str]] = []
 
     def interval(self, tick: int) -> int:
-        """Return the number of the interval that contains a tick; after the end of the traffic, one more than the last."""
+        """Return the number of the interval of a tick; a tick after the end of the traffic is in one of its own."""
         return bisect_right(self.boundaries, tick) - 1
 
     def mark(self, since: int, until: int, kind: str, name: str) -> None:

@@ -70,8 +70,8 @@ def simulate(
     warmup_s : float
         The time at the start that statistics leave out, in seconds.
     drain : bool
-        Run requests that have started to their end, so that latencies are not censored (the default); a session starts no
-        further requests after `duration_s`. Without it the run stops at `duration_s`, and requests in progress stay
+        Run requests that have started to their end, so that latencies are not censored (the default); a session starts
+        no further requests after `duration_s`. Without it the run stops at `duration_s`, and requests in progress stay
         unfinished.
     max_requests : int, optional
         The largest number of requests, retries not counted; no limit when left out.

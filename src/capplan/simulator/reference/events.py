@@ -73,8 +73,8 @@ class Dropped(Exception):  # noqa: N818 - happens to requests; not an error of t
 class OrderedEnvironment(simpy.Environment):
     """SimPy's environment with an integer clock (`tick`) and the total order of events.
 
-    `background_entries` counts the entries of the future event list that start nothing by themselves: checks for completed
-    services, and one event for each process of a station.
+    `background_entries` counts the entries of the future event list that start nothing by themselves: checks for
+    completed services, and one event for each process of a station.
     """
 
     def __init__(self) -> None:

@@ -176,8 +176,8 @@ SMOOTHING_BITS = 3  # a new time counts 1/8, as in TCP's smoothed round-trip tim
 class Router:
     """The state of one route: requests passed, requests inside each target, smoothed time of each target in ticks.
 
-    All of it is integer, so that every engine keeps exactly the same state. A target that has never answered counts as the
-    fastest. `known_down`, if any target can be down, tells which targets requests avoid, unless there is no other.
+    All of it is integer, so that every engine keeps exactly the same state. A target that has never answered counts as
+    the fastest. `known_down`, if any target can be down, tells which targets requests avoid, unless there is no other.
     """
 
     def __init__(self, policy: RoutePolicy, targets: int, key: int, known_down: Callable[[int], bool] | None) -> None:

@@ -49,8 +49,8 @@ class TrafficSource:
 class ActiveSession:
     """One session (or single request) in progress.
 
-    `unit` is the number of the arrival or of the client, `first` the position of the first request, `intended` the tick at
-    which that should have started, if it may start late. `routes` are the targets chosen so far, by route, when all
+    `unit` is the number of the arrival or of the client, `first` the position of the first request, `intended` the tick
+    at which that should have started, if it may start late. `routes` are the targets chosen so far, by route, when all
     requests follow the routes of the first.
     """
 
@@ -296,7 +296,7 @@ def begin_open(clients: Clients, traffic: Open, mix: TrafficMix) -> None:
 
 
 def begin_closed(clients: Clients, traffic: Closed, mix: TrafficMix) -> None:
-    """Let every client think, send a request and wait, over and over; the first think time keeps clients out of step."""
+    """Let every client think, send a request and wait, over and over, first with a think time."""
     draw = tick_sampler(traffic.think)
 
     def think(unit: int, position: int, least: int) -> None:

@@ -41,9 +41,9 @@ def session_of(network: Network, name: str) -> Session:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """When the entry into a step is known to be down: when `station` is, or at least `needed` of `entries` are.
+    """The first stations of a step, which tell whether the step is known to be down.
 
-    Exactly one of `station` and `needed` says something: a entry with a station has no entries of its own.
+    It is down when `station` is, or when at least `needed` of `entries` are. An entry has either a station or entries.
     """
 
     station: str | None
@@ -51,7 +51,7 @@ class StepEntry:
     entries: tuple[StepEntry, ...] = ()
 
     def is_down(self, known_down: Callable[[str], bool]) -> bool:
-        """Tell whether it is, where `known_down` tells it of a station."""
+        """Tell whether the step is down, given what `known_down` tells of a station."""
         if self.station is not None:
             return known_down(self.station)
         return sum(entry.is_down(known_down) for entry in self.entries) >= self.needed
@@ -66,7 +66,7 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class FlowFacts:
-    """What is known of each step of a flow; every field has an entry for each.
+    """Facts about each step of a flow; every field has one entry per step.
 
     Attributes
     ----------
@@ -75,16 +75,16 @@ class FlowFacts:
     below
         The numbers of the steps directly inside.
     signalled
-        The number of the latch that a signal counts for: the nearest around it with a group of that name, within the
-        nearest batch. -1 for all other steps.
+        The number of the countdown latch that a signal counts for: the nearest one around it with a group of that name,
+        within the nearest batch. -1 for all other steps.
     served
-        The latches around a step that a signal inside it counts for, the outermost first. A latch that is not full
+        The countdown latches around a step that a signal inside it counts for, the outermost first. An incomplete latch
         waits for a branch exactly when the branch's entry has the latch.
     entries
-        The entry into a step. None without a visit: such a step says nothing and is never known to be down. For a visit
-        it is the station, for a sequence the entry into its first step that has one, for hold, latch and batch that of
-        the step inside. A choice, route or hedge is down when all alternatives are, a fork-join when fewer branches
-        than it needs are not.
+        The first stations of each step. None without a visit; such a step is never known to be down. For a visit it is
+        the station, for a sequence the entry of its first step that has one, for the acquisition of a unit, a countdown
+        latch and a batch that of the step inside. A choice, route or hedge is down when all alternatives are, a
+        fork-join when fewer branches than it needs are up.
     """
 
     steps: tuple[Step, ...]
@@ -95,7 +95,7 @@ class FlowFacts:
 
 
 def flow_facts(flow: Step) -> FlowFacts:
-    """Return what is known of the steps of a flow."""
+    """Return the facts about the steps of a flow."""
     steps = tuple(walk(flow))
     below = _below(steps)
     signalled = _signalled(steps, below)
