@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
+from tests.oracles.overlapping_batches import of_overlapping_batches, overlapping_batch_means
 from tests.simulator.random_series import autoregressive, chance_limits, lindley, single_server
 
 from capplan.models.errors import InputError
@@ -18,9 +19,7 @@ from capplan.simulator.analysis.output import (
     batch_length,
     interval,
     mser,
-    of_overlapping_batches,
     of_replications,
-    overlapping_batch_means,
     paired_difference,
 )
 
@@ -197,16 +196,6 @@ def test_warm_up_of_a_decaying_start_is_found() -> None:
     found = [mser(each) for each in series]
 
     assert all(each.settled and 60 <= each.count <= 250 for each in found)
-
-
-def test_overlapping_means_by_hand() -> None:
-    assert overlapping_batch_means([1.0, 3.0, 5.0, 4.0], 2).tolist() == [2.0, 4.0, 4.5]
-
-
-@pytest.mark.parametrize("length", [0, 4])
-def test_a_batch_is_within_the_run(length: int) -> None:
-    with pytest.raises(InputError, match=f"a batch of {length} of 3 values: its length must be from 1 to 3"):
-        overlapping_batch_means([1.0, 2.0, 3.0], length)
 
 
 @given(st.lists(FIGURE, min_size=2, max_size=40), st.data())

@@ -123,15 +123,6 @@ def test_report_of_several_servers_and_a_warm_up() -> None:
     assert report.mean_response_s == pytest.approx(0.006)
 
 
-def test_report_of_a_run_that_stops() -> None:
-    run = simulate(network(visit(4), clients=2, discipline="ps"), 0.006, seed=1, drain=False)
-    report = run.stations["server"]
-    assert statuses(run) == [Status.UNFINISHED] * 2
-    assert report.mean_number == pytest.approx(2 * 5 / 6)
-    assert report.utilisation == pytest.approx(5 / 6)
-    assert report.visits == 0
-
-
 def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
     """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
     env = OrderedEnvironment()
@@ -145,7 +136,7 @@ def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
 
     for number, (tick, demand) in enumerate(joins):
         OrderedProcess(env, client(number, tick, demand))
-    env.run_until(None)
+    env.run_all()
     return ends
 
 

@@ -58,7 +58,7 @@ def test_full_pool_drops_and_counts() -> None:
     assert ends_ms(run) == [3, 5, 1, 1]
     assert statuses(run) == [COMPLETED, COMPLETED, DROPPED, DROPPED]
     assert run.pools["pool"].drops == 2
-    assert run.loss_fraction() == 0.5
+    assert run.failure_fraction() == 0.5
 
 
 def test_pool_report_by_hand() -> None:
@@ -272,13 +272,6 @@ def test_what_ends_comes_before_what_starts() -> None:
 
 def test_a_waiting_visit_comes_before_one_that_returns() -> None:
     assert ends_ms(once(seq(visit(2), visit(3)), clients=2)) == [8, 11]
-
-
-def test_without_drain_what_is_under_way_stays_unfinished() -> None:
-    run = simulate(network(visit(4), clients=2), 0.006, seed=1, drain=False)
-    assert statuses(run) == [COMPLETED, Status.UNFINISHED]
-    assert run.count(Status.UNFINISHED) == 1
-    assert run.stations["server"].mean_queue == pytest.approx(4 / 6)
 
 
 def test_warm_up_is_left_out() -> None:

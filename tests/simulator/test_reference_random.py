@@ -88,7 +88,7 @@ def test_an_error_in_a_process_is_heard() -> None:
     env = OrderedEnvironment()
     OrderedProcess(env, fails())
     with pytest.raises(ZeroDivisionError):
-        env.run_until(None)
+        env.run_all()
 
 
 def test_clients_have_numbers_of_their_own() -> None:

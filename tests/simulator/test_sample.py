@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from tests.oracles.overlapping_batches import of_overlapping_batches
 from tests.simulator.small_networks import network
 
 from capplan.models.errors import InputError
@@ -12,7 +13,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass
-from capplan.simulator.analysis.output import batch_length, of_overlapping_batches, of_replications
+from capplan.simulator.analysis.output import batch_length, of_replications
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import Run, windowed

@@ -100,7 +100,7 @@ def test_ticks_are_nanoseconds_and_round_to_even() -> None:
 
 @numba.njit
 def flat_ticks(flat: Any, law: int, uniform: float) -> int:
-    """Sample row `law` of `FlatDistributions` (as a tuple of its arrays): the whole of what another engine has to do."""
+    """Sample row `law` of `FlatDistributions` (as a tuple of its arrays), as another engine has to."""
     _, kind, ticks, scale, first, count, first_part, numbers, parts = flat
     while kind[law] == 3:  # mixture
         starts, n = first[law], count[law]

@@ -14,7 +14,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Event, RequestClass, Throttled, Timeline
 from capplan.simulator.results.histogram import bin_of
-from capplan.simulator.results.run import Mark, Run, concatenated, condensed_run, report, together, windowed
+from capplan.simulator.results.run import Mark, Run, concatenated, condensed_run, report, windowed
 from capplan.simulator.results.tally import (
     BUSY,
     HELD,
@@ -84,11 +84,11 @@ def test_classes_by_hand() -> None:
     assert (read.started, read.completed, read.dropped, read.timed_out, read.unfinished) == (3, 2, 1, 0, 0)
     assert (read.retries, read.completions, read.throughput_per_s) == (3, 2, 2 / 8)
     assert (read.intended.mean_s, read.intended.max_s, read.actual.mean_s, read.actual.max_s) == (3.5, 4, 3, 4)
-    assert read.loss_fraction == 1 / 3
+    assert read.failure_fraction == 1 / 3
     assert read.number_ticks == (1 + 2 + 1 + 2) * S
     assert read.response_ticks == (2 + 4 + 2) * S
     assert (write.started, write.completed, write.dropped, write.timed_out, write.unfinished) == (2, 0, 0, 1, 1)
-    assert (write.number_ticks, write.response_ticks, write.loss_fraction) == ((1 + 2) * S, S, 0.5)
+    assert (write.number_ticks, write.response_ticks, write.failure_fraction) == ((1 + 2) * S, S, 0.5)
     assert math.isnan(write.intended.mean_s)
 
 
@@ -97,7 +97,7 @@ def test_all_classes_together_have_one_window() -> None:
     both = run.report()
     assert (both.name, both.window_s, both.started, both.completions) == ("*", 8.0, 5, 2)
     assert run.throughput_per_s() == 0.25
-    assert run.loss_fraction() == 0.4
+    assert run.failure_fraction() == 0.4
     assert [run.count(status) for status in Status] == [1, 2, 1, 1]
     assert run.latency_mean_s() == 3.5
     little = run.little()
@@ -111,7 +111,7 @@ def test_series_by_hand() -> None:
     assert series.offered_per_s[:, 0].tolist() == [0.5, 0.5, 0.5, 0, 0.5]
     assert series.offered_per_s[:, 1].tolist() == [0, 0, 0.5, 0, 0.5]
     assert series.throughput_per_s[:, 0].tolist() == [0, 0.5, 0.5, 0, 0]
-    assert series.loss_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
+    assert series.failures_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
     assert series.latency_mean_s[:, 0].tolist() == pytest.approx([math.nan, 2, 3, math.nan, math.nan], nan_ok=True)
 
 
@@ -313,10 +313,10 @@ def test_windows_of_a_run_by_hand() -> None:
 def test_windows_add_up(requests: Requests, cut: int) -> None:
     run = summed_up(requests)
     whole, before, after = (windowed(run, *ends).report() for ends in ((0, 5), (0, cut), (cut, 5)))
-    both = together((before, after), name="*", windows="apart")
-    for column in ("window_ticks", "started", "completed", "dropped", "timed_out", "retries", "completions"):
-        assert getattr(both, column) == getattr(whole, column)
-    assert (both.response_ticks, both.number_ticks) == (whole.response_ticks, whole.number_ticks)
-    for one, other in ((both.intended, whole.intended), (both.actual, whole.actual)):
+    numbers = ("window_ticks", "started", "completed", "dropped", "timed_out", "retries", "completions")
+    for column in (*numbers, "response_ticks", "number_ticks"):
+        assert getattr(before, column) + getattr(after, column) == getattr(whole, column)
+    for clock in ("intended", "actual"):
+        one, other = getattr(before, clock) + getattr(after, clock), getattr(whole, clock)
         assert np.array_equal(one.counts, other.counts)
         assert (one.total_ticks, one.largest_ticks) == (other.total_ticks, other.largest_ticks)

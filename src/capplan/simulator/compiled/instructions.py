@@ -123,7 +123,7 @@ class Code:
 
 
 class _Flow:
-    """One flow in the course of lowering."""
+    """One flow while it is lowered."""
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient

@@ -54,7 +54,6 @@ def simulate(
     seed: int,
     replication: int = 0,
     warmup_s: float = 0.0,
-    drain: bool = True,
     max_requests: int | None = None,
 ) -> Run:
     """Run a network once.
@@ -64,15 +63,12 @@ def simulate(
     network : Network
         The network; it must hold no arrays of parameter draws.
     duration_s : float
-        How long the traffic lasts, in seconds. Statistics cover the time from `warmup_s` to `duration_s`.
+        How long the traffic lasts, in seconds. Statistics cover the time from `warmup_s` to `duration_s`. Requests that
+        have started run to their end, so that latencies are not censored.
     seed, replication : int
         Select the random numbers: equal ones give equal runs, different ones independent runs.
     warmup_s : float
         The time at the start that statistics leave out, in seconds.
-    drain : bool
-        Run requests that have started to their end, so that latencies are not censored (the default); a session starts
-        no further requests after `duration_s`. Without it the run stops at `duration_s`, and requests in progress stay
-        unfinished.
     max_requests : int, optional
         The largest number of requests, retries not counted; no limit when left out.
 
@@ -93,7 +89,7 @@ def simulate(
     root, warmup, end = root_key(seed, replication), to_ticks(warmup_s), to_ticks(duration_s)
     system, log = _system(network, Window(intervals(warmup, end))), RequestLog()
     _begin(system, log, root, max_requests)
-    system.env.run_until(None if drain else end, end, system.service_continues)
+    system.env.run_all(end, system.service_continues)
     requests, events = log.requests(), system.env.count
     tally = system.tally(requests)
     return report(network, tally, warmup, seed=seed, replication=replication, events=events, requests=requests)

@@ -89,17 +89,17 @@ class OrderedEnvironment(simpy.Environment):
         if not event._ok:
             raise event._value
 
-    def run_until(self, until: int | None, end: int = 0, service_continues: Callable[[], bool] = lambda: True) -> None:
-        """Run events in order: all of them, or those before tick `until`.
+    def run_all(self, end: int = 0, service_continues: Callable[[], bool] = lambda: True) -> None:
+        """Run all events in order.
 
         Processes of stations never end. They run to tick `end`, and beyond it while there are other events or
         `service_continues` tells that a visit may still complete.
         """
-        future_events = self.future_events
-        while future_events and (until is None or future_events[0][0] < until):
-            if len(future_events) == self.background_entries and future_events[0][0] >= end and not service_continues():
+        events = self.future_events
+        while events:
+            if len(events) == self.background_entries and events[0][0] >= end and not service_continues():
                 return
-            self.tick, rank, event = heappop(future_events)
+            self.tick, rank, event = heappop(events)
             self._now = self.tick
             self.count += rank >= 0
             callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment] # SimPy's mark of the past
