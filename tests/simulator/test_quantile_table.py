@@ -112,7 +112,5 @@ def test_the_array_is_the_rows() -> None:
 
 
 def test_an_erlang_law_of_a_million_stages_is_refused() -> None:
-    with pytest.raises(
-        RefusedError, match="an Erlang law of 1000000 stages is not simulated: take a deterministic law"
-    ):
+    with pytest.raises(RefusedError, match="1000000"):
         quantile_table(Erlang(1.0, 10**6))
