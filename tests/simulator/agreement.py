@@ -1,6 +1,6 @@
 """Does a simulated mean agree with theory? A t test whose two error rates are both stated.
 
-`ALPHA`: a right engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
+`ALPHA`: a correct engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
 `BETA`: an engine that is wrong by `detects` or more passes with at most this probability; a sample too small for that
 fails the test, so the sample sizes follow from the rates.
 """
@@ -31,7 +31,7 @@ def assert_agrees(samples: list[float], expected: float, detects: float) -> None
 
 
 def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
-    """Every model obeys these: what starts ends, Little's law everywhere; `tolerance` is for what crosses the ends."""
+    """Check laws of every model: requests that start end, Little's law; `tolerance` is for requests that cross an end."""
     assert sum(run.count(status) for status in Status) == int(run.measured().sum())
     assert run.count(Status.UNFINISHED) == 0
     assert abs(run.little().error) < tolerance
@@ -45,14 +45,14 @@ def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
 
 
 def assert_laws_at(report: StationReport, station: Station, window_s: float, tolerance: float) -> None:
-    """Little's law for those inside and those served; the queue is also of visits that are dropped in the end."""
+    """Little's law for visits inside and visits served; the queue includes visits that are dropped later."""
     rate_per_s, busy = report.visits / window_s, report.utilisation * report.servers
     number = rate_per_s * report.mean_response_s
     assert number <= (1 + tolerance) * report.mean_number
     if not report.drops:
         assert number >= (1 - tolerance) * report.mean_number
     changes = station.rate or station.pauses or station.background or station.host
-    if station.discipline == "fcfs" or not changes:  # else the wait, which is the response beyond the demand, says less
+    if station.discipline == "fcfs" or not changes:  # else the wait is the response beyond the demand
         assert abs(rate_per_s * (report.mean_response_s - report.mean_wait_s) - busy) <= tolerance * busy
 
 

@@ -122,7 +122,7 @@ def test_units_do_not_matter(seed: int, shift: float, scale: float, unit: float)
 
 
 def test_variance_is_that_of_theory() -> None:
-    """(1 - 0.8) (12 - 2) / (12 - 2 - 2) = 0.25 of the plain variance, of which 0.05 are the loss.
+    """(1 - 0.8) (12 - 2) / (12 - 2 - 2) = 0.25 of the plain variance, of which 0.05 are the cost of estimating.
 
     Over 4,000 experiments the variance of the estimates has a standard error of 2.2 %, so 10 % is 4.5 of them (error
     1e-5), and an estimate without the loss (20 % less) would be found.

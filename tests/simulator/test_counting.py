@@ -1,4 +1,4 @@
-"""What engines count as they run is what their requests say, and what stations and pools did by hand."""
+"""Engines count what their requests did, and what stations and pools did as worked out by hand."""
 
 from collections.abc import Callable
 

@@ -63,7 +63,7 @@ def test_a_backlog_that_has_stopped_growing_is_no_overload() -> None:
 
 
 def test_one_replication_is_cut_into_pieces() -> None:
-    """A line has the same slope in every piece, whatever of it fits in none."""
+    """A line has the same slope in every piece, whatever the remainder."""
     found = backlog_drift(lines([0.25], intervals=37), 1.0, 1.0)
 
     assert found.growth.value == pytest.approx(0.25)

@@ -108,7 +108,6 @@ def test_no_latencies_no_points() -> None:
 
 
 @settings(max_examples=25)  # filling one takes milliseconds
-@settings(max_examples=25)
 @given(SOME)
 def test_the_exported_histogram_has_the_same_quantiles_up_to_a_bin(ticks: np.ndarray) -> None:
     histogram = Histogram.from_ticks(ticks)

@@ -1,4 +1,4 @@
-"""Intervals, warm-up and pairs: worked out by hand, properties, and how often intervals hold the truth."""
+"""Intervals, warm-up and pairs: worked out by hand, properties, and how often intervals contain the truth."""
 
 import math
 from random import Random
@@ -200,7 +200,7 @@ def test_warm_up_of_a_decaying_start_is_found() -> None:
 
 @given(st.lists(FIGURE, min_size=2, max_size=40), st.data())
 def test_overlapping_batches_follow_their_formula(values: list[float], data: st.DataObject) -> None:
-    """Meketon and Schmeiser's estimator with its sums written out, over a reference for Student's law."""
+    """Meketon and Schmeiser's estimator with its sums written out, compared with a reference for Student's t."""
     n = len(values)
     m = data.draw(st.integers(1, max(1, n // 3)))
     mean = sum(values) / n
@@ -302,7 +302,7 @@ def test_common_random_numbers_narrow_a_difference() -> None:
 
 
 def test_coverage_of_replications() -> None:
-    """Ten means of correlated normal series: exactly 95 % hold the truth.
+    """Ten means of correlated normal series: exactly 95 % contain the truth.
 
     Of 4,000, the limits let 95 % fail with 1e-4 on either side; 93 % or 97 % (as of a normal law instead of Student's,
     91.6 %, or of one degree of freedom too few) would pass with less than 6 %.

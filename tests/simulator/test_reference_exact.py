@@ -210,7 +210,7 @@ def test_drop_ends_the_session() -> None:
     more = (RequestClass("more", wait(3)),)
     full = Pool("pool", 1, queue_limit=0)
     run = simulate(network(hold(wait(2)), clients=2, session=session(), more=more, pool=full), 0.0135, seed=1)
-    # Client 1 is dropped at 1 ms, thinks and begins anew at 2 ms (dropped) and at 3 ms, when the unit is free.
+    # Client 1 is dropped at 1 ms, thinks and starts again at 2 ms (dropped) and at 3 ms, when the unit is free.
     assert statuses(run)[:4] == [COMPLETED, DROPPED, DROPPED, COMPLETED]
     assert [start / MS for start in run.requests.start_ticks] == [1, 1, 2, 3, 13]
 

@@ -1,4 +1,4 @@
-"""What the SimPy engine does not run is refused by name, before anything has run; senseless runs are, too."""
+"""The SimPy engine refuses by name what it cannot run, and invalid runs, before it runs anything."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def test_unknown_class_is_an_error_with_the_nearest() -> None:
 @settings(max_examples=25)
 @given(networks())
 def test_every_network_runs_twice_alike(network: Network) -> None:
-    """Whatever the language can say is run, and whatever has started ends or stands at a place that is down."""
+    """Every network of the language runs; requests end, unless they wait at a place that is down."""
     one, other = (simulate(network, 5.0, seed=1, max_requests=100) for _ in range(2))
     assert np.array_equal(one.requests.end_ticks, other.requests.end_ticks)
     assert one.events == other.events

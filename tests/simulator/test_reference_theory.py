@@ -1,4 +1,4 @@
-"""The SimPy engine against queueing theory; error rates and sample sizes as `agreement` says. Services of about 1 s."""
+"""Simulation against queueing theory; error rates and sample sizes as `agreement` says. Services of about 1 s."""
 
 import numpy as np
 import pytest

@@ -95,7 +95,7 @@ def test_a_finite_horizon_is_the_mean_over_runs() -> None:
 
 
 def slow_start() -> Network:
-    """Every request waits for 40 s at a place where nobody queues: the number under way needs 40 s to settle."""
+    """Every request waits for 40 s without a queue: the number in the system needs 40 s to settle."""
     flow = Sequence((Delay(Exponential(40.0)), Visit("server", Exponential(0.1))))
     return replace(network(flow), traffic=Open(4.0, {"ask": 1.0}))
 

@@ -1,4 +1,4 @@
-"""Samplers have the laws that they are for, and compiled code draws the same ticks from the flat form."""
+"""Samplers have their distributions, and compiled code draws the same ticks from the flat form."""
 
 import math
 from typing import Any

@@ -56,7 +56,7 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     room = ROOM + 2 * lowered.most_records + 2 * clients
     return State(
         header=header,
-        heap=_event_heap(2 * room + _standing_events(lowered)),
+        heap=_event_heap(2 * room + _permanent_events(lowered)),
         look=np.full(2 * header[at.LEAVES], at.NEVER),
         **{name: _free_records(header, name, room) for name in RECORDS},
         locals=np.zeros((room, lowered.locals), dtype=np.int64),
@@ -111,7 +111,7 @@ def _event_heap(size: int) -> Records:
     return heap
 
 
-def _standing_events(lowered: Lowered) -> int:
+def _permanent_events(lowered: Lowered) -> int:
     """Return how many events there may be beside one for each thread and session."""
     return len(lowered.processes) + len(lowered.network.classes) + CHILDREN + 1
 
@@ -136,7 +136,7 @@ def grown(state: State, lowered: Lowered) -> State:
     state = state._replace(**larger)
     lists, heap = (
         _lists(header[at.BATCH_LISTS] + len(state.batches)),
-        _event_heap(max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))),
+        _event_heap(max(len(state.threads) + len(state.talks) + _permanent_events(lowered), len(state.heap))),
     )
     lists[: len(state.lists)], heap[: len(state.heap)] = state.lists, state.heap
     header[at.SHORT] = 0

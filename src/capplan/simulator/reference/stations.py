@@ -197,7 +197,7 @@ class VisitInService(NamedTuple):
     joined: int
     begun: int
     demand: int
-    moment: OrderedEvent
+    completion: OrderedEvent
 
 
 class WaitingVisit(NamedTuple):
@@ -206,7 +206,7 @@ class WaitingVisit(NamedTuple):
     joined: int
     demand: int
     rank: int
-    moment: OrderedEvent
+    completion: OrderedEvent
 
 
 class ProcessorSharingStation:
@@ -262,31 +262,31 @@ class ProcessorSharingStation:
         Dropped
             When the station is known to be down. The event raises it when the visit has waited for too long.
         """
-        now, moment = self.env.tick, OrderedEvent(self.env)
+        now, completion = self.env.tick, OrderedEvent(self.env)
         if self.known_down:
             self.record.dropped(now)
             raise Dropped
         if not self.sharing and len(self.inside) == self.station.servers:
             self.settle()
-            self.queue.append(WaitingVisit(now, demand, rank, moment))
+            self.queue.append(WaitingVisit(now, demand, rank, completion))
             self.changed()
         elif demand == 0:
-            self._serve_at_once(now, rank, moment)
+            self._serve_at_once(now, rank, completion)
         else:
             self.settle()
-            self._begin(WaitingVisit(now, demand, rank, moment))
+            self._begin(WaitingVisit(now, demand, rank, completion))
             self.changed()
-        return moment
+        return completion
 
-    def _serve_at_once(self, joined: int, rank: int, moment: OrderedEvent) -> None:
+    def _serve_at_once(self, joined: int, rank: int, completion: OrderedEvent) -> None:
         now = self.env.tick
         self.record.served(joined, now - joined, now - joined)
-        moment.at(now, rank)
+        completion.at(now, rank)
 
     def _begin(self, visit: WaitingVisit) -> None:
-        joined, demand, rank, moment = visit
+        joined, demand, rank, completion = visit
         end = self.attained + demand * PARTS
-        heappush(self.inside, VisitInService(end, rank, joined, self.env.tick, demand, moment))
+        heappush(self.inside, VisitInService(end, rank, joined, self.env.tick, demand, completion))
 
     def settle(self) -> None:
         """Bring V and the sums up to date; call it before anything changes here."""
@@ -378,16 +378,16 @@ class ProcessorSharingStation:
         response = now - visit.joined
         wait = response - visit.demand if self.sharing else visit.begun - visit.joined
         self.record.served(visit.joined, wait, response)
-        visit.moment.at(now, visit.rank)
+        visit.completion.at(now, visit.rank)
 
     def _take(self, visit: WaitingVisit) -> None:
         """Give the first waiting visit a free server."""
         now = self.env.tick
         if now - visit.joined > self.expiry:
             self.record.dropped(now)
-            visit.moment.now(resume_rank(visit.rank), Dropped())
+            visit.completion.now(resume_rank(visit.rank), Dropped())
         elif visit.demand == 0:
-            self._serve_at_once(visit.joined, visit.rank, visit.moment)
+            self._serve_at_once(visit.joined, visit.rank, visit.completion)
         else:
             self._begin(visit)
 
