@@ -31,7 +31,7 @@ def assert_agrees(samples: list[float], expected: float, detects: float) -> None
 
 
 def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
-    """Check laws of every model: requests that start end, Little's law; `tolerance` is for requests that cross an end."""
+    """Check that requests that start end, and Little's law; `tolerance` is for requests that cross an end."""
     assert sum(run.count(status) for status in Status) == int(run.measured().sum())
     assert run.count(Status.UNFINISHED) == 0
     assert abs(run.little().error) < tolerance

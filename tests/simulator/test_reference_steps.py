@@ -204,7 +204,7 @@ def test_the_last_attempt_decides() -> None:
 
 
 def test_each_attempt_has_a_timeout_of_its_own_and_the_abandoned_ones_go_on() -> None:
-    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and no client waits for the response at 11.
+    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and the response at 11 is late.
     run = arriving([(1, visit(10))], timeout_ms=4, retry=Retry(2, 0.001))
     assert (ends_ms(run), statuses(run)) == ([10], [TIMED_OUT])
     assert run.stations["server"].utilisation == pytest.approx(20 / 1000)

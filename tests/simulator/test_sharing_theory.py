@@ -70,7 +70,7 @@ def test_several_servers_answer_as_fast_as_first_come_first_served(demand: Distr
 
 
 def test_clients_who_share_two_servers() -> None:
-    """Eight clients think 10 s in the mean and need 2 s: the finite-source queue, whatever the distribution of demands."""
+    """Eight clients think 10 s in the mean and need 2 s: the finite-source queue, for any demands."""
     demand = Hyperexponential((0.9, 0.1), (1.0, 11.0))
     runs = replications(sharing(demand, Closed(8, exp(10.0), {"job": 1.0}), servers=2), 5_000, 500)
     expected = machine_repair(8, 10.0, 2.0, 2)
