@@ -37,7 +37,7 @@ CASES = [(name, case) for name, found in REFERENCE.items() for case in found["t_
 
 
 def sampled(law: Any, rng: np.random.Generator, replicas: int = 3) -> FloatArray:
-    """Sample a mixture of two distributions: one of them, then its quantile; the quantile of the mixture takes a search."""
+    """Sample a mixture of two distributions: one, then its quantile; the quantile of the mixture takes a search."""
     shape = (SAMPLES, replicas)
     first, level = rng.random(shape) < law.probabilities[0], rng.random(shape)
     return np.asarray(np.where(first, *(each.quantile(level) for each in law.laws)))
