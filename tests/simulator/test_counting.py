@@ -121,7 +121,7 @@ def assert_counted(run: Run, system: Network) -> None:
         for one, other in ((found.intended, wanted.intended), (found.actual, wanted.actual)):
             assert np.array_equal(one.counts, other.counts)
             assert (one.total_ticks, one.largest_ticks) == (other.total_ticks, other.largest_ticks)
-    for column in ("boundaries_s", "offered_per_s", "throughput_per_s", "failures_per_s", "latency_mean_s"):
+    for column in ("boundaries_s", "offered_per_s", "throughput_per_s", "drops_per_s", "latency_mean_s"):
         assert np.array_equal(getattr(run.series, column), getattr(expected.series, column), equal_nan=True)
 
 

@@ -58,7 +58,7 @@ def test_full_pool_drops_and_counts() -> None:
     assert ends_ms(run) == [3, 5, 1, 1]
     assert statuses(run) == [COMPLETED, COMPLETED, DROPPED, DROPPED]
     assert run.pools["pool"].drops == 2
-    assert run.failure_fraction() == 0.5
+    assert run.drop_rate() == 0.5
 
 
 def test_pool_report_by_hand() -> None:

@@ -51,7 +51,7 @@ def test_mmck(limited_by: str) -> None:
         network = model(Hold("limit", Delay(exp(1.0))), 3.0, pools=(Pool("limit", 3, queue_limit=2),))
     expected = mmck(3.0, 1.0, 3, 5)
     runs = replications(network, 2_000, 100)
-    assert_agrees(each(runs, lambda run: run.failure_fraction()), float(expected.loss_probability), detects=0.06)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), float(expected.loss_probability), detects=0.06)
     assert_agrees(each(runs, lambda run: run.throughput_per_s()), float(expected.throughput_per_s), detects=0.02)
     assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.03)
     busy = 4 if limited_by == "pool around a station" else 2
@@ -153,6 +153,6 @@ def test_abandonment_loses_the_tail() -> None:
         Open(0.5, {"job": 1.0}),
     )
     runs = replications(network, 6_000, 500)
-    assert_agrees(each(runs, lambda run: run.failure_fraction()), float(np.exp(-0.5 * 3.0)), detects=0.13)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), float(np.exp(-0.5 * 3.0)), detects=0.13)
     assert_agrees(each(runs, lambda run: run.stations["server"].utilisation), 0.5, detects=0.04)
     assert all(run.count(Status.TIMED_OUT) for run in runs)

@@ -76,7 +76,7 @@ class Figures:
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
             return self.estimate(lambda run: figure(_report(run, name)), report.started)
 
-        loss = estimate(lambda each: each.failure_fraction)
+        loss = estimate(lambda each: each.drop_rate)
         if report.started and not loss.value:
             loss = Estimate(0.0, RULE_OF_THREE / report.started)
         return ClassFigures(

@@ -175,7 +175,7 @@ class ClassReport:
         return self.completions / self.window_s
 
     @property
-    def failure_fraction(self) -> float:
+    def drop_rate(self) -> float:
         """Share of measured requests that were dropped or timed out."""
         return (self.dropped + self.timed_out) / self.started if self.started else 0.0
 
@@ -213,7 +213,7 @@ class Series:
     ----------
     boundaries_s
         Where intervals start and the last one ends, in seconds; shape (intervals + 1,).
-    offered_per_s, throughput_per_s, failures_per_s
+    offered_per_s, throughput_per_s, drops_per_s
         Requests per second that started, completed, and were dropped or timed out; shape (intervals, classes).
     latency_mean_s
         Mean latency, from the intended start, of those that completed; nan when none did; shape (intervals, classes).
@@ -228,7 +228,7 @@ class Series:
     boundaries_s: FloatArray
     offered_per_s: FloatArray
     throughput_per_s: FloatArray
-    failures_per_s: FloatArray
+    drops_per_s: FloatArray
     latency_mean_s: FloatArray
     number: FloatArray
     station_queue: FloatArray
@@ -416,9 +416,9 @@ class Run:
         """Return the rate of completions in the window, per second, whenever the requests started."""
         return self.report(request_class).throughput_per_s
 
-    def failure_fraction(self, request_class: str | None = None) -> float:
+    def drop_rate(self, request_class: str | None = None) -> float:
         """Return the share of measured requests that were dropped or timed out."""
-        return self.report(request_class).failure_fraction
+        return self.report(request_class).drop_rate
 
     def little(self, request_class: str | None = None) -> LittleCheck:
         """Return both sides of Little's law for the requests in the system."""
@@ -646,7 +646,7 @@ def _series(tally: Tally, servers: IntArray) -> Series:
         boundaries_s=tally.boundaries / TICKS_PER_S,
         offered_per_s=_per_s(counts[:, :, STARTED], length),
         throughput_per_s=_per_s(completed, length),
-        failures_per_s=_per_s(counts[:, :, DROPPED] + counts[:, :, TIMED_OUT], length),
+        drops_per_s=_per_s(counts[:, :, DROPPED] + counts[:, :, TIMED_OUT], length),
         latency_mean_s=latency,
         number=number / length,
         station_queue=tally.station_series[:-1, :, QUEUED] / length,
