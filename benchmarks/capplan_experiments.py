@@ -13,7 +13,7 @@ from settings import MM4_SERVERS, MM4_SERVICE_S
 
 from capplan.simulator.compiled.engine import simulate
 from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
+from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows, perform
 
 KINDS: dict[str, Callable[[int], executors.Executor]] = {
     "threads": executors.threads,
@@ -49,7 +49,7 @@ def replications(requests: int, _: int) -> dict[str, Any]:
 
 
 def _performed(executor: executors.Executor, requests: int) -> dict[str, list[Rows]]:
-    cases = [Case(f"{load}", (load * MM4_SERVERS / MM4_SERVICE_S, requests)) for load in LOADS]
+    cases = [Configuration(f"{load}", (load * MM4_SERVERS / MM4_SERVICE_S, requests)) for load in LOADS]
     return {case.key: rows for case, rows in perform(Experiment(_replication, _wanted, SCHEMA), cases, executor)}
 
 

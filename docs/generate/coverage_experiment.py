@@ -20,8 +20,8 @@ from capplan.planner.simulate.precision_target import read_wish
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.analysis.sample import Sample
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows
+from capplan.simulator.experiments.replications import ReplicationPlan
 
 CHUNK = 20  # experiments that are run, and saved, at a time
 STATISTICS = ("mean", "p99")
@@ -87,12 +87,12 @@ class Trial:
         """Run an experiment, and return a row of `SCHEMA`; times in seconds."""
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
-        plan = Plan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
+        plan = ReplicationPlan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
         wish = read_wish(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
         return figures(plan, Design(wish=wish))
 
 
-def figures(plan: Plan, design: Design) -> dict[str, float | None]:
+def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
     """Return what `capplan simulate` says about latency, with its control variates and without."""
     sample = Sample(tuple(observed(plan, design)), design.horizon)
     row: dict[str, float | None] = {"replications": len(sample.runs)}
@@ -116,9 +116,9 @@ class Trials:
         """Run the experiments of this chunk."""
         return [self.trial.experiment(each) for each in range(number * CHUNK, (number + 1) * CHUNK)]
 
-    def case(self) -> Case[Trials]:
+    def case(self) -> Configuration[Trials]:
         """Return the trials as a case of an experiment whose replications are chunks."""
-        return Case(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
+        return Configuration(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
 
 
 def _wanted(trials: Trials, _: Sequence[Rows]) -> int:

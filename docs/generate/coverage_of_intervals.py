@@ -19,7 +19,7 @@ from coverage_experiment import EXPERIMENT, SCHEMA, STATISTICS, SYSTEMS, WAYS, T
 from scipy.stats import binomtest
 
 from capplan.simulator.experiments.executors import processes
-from capplan.simulator.experiments.experiment import Rows, Standing, perform
+from capplan.simulator.experiments.experiment import Rows, ExperimentProgress, perform
 from capplan.simulator.experiments.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def _write(summaries: list[dict[str, Any]]) -> None:
     unfinished.replace(RESULT)
 
 
-def _tell(standing: Standing) -> None:
+def _tell(standing: ExperimentProgress) -> None:
     if sys.stderr.isatty():
         done = standing.found + standing.run
         print(f"\r{standing.cases_finished} of {standing.cases} trials, {done} chunks", end="", file=sys.stderr)

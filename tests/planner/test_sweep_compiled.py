@@ -16,7 +16,7 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS
 from capplan.planner.simulate.precision_target import Wish, read_wish
 from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
-from capplan.simulator.experiments.experiment import Case, Experiment, perform
+from capplan.simulator.experiments.experiment import Configuration, Experiment, perform
 from capplan.simulator.experiments.store import open_store
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -98,7 +98,7 @@ def test_a_dask_worker_killed_in_the_middle_of_a_sweep_loses_nothing(
     """A real cluster of two worker processes; what had been finished is not computed again."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # so that workers find the task
     swept = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3, 4)]), Rates("load", (0.5, 0.9)))
-    cases = [Case(case.key, (case.subject, str(tmp_path))) for case in swept.cases()]
+    cases = [Configuration(case.key, (case.subject, str(tmp_path))) for case in swept.cases()]
     plan = Experiment(rows_after_a_kill, lambda *_: 1, experiment().schema)
     with open_store(tmp_path / "runs", plan.schema) as store, dask("local", 2) as cluster:
         found = {case.key: rows for case, (rows,) in perform(plan, cases, cluster, store=store)}

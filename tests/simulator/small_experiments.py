@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
+from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows, perform
 from capplan.simulator.experiments.store import open_store
 
 ROOT = Path(__file__).parents[2]
@@ -71,9 +71,12 @@ def wanted(_: Subject, seen: Sequence[Rows]) -> int:
 EXPERIMENT = Experiment(run, wanted, SCHEMA)
 
 
-def cases(log: Path | None = None, trap: Path | None = None, trapped: str = "case 2") -> list[Case[Subject]]:
+def cases(log: Path | None = None, trap: Path | None = None, trapped: str = "case 2") -> list[Configuration[Subject]]:
     names = [f"case {number}" for number in range(CASES)]
-    return [Case(name, Subject(name, str(log or ""), str(trap) if trap and name == trapped else "")) for name in names]
+    return [
+        Configuration(name, Subject(name, str(log or ""), str(trap) if trap and name == trapped else ""))
+        for name in names
+    ]
 
 
 def plain_results() -> dict[str, list[Rows]]:

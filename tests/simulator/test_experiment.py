@@ -30,7 +30,7 @@ from tests.simulator.small_experiments import (
 )
 
 from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import IN_FLIGHT, Case, Rows, Standing, perform
+from capplan.simulator.experiments.experiment import IN_FLIGHT, Configuration, ExperimentProgress, Rows, perform
 from capplan.simulator.experiments.store import open_store, record, record_schema
 
 EXECUTORS = ("in process", "threads", "processes", "dask")
@@ -183,7 +183,10 @@ def test_more_is_stored_than_is_asked_for(tmp_path: Path) -> None:
 
 def test_cases_of_one_key_run_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    twice = [Case("same", Subject("case 0", str(log))), Case("same", Subject("case 0", str(log), "another object"))]
+    twice = [
+        Configuration("same", Subject("case 0", str(log))),
+        Configuration("same", Subject("case 0", str(log), "another object")),
+    ]
     found = list(perform(EXPERIMENT, twice, executors.in_process()))
 
     assert [case for case, _ in found] == twice
@@ -198,15 +201,15 @@ def test_nothing_to_do() -> None:
 
 
 def test_progress_grows_to_the_whole(tmp_path: Path) -> None:
-    told: list[Standing] = []
+    told: list[ExperimentProgress] = []
     with open_store(tmp_path, SCHEMA) as store:
         store.save(record("case 0", 1, PLAIN["case 0"][1], record_schema(SCHEMA)))
         performed(executors.in_process(), store=store, progress=told.append)
 
     done = [each.found + each.run for each in told]
-    assert told[0] == Standing(0, CASES, 0, 0, 0)
+    assert told[0] == ExperimentProgress(0, CASES, 0, 0, 0)
     assert done == sorted(done)
-    assert told[-1] == Standing(CASES, CASES, 1, len(PLACES) - 1, len(PLACES))
+    assert told[-1] == ExperimentProgress(CASES, CASES, 1, len(PLACES) - 1, len(PLACES))
     assert all(each.found + each.run <= each.asked for each in told)
 
 

@@ -24,7 +24,7 @@ from capplan.planner.explore.sweep_compiled import simulated_rows
 from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
 from capplan.planner.predict.prediction import plain
 from capplan.planner.simulate.precision_target import Wish, read_wish
-from capplan.simulator.experiments.experiment import Case, Experiment
+from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -149,9 +149,9 @@ class Sweep:
         """How many rows there are."""
         return len(self.layouts) * len(self.rates.values)
 
-    def cases(self) -> list[Case[Task]]:
+    def cases(self) -> list[Configuration[Task]]:
         """Return what there is to compute, in the order of the rows."""
-        return [Case(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
+        return [Configuration(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
 
     def _tasks(self, layout: Layout) -> Iterator[Task]:
         if layout.scenario is None:

@@ -23,7 +23,7 @@ IN_FLIGHT = 2  # tasks per worker that are asked for at a time: one runs, one wa
 
 
 @dataclass(frozen=True)
-class Case(Generic[S]):
+class Configuration(Generic[S]):
     """One thing to find out.
 
     Attributes
@@ -38,7 +38,7 @@ class Case(Generic[S]):
     subject: S
 
 
-Found = tuple[Case[S], list[Rows]]
+Found = tuple[Configuration[S], list[Rows]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Experiment(Generic[S]):
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExperimentProgress:
     """How far an experiment has come.
 
     Attributes
@@ -84,11 +84,11 @@ class Standing:
 
 def perform(
     experiment: Experiment[S],
-    cases: Sequence[Case[S]],
+    cases: Sequence[Configuration[S]],
     executor: Executor,
     *,
     store: Store | None = None,
-    progress: Callable[[Standing], None] | None = None,
+    progress: Callable[[ExperimentProgress], None] | None = None,
 ) -> Iterator[Found[S]]:
     """Find out about all cases.
 
@@ -127,7 +127,7 @@ class _Under(Generic[S]):
     """Cases of one key on their way."""
 
     order: int
-    cases: list[Case[S]]
+    cases: list[Configuration[S]]
     asked: int = 0
     missing: int = 0
     rows: dict[int, Rows] = field(default_factory=dict)
@@ -142,12 +142,12 @@ class _Course(Generic[S]):
     def __init__(
         self,
         experiment: Experiment[S],
-        cases: Sequence[Case[S]],
+        cases: Sequence[Configuration[S]],
         executor: Executor,
         store: Store | None,
-        progress: Callable[[Standing], None] | None,
+        progress: Callable[[ExperimentProgress], None] | None,
     ) -> None:
-        by_key: dict[str, list[Case[S]]] = {}
+        by_key: dict[str, list[Configuration[S]]] = {}
         for case in cases:
             by_key.setdefault(case.key, []).append(case)
         self._experiment, self._executor, self._store, self._progress = experiment, executor, store, progress
@@ -223,7 +223,7 @@ class _Course(Generic[S]):
 
     def _tell(self) -> None:
         if self._progress is not None:
-            self._progress(Standing(self._finished, self._cases, self._found, self._run, self._asked))
+            self._progress(ExperimentProgress(self._finished, self._cases, self._found, self._run, self._asked))
 
 
-__all__ = ["IN_FLIGHT", "Case", "Experiment", "Rows", "Standing", "perform"]
+__all__ = ["IN_FLIGHT", "Configuration", "Experiment", "ExperimentProgress", "Rows", "perform"]

@@ -23,7 +23,7 @@ WriteRequests = Callable[[Requests, int, IntArray], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplicationPlan:
     """What is run.
 
     Attributes
@@ -83,7 +83,7 @@ class _Course:
 
 @overload
 def replicate(
-    plan: Plan,
+    plan: ReplicationPlan,
     keep: None = None,
     *,
     numbers: range | None = None,
@@ -95,7 +95,7 @@ def replicate(
 
 @overload
 def replicate(
-    plan: Plan,
+    plan: ReplicationPlan,
     keep: Callable[[Run], T],
     *,
     numbers: range | None = None,
@@ -106,7 +106,7 @@ def replicate(
 
 
 def replicate(
-    plan: Plan,
+    plan: ReplicationPlan,
     keep: Callable[[Run], Any] | None = None,
     *,
     numbers: range | None = None,
@@ -146,7 +146,9 @@ def replicate(
     return _runs(plan, keep, wanted, workers, _Course(progress, write))
 
 
-def _runs(plan: Plan, keep: Callable[[Run], Any] | None, numbers: range, workers: int, course: _Course) -> list[Any]:
+def _runs(
+    plan: ReplicationPlan, keep: Callable[[Run], Any] | None, numbers: range, workers: int, course: _Course
+) -> list[Any]:
     """Run all; replications in this process tell how far they are, those of other processes when they are there."""
     here = workers == 1 or plan.engine == "compiled"
     found: dict[int, Any] = {}
@@ -173,7 +175,7 @@ def _executor(workers: int, here: bool) -> executors.Executor:
 
 
 def _one(
-    plan: Plan,
+    plan: ReplicationPlan,
     keep: Callable[[Run], Any] | None,
     number: int,
     progress: Progress | None = None,
