@@ -1,7 +1,10 @@
 """Sweeps: the figures of `predict`, a row for each point whatever becomes of it, the same wherever it is computed."""
 
 import csv
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +19,9 @@ from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, csv_
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, rounded
 from capplan.planner.predict.representatives import representatives
-from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
+from capplan.simulator.experiments.dask_cluster import dask
 from capplan.simulator.experiments.experiment import perform
+from capplan.simulator.experiments.workers import Workers, in_process, processes
 from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -34,8 +38,8 @@ ENCRYPTED = [
 ]
 
 
-def rows_of(sweep: Sweep, executor: Executor | None = None) -> list[Row]:
-    with executor or in_process() as used:
+def rows_of(sweep: Sweep, start: Callable[[], AbstractContextManager[Workers]] = in_process) -> list[Row]:
+    with start() as used:
         return sweep.rows({case.key: rows for case, (rows,) in perform(experiment(), sweep.cases(), used)})
 
 
@@ -205,13 +209,11 @@ def test_a_key_tells_apart_what_has_other_rows() -> None:
     assert plain.cases()[0].key == replace(plain, fitted=own).cases()[0].key  # the system's own, named
 
 
-@pytest.mark.parametrize("executor", ["processes", "dask"])
-def test_rows_are_the_same_wherever_they_are_computed(executor: str) -> None:
+@pytest.mark.parametrize("start", [partial(processes, 2), partial(dask, "local", 2)])
+def test_rows_are_the_same_wherever_they_are_computed(start: Callable[[], AbstractContextManager[Workers]]) -> None:
     sweep = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("load", (0.5, 0.99)))
 
-    elsewhere = rows_of(sweep, processes(2) if executor == "processes" else dask("local", 2))
-
-    assert csv_text(elsewhere) == csv_text(rows_of(sweep))
+    assert csv_text(rows_of(sweep, start)) == csv_text(rows_of(sweep))
 
 
 def test_too_many_points_are_refused() -> None:

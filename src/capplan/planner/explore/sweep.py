@@ -21,7 +21,7 @@ from capplan.models.language.scenario import changed
 from capplan.planner.explore.ranges import MOST_POINTS
 from capplan.planner.explore.sweep_analytic import analytic_rows
 from capplan.planner.explore.sweep_compiled import simulated_rows
-from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
+from capplan.planner.explore.sweep_table import Row, empty_row
 from capplan.planner.predict.prediction import plain
 from capplan.planner.simulate.precision_target import Wish, read_wish
 from capplan.simulator.experiments.experiment import Configuration, Experiment
@@ -225,4 +225,4 @@ def wanted(task: Task, found: Sequence[Sequence[Row]]) -> int:
 
 def experiment() -> Experiment[Task]:
     """Return the sweep as an experiment over tasks."""
-    return Experiment(rows_of_task, wanted, table_schema())
+    return Experiment(rows_of_task, wanted)
