@@ -1,10 +1,7 @@
-"""Sweeps: the figures of `predict`, a row for each point whatever becomes of it, the same wherever it is computed."""
+"""Sweeps: the figures of `predict`, a row for each point whatever becomes of it."""
 
 import csv
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +12,12 @@ from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.encryption import INTERNODE_SHARE
 from capplan.models.errors import InputError
 from capplan.planner.explore.sweep import DEFAULT_DRAWS, Layout, Rates, Sweep, experiment, layouts, rows_of_task
-from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, csv_text, table_schema, write_table
+from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, table_schema, write_table
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, rounded
 from capplan.planner.predict.representatives import representatives
-from capplan.simulator.experiments.dask_cluster import dask
 from capplan.simulator.experiments.experiment import perform
-from capplan.simulator.experiments.workers import Workers, in_process, processes
+from capplan.simulator.experiments.workers import in_process
 from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -38,8 +34,8 @@ ENCRYPTED = [
 ]
 
 
-def rows_of(sweep: Sweep, start: Callable[[], AbstractContextManager[Workers]] = in_process) -> list[Row]:
-    with start() as used:
+def rows_of(sweep: Sweep) -> list[Row]:
+    with in_process() as used:
         return sweep.rows({case.key: rows for case, (rows,) in perform(experiment(), sweep.cases(), used)})
 
 
@@ -207,13 +203,6 @@ def test_a_key_tells_apart_what_has_other_rows() -> None:
 
     assert len(set(keys)) == len(keys)
     assert plain.cases()[0].key == replace(plain, fitted=own).cases()[0].key  # the system's own, named
-
-
-@pytest.mark.parametrize("start", [partial(processes, 2), partial(dask, "local", 2)])
-def test_rows_are_the_same_wherever_they_are_computed(start: Callable[[], AbstractContextManager[Workers]]) -> None:
-    sweep = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("load", (0.5, 0.99)))
-
-    assert csv_text(rows_of(sweep, start)) == csv_text(rows_of(sweep))
 
 
 def test_too_many_points_are_refused() -> None:

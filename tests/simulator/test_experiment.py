@@ -64,7 +64,7 @@ def test_the_experiment_is_worth_testing() -> None:
     assert any(row["counts"] == [] for seen in PLAIN.values() for rows in seen for row in rows)
 
 
-@pytest.mark.parametrize("workers", ["in process", "threads", "processes"])  # Dask: below, and in the tests of sweeps
+@pytest.mark.parametrize("workers", ["in process", "threads", "processes"])  # Dask: below
 def test_all_workers_give_the_same(workers: str, tmp_path: Path) -> None:
     assert json.dumps(results(workers, tmp_path), sort_keys=True) == json.dumps(PLAIN, sort_keys=True)
     assert ran(tmp_path) == lines(PLACES)

@@ -115,14 +115,14 @@ def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[
 
     lowered = _lowered(network)
 
-    def wanted(simulated_s: float, requests: int) -> None:
+    def progress(simulated_s: float, requests: int) -> None:
         del simulated_s, requests
-        workers.check_wanted()
+        workers.check()
 
     def run(each: DrawRun) -> Run:
         window = to_ticks(each.warmup_s), to_ticks(each.duration_s)
         begun = compiled.begin(lowered.with_draw(each.draw), window, (seed, each.replication))
-        return compiled.run(begun, trace=False, progress=wanted, sink=None)
+        return compiled.run(begun, trace=False, progress=progress, sink=None)
 
     return run
 

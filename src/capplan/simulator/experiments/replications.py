@@ -125,7 +125,7 @@ def replicate(
 
         def run(number: int) -> Any:
             def listen(simulated_s: float, requests: int) -> None:
-                workers.check_wanted()
+                workers.check()
                 total.update(number, (simulated_s, requests))
 
             return _run(plan, keep, number, listen, write)[0]

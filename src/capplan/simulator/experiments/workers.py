@@ -28,7 +28,7 @@ TICK_S = 1.0  # longest single wait: Windows cannot interrupt a wait, so Ctrl-C 
 IN_FLIGHT = 2  # tasks submitted per worker: one runs, one waits beside it
 
 
-class UnwantedError(Exception):
+class StoppedError(Exception):
     """Nobody waits for the result of this task any more."""
 
 
@@ -42,18 +42,18 @@ class Workers:
         Runs the tasks.
     in_flight : int
         How many tasks to submit at a time: more would only wait.
-    left : threading.Event
-        Set when results are no longer wanted. A thread cannot be stopped, so long tasks in threads look at it.
+    stopped : threading.Event
+        Set when results are no longer wanted. A thread cannot be killed, so long tasks in threads check it.
     """
 
     executor: Executor
     in_flight: int
-    left: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
 
-    def check_wanted(self) -> None:
-        """Raise `UnwantedError` when results are no longer wanted."""
-        if self.left.is_set():
-            raise UnwantedError
+    def check(self) -> None:
+        """Raise `StoppedError` when results are no longer wanted."""
+        if self.stopped.is_set():
+            raise StoppedError
 
 
 def run_tasks(
@@ -123,7 +123,7 @@ def threads(count: int) -> Iterator[Workers]:
     try:
         yield workers
     finally:
-        workers.left.set()
+        workers.stopped.set()
         pool.shutdown(cancel_futures=True)
 
 
