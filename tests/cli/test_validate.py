@@ -249,12 +249,16 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert [figure["error"] for figure in document["figures"]] == pytest.approx([f.error for f in REPORT.figures])
     assert document["verdict"] == REPORT.verdict
     capacity = [each for each in document["left_out"] if each["family"]]
-    assert {tuple(each["said"]) for each in capacity} == {("capplan", "persistence", "linear", "affine", "USL")}
-    assert {name for each in capacity for said in each["said"].values() for name in said} == {"value", "low", "high"}
+    assert {tuple(each["estimates"]) for each in capacity} == {("capplan", "persistence", "linear", "affine", "USL")}
+    assert {name for each in capacity for said in each["estimates"].values() for name in said} == {
+        "value",
+        "low",
+        "high",
+    }
     assert set(document["scores"]) == set(REPORT.scores)
     assert document["coverage"]["scenarios"] == 4
     assert document["own"]["error"] == pytest.approx(REPORT.own.error if REPORT.own else math.nan)
-    apart = {each["id"]: (each["uncounted"], each["widens"]) for each in document["left_out"] if each["uncounted"]}
+    apart = {each["id"]: (each["not_scored"], each["widens"]) for each in document["left_out"] if each["not_scored"]}
     reason = "LDAP was a second look at TS4, and nothing else speaks of it"
     assert apart == {f"ts4-ldap.{name}": (reason, False) for name in ("incoming", "auth_mean", "acct_mean")}
 

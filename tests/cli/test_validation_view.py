@@ -43,7 +43,7 @@ def test_a_left_out_scenario_has_its_band(capsys: pytest.CaptureFixture[str]) ->
     out = shown("openprovider", capsys)
 
     for each in reported("openprovider").left_out:
-        said = each.said["capplan"]
+        said = each.estimates["capplan"]
         if each.family == "capacity":
             assert f"{each.fold} {said.value:,.0f} ({said.low:,.0f}-{said.high:,.0f})" in words(out)
         elif each.family:
@@ -65,7 +65,7 @@ def test_what_is_not_scored_stands_in_no_median(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("system", ["openprovider", "rhino-shcm", "fedora4"])
 def test_why_figures_are_not_scored_is_told(system: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = words(shown(system, capsys))
-    reasons = {each.uncounted for each in reported(system).left_out if not each.counts}
+    reasons = {each.not_scored for each in reported(system).left_out if not each.counts}
 
     assert reasons
     assert all(f", since {reason}." in out for reason in reasons)

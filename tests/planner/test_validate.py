@@ -233,7 +233,7 @@ def test_the_verdict_ends_with_what_is_apart(system: str, apart: str) -> None:
 @pytest.mark.parametrize("system", list(STUDIES))
 def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(system: str) -> None:
     verdict = REPORTS[system].verdict
-    reasons = {each.uncounted: each.fold for each in REPORTS[system].left_out if not each.counts}
+    reasons = {each.not_scored: each.fold for each in REPORTS[system].left_out if not each.counts}
 
     assert verdict.count("Not scored: ") == len(reasons)
     for reason, fold in reasons.items():
@@ -246,15 +246,15 @@ def test_scores_are_of_what_counts(system: str) -> None:
     """Capplan's own are of all that is scored; beside rules, intervals are of what all of them say above zero."""
     found = REPORTS[system]
     counted = [each for each in found.left_out if each.counts]
-    shared = [each for each in counted if len(each.said) > 1]
-    banded = [each for each in shared if all(0 < said.low <= said.high < math.inf for said in each.said.values())]
+    shared = [each for each in counted if len(each.estimates) > 1]
+    banded = [each for each in shared if all(0 < said.low <= said.high < math.inf for said in each.estimates.values())]
 
     assert found.own is not None
     assert found.own.error == pytest.approx(float(np.median([abs(each.errors()["capplan"]) for each in counted])))
     assert (len(found.scores) > 1) == (len(shared) > 0)
     for name, score in found.scores.items():
         assert score.error == pytest.approx(float(np.median([abs(each.errors()[name]) for each in shared])))
-        intervals = [each.said[name].interval_score(each.documented) for each in banded]
+        intervals = [each.estimates[name].interval_score(each.documented) for each in banded]
         assert score.interval_score == pytest.approx(sum(intervals) / len(intervals))
 
 
@@ -262,7 +262,7 @@ def test_a_straight_line_says_negative_times_and_they_enter_no_score() -> None:
     """Of a delete on one node of fedora4, from three and four nodes: 66 and 190 ms."""
     (figure,) = [each for each in REPORTS["fedora4"].left_out if each.id == "alone.n1.delete"]
 
-    assert figure.said["affine"].value == pytest.approx(66e-3 - 2 * 124e-3)
+    assert figure.estimates["affine"].value == pytest.approx(66e-3 - 2 * 124e-3)
     assert figure.counts
     assert math.isfinite(REPORTS["fedora4"].scores["affine"].interval_score)
 

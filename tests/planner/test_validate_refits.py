@@ -165,6 +165,6 @@ def test_the_packaged_refits_are_those_of_the_packaged_model(tmp_path: Path, mon
 
     assert [each.id for each in anew.left_out] == [each.id for each in kept.left_out]
     for one, other in zip(anew.left_out, kept.left_out, strict=True):
-        assert astuple(one.said["capplan"]) == pytest.approx(astuple(other.said["capplan"]), rel=2e-3)
+        assert astuple(one.estimates["capplan"]) == pytest.approx(astuple(other.estimates["capplan"]), rel=2e-3)
     for now, then in zip(anew.figures, kept.figures, strict=True):
         assert now.predicted == pytest.approx(then.predicted, rel=1e-5)

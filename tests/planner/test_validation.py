@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from capplan.calibration.validation.backtest import LeftOut
-from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.estimate import IntervalEstimate
 from capplan.calibration.validation.validation import Compared, coverage, own_score, scores
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:
     """A figure of 1.0, said by capplan and by a rule that is off by twice as much with a band twice as wide."""
-    rule = Said(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
-    said = {"capplan": Said(value, low, high), "rule": rule}
+    rule = IntervalEstimate(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
+    said = {"capplan": IntervalEstimate(value, low, high), "rule": rule}
     return LeftOut("an id", fold, fold, "rates", "1/s", "family", 3.0, "" if counts else "a reason", True, 1.0, said)
 
 
@@ -84,7 +84,7 @@ def test_scores_by_hand() -> None:
 
 def test_model_and_rules_are_scored_on_the_same_figures() -> None:
     shared = [made("a", 1.02), made("b", 1.04)]
-    alone = replace(made("c", 3.0), said={"capplan": Said(3.0, 2.0, 4.0)})
+    alone = replace(made("c", 3.0), estimates={"capplan": IntervalEstimate(3.0, 2.0, 4.0)})
     silent = made("d", 9.0, counts=False)
 
     assert scores([*shared, alone, silent]) == scores(shared)
@@ -94,7 +94,7 @@ def test_model_and_rules_are_scored_on_the_same_figures() -> None:
 
 def ruled(value: float, low: float, high: float, fold: str = "a") -> LeftOut:
     """A figure of 1.0 that capplan says right, between 0.9 and 1.1, and that the rule says with this band."""
-    return replace(made(fold), said={**made(fold).said, "rule": Said(value, low, high)})
+    return replace(made(fold), estimates={**made(fold).estimates, "rule": IntervalEstimate(value, low, high)})
 
 
 BOTH = made("b", 1.2, 0.8, 1.3)
@@ -132,7 +132,7 @@ def test_half_widths_are_of_the_figures_with_a_band(said: tuple[float, float, fl
 
 def test_the_model_is_scored_on_its_own_on_all_figures_that_count() -> None:
     """Errors of 2, 5 and 30 %: rules say nothing of the last, and one does not count."""
-    alone = replace(made("c", 1.3, 1.2, 1.5), said={"capplan": Said(1.3, 1.2, 1.5)})
+    alone = replace(made("c", 1.3, 1.2, 1.5), estimates={"capplan": IntervalEstimate(1.3, 1.2, 1.5)})
     figures = [made("a", 1.02), made("b", 1.05), alone, made("d", 9.0, counts=False)]
     widths = [math.log(1.1 / 0.9)] * 2 + [math.log(1.5 / 1.2) + 20 * math.log(1.2)]
     found = own_score(figures)
@@ -149,7 +149,9 @@ def test_a_rule_without_a_band_takes_nothing_from_the_score_of_the_model_on_its_
     found = own_score(figures)
 
     assert found is not None
-    assert found.interval_score == pytest.approx((BOTH.said["capplan"].interval_score(1.0) + math.log(1.1 / 0.9)) / 2)
+    assert found.interval_score == pytest.approx(
+        (BOTH.estimates["capplan"].interval_score(1.0) + math.log(1.1 / 0.9)) / 2
+    )
 
 
 def test_where_no_figure_counts_there_is_no_score() -> None:

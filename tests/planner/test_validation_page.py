@@ -11,7 +11,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from capplan.calibration.fit.fitted_file import load
-from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.estimate import IntervalEstimate
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Coverage, Score, Validation
 from capplan.planner.reports.number_words import share
@@ -74,9 +74,9 @@ def test_a_band_is_read_in_one_unit() -> None:
     ("documented", "text"), [(1.0, "held"), (0.9, "held"), (0.8, "**too high**"), (1.2, "**too low**")]
 )
 def test_a_band_holds_or_misses_one_way(documented: float, text: str) -> None:
-    assert held(Said(1.0, 0.9, 1.1), documented) == text
-    assert held(Said(1.0, 0.9, 1.1), documented, counts=False) == f"{text}, not counted"
-    assert held(Said(1.0, math.nan, math.nan), documented) == "no band"
+    assert held(IntervalEstimate(1.0, 0.9, 1.1), documented) == text
+    assert held(IntervalEstimate(1.0, 0.9, 1.1), documented, counts=False) == f"{text}, not counted"
+    assert held(IntervalEstimate(1.0, math.nan, math.nan), documented) == "no band"
 
 
 def test_the_best_rule_is_never_capplan_and_the_sharpest_has_bands() -> None:
@@ -149,7 +149,7 @@ def test_every_left_out_figure_has_a_row_with_its_band(system: str) -> None:
     single = reported(system)
     named = names(single.figures)
     rows = rows_under(page([single], shown), f"predicted without it (90{BLANK}% band)")
-    held_by_band = {named[each.id] for each in single.left_out if each.said["capplan"].holds(each.documented)}
+    held_by_band = {named[each.id] for each in single.left_out if each.estimates["capplan"].holds(each.documented)}
 
     assert sorted(row[0] for row in rows) == sorted(named[each.id] for each in single.left_out)
     assert {row[0] for row in rows if row[-1].startswith("held")} == held_by_band
@@ -168,7 +168,7 @@ def test_every_figure_counts_or_a_reason_is_given(system: str) -> None:
         reasons = [
             why for (what, why), ids in apart(single).items() if what == "Left out, not scored" and each.id in ids
         ]
-        assert [why.casefold() for why in reasons] == ([] if each.counts else [f"{each.uncounted}.".casefold()])
+        assert [why.casefold() for why in reasons] == ([] if each.counts else [f"{each.not_scored}.".casefold()])
         assert all(why.replace(" ", "") in "".join(text.replace(BLANK, "").split()) for why in reasons)
 
 
@@ -195,7 +195,7 @@ def test_a_figure_shows_every_left_out_figure_with_its_band(system: str) -> None
     rings = [x for trace in figure.data if trace.name == RINGED for x in trace.x]
 
     assert sum(len(trace.x) for trace in points_of(figure)) == len(single.left_out)
-    assert len(rings) == sum(not each.said["capplan"].holds(each.documented) for each in single.left_out)
+    assert len(rings) == sum(not each.estimates["capplan"].holds(each.documented) for each in single.left_out)
     for trace in points_of(figure):
         axis = figure.layout["xaxis" + (trace.xaxis or "x")[1:]]
         low, high = (10**end for end in axis.range)
@@ -210,7 +210,7 @@ def test_bars_reach_from_end_to_end_of_the_band() -> None:
     figure = predicted_against_documented(single)
     assert figure is not None
     trace = points_of(figure)[0]
-    said = single.left_out[0].said["capplan"]
+    said = single.left_out[0].estimates["capplan"]
 
     assert trace.y[0] + trace.error_y.array[0] == pytest.approx(said.high, rel=1e-3)
     assert trace.y[0] - trace.error_y.arrayminus[0] == pytest.approx(said.low, rel=1e-3)
@@ -236,8 +236,11 @@ def test_scores_are_capplan_alone_then_beside_the_rules() -> None:
 def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
     single = reported("openprovider")
     first = single.left_out[0]
-    said = {**first.said, "capplan": Said(first.documented * 3, first.documented, first.documented * 4)}
-    figure = errors_of_all([replace(single, left_out=(replace(first, said=said), *single.left_out[1:]))])
+    said = {
+        **first.estimates,
+        "capplan": IntervalEstimate(first.documented * 3, first.documented, first.documented * 4),
+    }
+    figure = errors_of_all([replace(single, left_out=(replace(first, estimates=said), *single.left_out[1:]))])
     assert figure is not None
 
     assert figure.data[1].marker.symbol[0] == "triangle-right"

@@ -107,7 +107,7 @@ class Study:
         Returns whether a left-out figure tells of the discrepancy of rates or of times; None: of neither.
     scored : function
         Returns how a left-out figure is set beside simple rules; None: not at all.
-    uncounted : function
+    not_scored : function
         Returns why a figure that was left out is not scored, in words: nothing else speaks of what it hangs on, so that
         the prior is asked without it. Empty: it is scored.
     goals_in_words : str
@@ -140,7 +140,7 @@ class Study:
     start: Mapping[str, float] = field(default_factory=dict)
     choices: tuple[Mapping[str, str], ...] = ()
     logarithmic: bool = False
-    uncounted: Callable[[Evidence], str] = lambda _: ""
+    not_scored: Callable[[Evidence], str] = lambda _: ""
     group_of: Callable[[Evidence], str] = lambda _: ""
     group: Callable[[Any, str], str] = lambda *_: ""
     baselines: Mapping[str, Baseline] = field(default_factory=lambda: BASELINES)

@@ -122,7 +122,7 @@ def _per_cent(error: float) -> str:
 
 def _left_out_table(left_out: list[LeftOut]) -> Table:
     """Return the left-out figures of one family."""
-    names = list(max(left_out, key=lambda each: len(each.said)).said)
+    names = list(max(left_out, key=lambda each: len(each.estimates)).estimates)
     errors = table(("scenario", "left"), ("capplan, 90 % band", "right"), *((name, "right") for name in names))
     for each in left_out:
         made = each.errors()
@@ -134,7 +134,7 @@ def _left_out_table(left_out: list[LeftOut]) -> Table:
 
 
 def _band(each: LeftOut) -> str:
-    said = each.said["capplan"]
+    said = each.estimates["capplan"]
     if each.unit == "s":
         return f"{said.value * 1e3:.3g} ({said.low * 1e3:.3g}-{said.high * 1e3:.3g}) ms"
     if each.unit == "1":

@@ -18,8 +18,8 @@ from capplan.calibration.case.model_error import Discrepancy, discrepancies, tel
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
 from capplan.calibration.study import Experiment, Scored, Study
-from capplan.calibration.validation.estimate import Said
-from capplan.calibration.validation.simple_rules import said_by_rules
+from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import estimates_by_rules
 from capplan.systems.abouts import ABOUTS, beyond_measured
 from capplan.systems.studies import study
 
@@ -36,14 +36,14 @@ class LeftOut:
         The figures that the rules learn from; empty where they say nothing.
     size : float
         What the rules scale by.
-    uncounted : str
+    not_scored : str
         Why it is not scored: where the scenario is the only one that speaks of some parameter, the prior is asked
         without it. Empty: it is scored.
     widens : bool
         Whether its error is a part of the discrepancy, which widens the bands of predictions.
     documented : float
         The documented figure, SI.
-    said : dict of Said
+    estimates : dict of IntervalEstimate
         By `capplan` and by each rule that says something.
     """
 
@@ -54,26 +54,26 @@ class LeftOut:
     unit: str
     family: str
     size: float
-    uncounted: str
+    not_scored: str
     widens: bool
     documented: float
-    said: dict[str, Said]
+    estimates: dict[str, IntervalEstimate]
 
     @property
     def counts(self) -> bool:
         """Whether it is scored."""
-        return not self.uncounted
+        return not self.not_scored
 
     def errors(self) -> dict[str, float]:
         """Signed relative errors, `capplan` first."""
-        return {name: said.value / self.documented - 1 for name, said in self.said.items()}
+        return {name: said.value / self.documented - 1 for name, said in self.estimates.items()}
 
 
 def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
     """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
     its = study(fitted.system)
     places = {row.id: (test, row) for test in its.experiments() for row in test.rows}
-    rules = said_by_rules(its, [row for _, row in places.values()])
+    rules = estimates_by_rules(its, [row for _, row in places.values()])
     found = []
     for figure in fitted.left_out:
         test, row = places[figure.id]
@@ -82,12 +82,12 @@ def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
             continue
         said = {"capplan": _model(its, fitted, figure, test, row), **rules.get(row.id, {})}
         of = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
-        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.uncounted(row), widens)
+        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.not_scored(row), widens)
         found.append(LeftOut(*what, row.value, said))
     return tuple(found)
 
 
-def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, row: Evidence) -> Said:
+def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, row: Evidence) -> IntervalEstimate:
     """Return what capplan says, with the band that it would give without the scenario."""
     about = ABOUTS[fitted.system]
     others = [each for each in its.experiments() if each.fold != row.fold]
@@ -98,9 +98,9 @@ def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, r
     return _banded(figure, known.times(factors[tells_of(its, row)]))
 
 
-def _banded(figure: FittedFigure, discrepancy: Discrepancy) -> Said:
+def _banded(figure: FittedFigure, discrepancy: Discrepancy) -> IntervalEstimate:
     """Widen the band of the parameters: independent errors, in the logarithm, add up by their squares."""
     half = discrepancy.half_width
     low = math.hypot(math.log(figure.predicted / figure.low), half)
     high = math.hypot(math.log(figure.high / figure.predicted), half)
-    return Said(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))
+    return IntervalEstimate(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))

@@ -174,7 +174,7 @@ _STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maxi
 
 def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
     """Median absolute relative error of the model and of each rule, over the figures that all of them say."""
-    errors = [each.errors() for each in left if len(each.said) > 1]
+    errors = [each.errors() for each in left if len(each.estimates) > 1]
     return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
@@ -201,9 +201,9 @@ def _of_group(name: str, errors: Mapping[str, float]) -> str:
 def _of_bands(left: Sequence[LeftOut]) -> str:
     """Say what becomes of the errors, and which are apart, and why."""
     found = ["The bands of predictions are widened by the errors made here."]
-    reasons = dict.fromkeys(each.uncounted for each in left if each.uncounted)
+    reasons = dict.fromkeys(each.not_scored for each in left if each.not_scored)
     for reason in reasons:
-        whose = dict.fromkeys(each.fold for each in left if each.uncounted == reason)
+        whose = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
         some = "some figures" if any(each.counts and each.fold in whose for each in left) else "figures"
         found.append(f"Not scored: {some} of {', '.join(whose)}, since {reason}.")
     missed = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)

@@ -174,22 +174,22 @@ def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
 
     Interval scores are means over the figures where all have one: a straight line may say a negative time.
     """
-    shared = [each for each in left_out if each.counts and len(each.said) > 1]
+    shared = [each for each in left_out if each.counts and len(each.estimates) > 1]
     if not shared:
         return {}
     scored = [each for each in shared if all(math.isfinite(score) for score in _interval_scores(each))]
-    return {name: _score(name, shared, scored) for name in shared[0].said}
+    return {name: _score(name, shared, scored) for name in shared[0].estimates}
 
 
 def _interval_scores(each: LeftOut) -> list[float]:
-    return [said.interval_score(each.documented) for said in each.said.values()]
+    return [said.interval_score(each.documented) for said in each.estimates.values()]
 
 
 def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) -> Score:
     """Score errors and widths on some figures, and intervals on those where there are any."""
-    intervals = [each.said[name].interval_score(each.documented) for each in banded]
+    intervals = [each.estimates[name].interval_score(each.documented) for each in banded]
     intervals = [score for score in intervals if not math.isnan(score)]
-    widths = [each.said[name].half_width() for each in left_out]
+    widths = [each.estimates[name].half_width() for each in left_out]
     return Score(
         float(np.median([abs(each.errors()[name]) for each in left_out])),
         float(np.mean(intervals)) if intervals else math.nan,
@@ -201,8 +201,8 @@ def coverage(left_out: Sequence[LeftOut], level: float = 0.9) -> Coverage:
     """Count how often capplan's bands held the figures that count."""
     from scipy.special import betaincinv
 
-    banded = [each for each in left_out if each.counts and np.isfinite(each.said["capplan"].high)]
-    held = sum(each.said["capplan"].holds(each.documented) for each in banded)
+    banded = [each for each in left_out if each.counts and np.isfinite(each.estimates["capplan"].high)]
+    held = sum(each.estimates["capplan"].holds(each.documented) for each in banded)
     scenarios = len({each.fold for each in banded})
     if not banded:
         return Coverage(0, 0, 0, 0.0, 1.0)

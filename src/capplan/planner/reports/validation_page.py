@@ -272,7 +272,7 @@ def _left_out(report: Validation, named: Mapping[str, str]) -> list[str]:
     parts = [report.refits]
     for group, those in groups.items():
         tables = [_predicted_table(those, named), *_rules_tables(those, named)]
-        kept = sum(each.said[MODEL].holds(each.documented) for each in those)
+        kept = sum(each.estimates[MODEL].holds(each.documented) for each in those)
         summary = f"{group}: {kept} of {len(those)} inside their bands"
         whole = "\n\n".join(tables)
         parts += [folded(summary, whole)] if len(report.left_out) > MANY else [f"**{summary}.**", whole]
@@ -282,7 +282,7 @@ def _left_out(report: Validation, named: Mapping[str, str]) -> list[str]:
 def _predicted_table(left_out: Sequence[LeftOut], named: Mapping[str, str]) -> str:
     rows = []
     for each in left_out:
-        said = each.said[MODEL]
+        said = each.estimates[MODEL]
         error = signed(said.value / each.documented - 1)
         value = banded(said.value, said.low, said.high, each.unit)
         cells = [with_unit(each.documented, each.unit), value, error, held(said, each.documented, each.counts)]
@@ -291,10 +291,10 @@ def _predicted_table(left_out: Sequence[LeftOut], named: Mapping[str, str]) -> s
 
 
 def _rules_tables(left_out: Sequence[LeftOut], named: Mapping[str, str]) -> list[str]:
-    beside = [each for each in left_out if len(each.said) > 1]
+    beside = [each for each in left_out if len(each.estimates) > 1]
     if not beside:
         return []
-    rules = list(dict.fromkeys(name for each in beside for name in each.said))
+    rules = list(dict.fromkeys(name for each in beside for name in each.estimates))
     rows = []
     for each in beside:
         errors = each.errors()
@@ -342,7 +342,7 @@ def apart(report: Validation) -> dict[tuple[str, str], list[str]]:
             found.setdefault(("Fitted, not scored", why), []).append(row.id)
     for each in report.left_out:
         if not each.counts:
-            found.setdefault(("Left out, not scored", _sentence(each.uncounted)), []).append(each.id)
+            found.setdefault(("Left out, not scored", _sentence(each.not_scored)), []).append(each.id)
     return {why: ids for why, ids in found.items() if ids}
 
 

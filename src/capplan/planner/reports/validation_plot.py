@@ -129,9 +129,9 @@ def _panel_title(report: Validation, unit: str, those: Sequence[LeftOut]) -> str
 
 def _axis(those: Sequence[LeftOut], scale: float) -> _Axis:
     """Return the span of what was documented and what was said of it, and of bands that are not silly."""
-    values = [scale * value for each in those for value in (each.documented, each.said[MODEL].value)]
-    low = min(scale * each.said[MODEL].low for each in those)
-    high = max(scale * each.said[MODEL].high for each in those)
+    values = [scale * value for each in those for value in (each.documented, each.estimates[MODEL].value)]
+    low = min(scale * each.estimates[MODEL].low for each in those)
+    high = max(scale * each.estimates[MODEL].high for each in those)
     low = min(max(low, min(values) / SILLY), min(values) / LEAST)
     high = max(min(high, max(values) * SILLY), max(values) * LEAST)
     margin = (high / low) ** MARGIN
@@ -167,7 +167,7 @@ def _points(
 
 def _group(those: Sequence[LeftOut], place: int, counts: bool, scale: float, named: dict[str, str]) -> go.Scatter:
     colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
-    said = [each.said[MODEL] for each in those]
+    said = [each.estimates[MODEL] for each in those]
     return go.Scatter(
         x=[_round(each.documented * scale) for each in those],
         y=[_round(one.value * scale) for one in said],
@@ -189,11 +189,11 @@ def _group(those: Sequence[LeftOut], place: int, counts: bool, scale: float, nam
 
 def _rings(those: Sequence[LeftOut], scale: float) -> Iterator[go.Scatter]:
     """Yield rings around the figures that a band missed."""
-    chosen = [each for each in those if not each.said[MODEL].holds(each.documented)]
+    chosen = [each for each in those if not each.estimates[MODEL].holds(each.documented)]
     if chosen:
         yield go.Scatter(
             x=[_round(each.documented * scale) for each in chosen],
-            y=[_round(each.said[MODEL].value * scale) for each in chosen],
+            y=[_round(each.estimates[MODEL].value * scale) for each in chosen],
             **{"mode": "markers", "name": RINGED, "hoverinfo": "skip"},
             marker={"symbol": "circle-open", "size": 18, "color": "#000000", "line": {"width": 2}},
         )
@@ -214,7 +214,7 @@ def _note(report: Validation, panels: dict[str, list[LeftOut]]) -> list[str]:
     cut = 0
     for those in panels.values():
         axis = _axis(those, 1.0)
-        cut += sum(each.said[MODEL].low < axis.low or each.said[MODEL].high > axis.high for each in those)
+        cut += sum(each.estimates[MODEL].low < axis.low or each.estimates[MODEL].high > axis.high for each in those)
     found = report.coverage
     text = [f"bars: 90 % bands, {found.held} of {found.figures} scored held"]
     beyond = "1 band goes on beyond the axes" if cut == 1 else f"{cut} bands go on beyond the axes"
@@ -253,7 +253,7 @@ def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
 def _scored(report: Validation) -> list[LeftOut]:
     """Return the figures that scores are about; where no rule says anything, those that count."""
     counted = [each for each in report.left_out if each.counts]
-    return [each for each in counted if len(each.said) > 1] or counted
+    return [each for each in counted if len(each.estimates) > 1] or counted
 
 
 def _error_guides(low: float, high: float) -> Iterator[go.Scatter]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from capplan.calibration.study import Goal
-from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.estimate import IntervalEstimate
 from capplan.calibration.validation.validate import CLOSE, goals_of_all
 from capplan.calibration.validation.validation import MODEL, Compared, Coverage, Score, Validation
 from capplan.planner.reports.number_words import rate, share, signed, significant
@@ -98,7 +98,7 @@ def _missed_goal(system: str, goal: Goal) -> str:
     return f"**{system}**, {name}: {value}, where at most {limit} is the goal."
 
 
-def held(said: Said, documented: float, counts: bool = True) -> str:
+def held(said: IntervalEstimate, documented: float, counts: bool = True) -> str:
     """Say whether a band holds a figure, which way it misses, and whether that counts."""
     way = "held" if said.holds(documented) else "**too low**" if documented > said.high else "**too high**"
     text = way if math.isfinite(said.high) else "no band"

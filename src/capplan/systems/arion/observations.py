@@ -130,7 +130,7 @@ def _scored(row: Evidence) -> Scored | None:
     return None
 
 
-def _uncounted(row: Evidence) -> str:
+def _not_scored(row: Evidence) -> str:
     return "nothing else speaks of the time of a record in a watch" if row.id.startswith("watch.") else ""
 
 
@@ -142,7 +142,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
-    uncounted=_uncounted,
+    not_scored=_not_scored,
     goals_in_words="Goal: the figures that can be read without contradiction within 10 %, or inside the interval that "
     "their rounding allows.",
 )

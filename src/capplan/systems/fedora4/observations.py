@@ -146,7 +146,7 @@ def _kind_of(row: Evidence) -> Kind | None:
     return "time"
 
 
-def _uncounted(row: Evidence) -> str:
+def _not_scored(row: Evidence) -> str:
     if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
         return "nothing else speaks of the round trip to a region"
     if row.request_class == "delete" and row.fold == "n4":
@@ -171,7 +171,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
-    uncounted=_uncounted,
+    not_scored=_not_scored,
     group_of=lambda row: row.request_class,
     group=lambda _, request_class: str(request_class),
     goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the "

@@ -119,7 +119,7 @@ def _scored(row: Evidence) -> Scored | None:
     return Scored(f"{row.request_class} mean time", nodes, "times")
 
 
-def _uncounted(row: Evidence) -> str:
+def _not_scored(row: Evidence) -> str:
     return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
 
 
@@ -142,7 +142,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
-    uncounted=_uncounted,
+    not_scored=_not_scored,
     goals_in_words="Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared "
     "at the model's own highest rate.",
     choices=CHOICES,

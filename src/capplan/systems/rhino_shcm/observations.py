@@ -263,7 +263,7 @@ def _scored(row: Evidence) -> Scored | None:
     return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
 
 
-def _uncounted(row: Evidence) -> str:
+def _not_scored(row: Evidence) -> str:
     return "no other test is without caches" if row.layout["cache"] == "no" else ""
 
 
@@ -275,7 +275,7 @@ STUDY = Study(
     bounds_of=bounds_of,
     kind_of=_kind_of,
     scored=_scored,
-    uncounted=_uncounted,
+    not_scored=_not_scored,
     goals_in_words="Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and "
     "35 % (A and C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies "
     f"by twenty, so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}.",
