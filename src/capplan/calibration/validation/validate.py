@@ -17,12 +17,20 @@ from capplan.calibration.fit.refits import refits_of, refitted
 from capplan.calibration.fit.stages import Stages, digest, refit_code
 from capplan.calibration.study import Goal, Study
 from capplan.calibration.validation.backtest import LeftOut, left_out
-from capplan.calibration.validation.validation import MODEL, Compared, Score, Validation, coverage, own_score, scores
+from capplan.calibration.validation.validation import (
+    CLOSE,
+    MODEL,
+    Compared,
+    Score,
+    Validation,
+    coverage,
+    own_score,
+    scores,
+)
 from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
 from capplan.systems.studies import study
 
-CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
 _FAR = 0.1  # at most this share of them may be further off
 _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of scenarios that were left out
 

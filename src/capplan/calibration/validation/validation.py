@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.study import Goal
 from capplan.calibration.validation.backtest import LeftOut
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MODEL = "capplan"
+CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,50 @@ class Validation:
     def passed(self) -> bool:
         """Whether no goal is missed."""
         return all(figure.met is not False for figure in self.figures) and all(goal.met for goal in self.goals)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table that the terminal, the CSV, the page and its figures show.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per documented figure (SI): the fields of `Compared`; `name`, what it is called among the figures of
+            the system; `close`, whether it is within 10 % or its own rounding; those of `_LEFT_OUT`, which are missing
+            where a figure was not left out; `<rule>_error`, the signed relative error of each rule, missing where
+            the rule gives no estimate.
+        """
+        import pandas as pd  # slow to import
+
+        compared = pd.DataFrame(
+            [asdict(each) for each in self.figures], columns=[each.name for each in fields(Compared)]
+        )
+        compared = compared.astype(dict.fromkeys(("goal_low", "goal_high", "share_of_time"), float))
+        names = compared.scenario + " " + compared.quantity
+        compared["name"] = names if names.is_unique else compared.id
+        compared["close"] = [each.close(CLOSE) for each in self.figures]
+        rules = dict.fromkeys(f"{name}_error" for each in self.left_out for name in each.estimates if name != MODEL)
+        left_out = pd.DataFrame(map(_left_out_row, self.left_out), columns=["id", *_LEFT_OUT, *rules])
+        return compared.merge(left_out, on="id", how="left")
+
+
+_LEFT_OUT = (
+    "fold",  # the independent scenario that was left out
+    "group",  # what the verdict speaks of
+    "family",  # the figures that the rules learn from; empty: no rule gives an estimate
+    "not_scored",  # why it is not scored; empty: it is scored
+    "left_out",  # the prediction without the scenario, the ends of its 90 % band, and its signed relative error
+    "left_out_low",
+    "left_out_high",
+    "left_out_error",
+    "held",  # whether the band holds the documented figure
+)
+
+
+def _left_out_row(each: LeftOut) -> dict[str, Any]:
+    own, errors = each.estimates[MODEL], each.errors()
+    values = (each.fold, each.group, each.family, each.not_scored, own.value, own.low, own.high, errors.pop(MODEL))
+    row = dict(zip(_LEFT_OUT, (*values, own.holds(each.documented)), strict=True))
+    return {"id": each.id, **row, **{f"{name}_error": error for name, error in errors.items()}}
 
 
 def own_score(left_out: Sequence[LeftOut]) -> Score | None:
