@@ -1,14 +1,17 @@
-"""Scores and coverage of bands, worked out by hand or by scipy's tests."""
+"""Scores and coverage of bands, worked out by hand or by scipy's tests; the table of a validation."""
 
 import math
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import asdict, replace
 
 import pytest
 from scipy import stats
 
+from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.estimate import IntervalEstimate
-from capplan.calibration.validation.validation import Compared, coverage, own_score, scores
+from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:
@@ -181,3 +184,54 @@ def test_a_figure_is_close_within_a_share_or_its_rounding(documented: float, pre
     figure = Compared(*what, predicted, predicted, predicted, error, True, None, None, None, None)
 
     assert figure.close(0.1) is close
+
+
+def compared(name: str, scenario: str, quantity: str, predicted: float) -> Compared:
+    """A documented 1.0, rounded to two digits, predicted as given."""
+    what = ("vcider", name, scenario, quantity, "1/s", 1.0, 0.95, 1.05)
+    return Compared(*what, predicted, predicted, predicted, predicted - 1, True, None, None, None, None)
+
+
+def validation(figures: tuple[Compared, ...], left_out: tuple[LeftOut, ...]) -> Validation:
+    scored = (own_score(left_out), scores(left_out), coverage(left_out))
+    posterior = Posterior(1.0, 1, 1.0, 0.0, 0.0)
+    return Validation("vcider", figures, (), "", left_out, *scored, 1, posterior, 1, 1, 1.0, "", "")
+
+
+def test_the_table_has_a_row_for_each_figure_and_what_was_left_out_beside_it() -> None:
+    figures = (compared("one", "a", "rate", 1.04), compared("two", "b", "rate", 1.2))
+    left = replace(made("b", 1.2, 0.9, 1.3), id="two")
+    rows = validation(figures, (left,)).to_frame().to_dict("records")
+
+    for row, figure in zip(rows, figures, strict=True):
+        assert {name: row[name] for name, cell in asdict(figure).items() if cell is not None} == {
+            name: cell for name, cell in asdict(figure).items() if cell is not None
+        }
+    assert [row["close"] for row in rows] == [True, False]
+    assert [row["name"] for row in rows] == ["a rate", "b rate"]
+    one, two = rows
+    assert all(one[name] != one[name] for name in ("fold", "left_out", "left_out_error", "held", "rule_error"))
+    assert (two["fold"], two["group"], two["family"], two["not_scored"]) == ("b", "rates", "family", "")
+    assert (two["left_out"], two["left_out_low"], two["left_out_high"]) == (1.2, 0.9, 1.3)
+    assert two["held"] is True
+    assert two["left_out_error"] == pytest.approx(left.errors()[MODEL])
+    assert two["rule_error"] == pytest.approx(left.errors()["rule"])
+
+
+def test_figures_are_called_by_their_id_where_scenario_and_quantity_are_not_enough() -> None:
+    figures = tuple(compared(name, "a", "rate", 1.0) for name in ("one", "two"))
+
+    assert list(validation(figures, ()).to_frame()["name"]) == ["one", "two"]
+
+
+def test_a_table_without_left_out_figures_has_its_columns_all_the_same() -> None:
+    frame = validation((compared("one", "a", "rate", 1.0),), ()).to_frame()
+
+    assert frame[["fold", "left_out_error", "held"]].isna().all(axis=None)
+
+
+def test_pandas_is_imported_when_a_table_is_asked_for() -> None:
+    command = "import sys, capplan.calibration.validation.validate; print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+
+    assert "pandas" not in result.stdout.split()
