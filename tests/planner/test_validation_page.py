@@ -143,7 +143,7 @@ def test_without_a_missed_target_none_is_listed() -> None:
 def test_every_figure_has_a_row_in_the_table_of_its_scenario(system: str) -> None:
     single = reported(system)
     text, named = page([single], shown), names_of(single)
-    part = text.partition("figures as fitted")[2].partition("scenarios that were left out")[0]
+    part = text.partition("figures as fitted")[2].partition("left-out scenarios")[0]
     blocks = re.findall(r"<summary>(.*?): \d+ figures?, .*</summary>\n\n((?:\|.*\n)+)", part)
     if not blocks:  # few: one table
         assert [row[0] for row in rows_under(part, "error")] == list(named.values())

@@ -37,7 +37,7 @@ _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of scenarios that were left out
 _KEPT = (
     "The refits are those of the fitted file: they were made by this code from this evidence (--refit repeats them)."
 )
-_MADE = "The refits were made anew: the fitted file was made by other code, or they were asked for."
+_MADE = "The refits were repeated: other code made the fitted file, or --refit was given."
 
 Progress = Callable[[str], None]
 
@@ -207,7 +207,7 @@ def _of_group(name: str, errors: Mapping[str, float]) -> str:
 
 
 def _of_bands(left: Sequence[LeftOut]) -> str:
-    """Say what becomes of the errors, and which are apart, and why."""
+    """Say how the errors are used, and which figures are not scored, and why."""
     found = ["The bands of predictions are widened by the errors made here."]
     reasons = dict.fromkeys(each.not_scored for each in left if each.not_scored)
     for reason in reasons:
