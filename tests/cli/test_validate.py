@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,15 +15,17 @@ from tests.calibration.small_calibration import few_draws
 from tests.planner.made_up_fits import as_documented
 
 import capplan.cli.validate as face
-from capplan.calibration.fit.fitted_file import Fitted, load, write
+from capplan.calibration.fit.fitted_file import Fitted, write
+from capplan.calibration.system import System
 from capplan.calibration.validation.validate import goals_of_all, median_errors, report, stages_of
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
-from capplan.planner.reports.number_words import share
+from capplan.models.number_words import share
 from capplan.planner.reports.validation_page import judged_of, rows_of
-from capplan.systems.studies import STUDIES
+from capplan.systems.registry import names, system
 
-REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
+SYSTEMS = {name: system(name) for name in names()}
+REPORTS = {name: report(its, its.fitted(), "From the fitted file.") for name, its in SYSTEMS.items()}
 REPORT = REPORTS["openprovider"]
 SCENARIO = Path(__file__).parents[2] / "docs" / "examples" / "repository-of-six.toml"
 Asked = list[tuple[str, bool]]
@@ -33,11 +36,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What the command asks of the planner: reports by the kept refits, whatever code made them."""
     calls: Asked = []
 
-    def fake(fitted: Fitted, *, refit: bool, progress: Callable[[str], None]) -> Validation:
-        calls.append((fitted.system, refit))
-        for stage in range(stages_of(fitted.system)):
+    def fake(its: System[Any], fitted: Fitted, *, refit: bool, progress: Callable[[str], None]) -> Validation:
+        calls.append((its.name, refit))
+        for stage in range(stages_of(its)):
             progress(f"stage {stage}")
-        return REPORTS[fitted.system] if fitted == load(fitted.system) else report(fitted)
+        return REPORTS[its.name] if fitted == its.fitted() else report(its, fitted)
 
     monkeypatch.setattr(face, "validate", fake)
     return calls
@@ -111,7 +114,7 @@ def test_people_read_it_in_so_many_columns(
     assert "…" not in out
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
+@pytest.mark.parametrize("system", list(SYSTEMS))
 def test_every_figure_goal_rule_and_sentence_is_there(system: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = REPORTS[system]
     out = words(ran(capsys, system))
@@ -194,7 +197,7 @@ def test_all_systems_side_by_side(capsys: pytest.CaptureFixture[str], asked: Ask
     met = [goal.met for goal in goals] + [each for found in REPORTS.values() for each in judged_of(found)]
     printed = ran(capsys, "all", code=0 if all(met) else 1)
 
-    assert asked == [(name, False) for name in STUDIES]
+    assert asked == [(name, False) for name in SYSTEMS]
     assert len(missed_in(printed)) == met.count(False)
     for name, found in REPORTS.items():
         assert re.search(rf"^{name} .*\b{found.coverage.held} of {found.coverage.figures}\b", printed, re.MULTILINE)
@@ -251,7 +254,7 @@ def test_json_of_all_is_by_system(capsys: pytest.CaptureFixture[str]) -> None:
     main(["validate", "all", "--json"])
     document = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
-    assert list(document) == list(STUDIES)
+    assert list(document) == list(SYSTEMS)
     assert document["vcider"]["system"] == "vcider"
 
 
@@ -276,7 +279,7 @@ def test_refits_can_be_asked_for(asked: Asked, capsys: pytest.CaptureFixture[str
 
 def test_a_fitted_file_is_validated(asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.json"
-    write(as_documented(load("vcider")), path)
+    write(as_documented(SYSTEMS["vcider"].fitted()), path)
     out = ran(capsys, str(path), code=0)
 
     assert asked == [("vcider", False)]

@@ -3,17 +3,19 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
 
 
-def kept(fitted: Fitted, **_: object) -> Validation:
-    return report(fitted)
+def kept(its: System[Any], fitted: Fitted, **_: object) -> Validation:
+    return report(its, fitted)
 
 
 @pytest.fixture

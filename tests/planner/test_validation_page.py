@@ -10,27 +10,26 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.estimate import IntervalEstimate
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Score, Validation
-from capplan.planner.reports.number_words import banded, share, with_unit
+from capplan.models.number_words import banded, share, with_unit
 from capplan.planner.reports.validation_page import best_rule, environment, judged_of, not_counted, page, rows_of
 from capplan.planner.reports.validation_plot import RINGED, digest, errors_of_all, predicted_against_documented
 from capplan.planner.reports.validation_report import HTML, MARKDOWN, figures, html, write_report
-from capplan.systems.studies import STUDIES
+from capplan.systems.registry import names, system
 
-SYSTEMS = tuple(STUDIES)
+SYSTEMS = names()
 BLANK = "\u00a0"
 
 
 @cache
-def reported(system: str) -> Validation:
-    return report(load(system))
+def reported(name: str) -> Validation:
+    return report(system(name), system(name).fitted())
 
 
 def every() -> list[Validation]:
-    return [reported(system) for system in SYSTEMS]
+    return [reported(name) for name in SYSTEMS]
 
 
 def shown(name: str, about: str) -> str:
@@ -106,11 +105,11 @@ def test_the_best_rule_is_never_capplan_and_has_what_it_is_best_by() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_missed_target_is_listed_first(system: str, terminal: bool) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_missed_target_is_listed_first(name: str, terminal: bool) -> None:
+    single = reported(name)
     text = page([single], shown, terminal=terminal)
-    listed = [line for line in text.partition(f"## {system}\n")[0].splitlines() if line.startswith("- ")]
+    listed = [line for line in text.partition(f"## {name}\n")[0].splitlines() if line.startswith("- ")]
 
     assert len(listed) == judged_of(single).count(False)
     for goal in single.goals:
@@ -139,9 +138,9 @@ def test_without_a_missed_target_none_is_listed() -> None:
     assert missed_in(page([met], shown)) == []
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_figure_has_a_row_in_the_table_of_its_scenario(system: str) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_figure_has_a_row_in_the_table_of_its_scenario(name: str) -> None:
+    single = reported(name)
     text, named = page([single], shown), names_of(single)
     part = text.partition("figures as fitted")[2].partition("left-out scenarios")[0]
     blocks = re.findall(r"<summary>(.*?): \d+ figures?, .*</summary>\n\n((?:\|.*\n)+)", part)
@@ -153,9 +152,9 @@ def test_every_figure_has_a_row_in_the_table_of_its_scenario(system: str) -> Non
     assert [scenario for scenario, _ in blocks] in ([], list(dict.fromkeys(f.scenario for f in single.figures)))
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_left_out_figure_has_a_row_with_its_band(system: str) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_left_out_figure_has_a_row_with_its_band(name: str) -> None:
+    single = reported(name)
     named = names_of(single)
     rows = rows_under(page([single], shown), f"predicted without it (90{BLANK}% band)")
     held_by_band = {named[each.id] for each in single.left_out if each.estimates["capplan"].holds(each.documented)}
@@ -164,9 +163,9 @@ def test_every_left_out_figure_has_a_row_with_its_band(system: str) -> None:
     assert {row[0] for row in rows if row[-1].startswith("held")} == held_by_band
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_scored_figure_stands_beside_the_rules(system: str) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_scored_figure_stands_beside_the_rules(name: str) -> None:
+    single = reported(name)
     beside = [each for each in single.left_out if len(each.estimates) > 1]
     rows = rows_under(page([single], shown), "persistence")
 
@@ -174,9 +173,9 @@ def test_every_scored_figure_stands_beside_the_rules(system: str) -> None:
     assert all(len(row) == 1 + len(beside[0].estimates) and "" not in row for row in rows)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_figure_counts_or_a_reason_is_given(system: str) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_figure_counts_or_a_reason_is_given(name: str) -> None:
+    single = reported(name)
     excused = {each for _, _, ids in not_counted(single) for each in ids}
     counted = {each.id for each in single.left_out if each.counts}
     given = {each: why for _, why, ids in not_counted(single) for each in ids}
@@ -219,9 +218,9 @@ def points_of(figure: go.Figure) -> list[go.Scatter]:
     return [trace for trace in figure.data if trace.customdata is not None]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_figure_shows_every_left_out_figure_with_its_band(system: str) -> None:
-    single = reported(system)
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_figure_shows_every_left_out_figure_with_its_band(name: str) -> None:
+    single = reported(name)
     figure = predicted_against_documented(single)
     assert figure is not None
     rings = [x for trace in figure.data if trace.name == RINGED for x in trace.x]
@@ -280,9 +279,9 @@ def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
     assert "(1)" in figure.layout.title.text
 
 
-@pytest.mark.parametrize(("system", "counted"), [("arion", "numbers of clients"), ("vcider", "ratios")])
-def test_panels_are_named_by_what_they_count(system: str, counted: str) -> None:
-    figure = predicted_against_documented(reported(system))
+@pytest.mark.parametrize(("name", "counted"), [("arion", "numbers of clients"), ("vcider", "ratios")])
+def test_panels_are_named_by_what_they_count(name: str, counted: str) -> None:
+    figure = predicted_against_documented(reported(name))
     assert figure is not None
 
     assert counted in [each.text for each in figure.layout.annotations]

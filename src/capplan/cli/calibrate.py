@@ -8,16 +8,17 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.fit.calibrate import calibrate, stages_of
-from capplan.calibration.fit.fitted_file import Fitted, packaged_path, to_json, write
+from capplan.calibration.fit.fitted_file import Fitted, to_json, write
 from capplan.cli.layout import facts, heading
 from capplan.cli.progress import stages
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, check_output, write_json
-from capplan.systems.studies import study
+from capplan.systems.registry import DEFAULT
+from capplan.systems.registry import system as find_system
 
 
 def calibrate_(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The system to fit.")] = "openprovider",
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The system to fit.")] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws: the same seed gives the same file.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Where to write; the packaged fitted file when left out.")] = None,
     as_json: Json = False,
@@ -26,11 +27,10 @@ def calibrate_(
 
     What was interrupted goes on where it was: finished stages are kept beside the output until the end.
     """
-    name = read_target(system).scenario.system
-    path = output or packaged_path(name)
+    its = find_system(read_target(system).scenario.system)
+    path = output or its.fitted_path
     check_output(path)
-    its = study(name)
-    with stages(f"calibrating {name}", stages_of(its)) as progress:
+    with stages(f"calibrating {its.name}", stages_of(its)) as progress:
         fitted = calibrate(its, seed, progress=progress, output=path)
     write(fitted, path)
     if as_json:

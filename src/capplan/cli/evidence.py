@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.audit.audit import AuditReport, audit
-from capplan.calibration.evidence.table import Evidence, by_id, documented, layout_text, load, sources
+from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError
+from capplan.systems.audit import audit
+from capplan.systems.registry import DEFAULT, names, system
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
 FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
@@ -26,10 +28,10 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
+def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
     """List every documented figure with its rounding, what is known of it, and what it is used for."""
     refuse_both(as_json, as_csv)
-    rows = load(system)
+    rows = system(target).evidence
     if as_json:
         write_json(rows)
     elif as_csv:
@@ -41,7 +43,7 @@ def list_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = 
 @app.command()
 def show(
     row: Id,
-    system: Annotated[
+    target: Annotated[
         str | None, typer.Argument(metavar="SYSTEM", help="Needed where two systems have the id.")
     ] = None,
     as_json: Json = False,
@@ -49,8 +51,8 @@ def show(
 ) -> None:
     """Show one documented figure with every field, and its source; its system may stand before or after its id."""
     refuse_both(as_json, as_csv)
-    found = _find(*((system, row) if row in documented() and system else (row, system)))
-    source = next(each for each in sources(found.system) if each.id == found.source)
+    found = _find(*((target, row) if row in names() and target else (row, target)))
+    source = next(each for each in system(found.system).sources if each.id == found.source)
     if as_json:
         write_json({"row": found, "source": source})
     elif as_csv:
@@ -59,7 +61,7 @@ def show(
         view.row(found, source, Screen())
 
 
-def _find(row: str, system: str | None) -> Evidence:
+def _find(row: str, target: str | None) -> Evidence:
     """Return the row of an id, of any system when none is given.
 
     Raises
@@ -67,11 +69,11 @@ def _find(row: str, system: str | None) -> Evidence:
     InputError
         When no system has it, or more than one.
     """
-    tables = {name: by_id(load(name)) for name in ([system] if system else documented())}
+    tables = {name: by_id(system(name).evidence) for name in ([target] if target else names())}
     found = {name: known[row] for name, known in tables.items() if row in known}
     if not found:
         ids = {each for known in tables.values() for each in known}
-        close = hint(row, ids, f"capplan evidence list {system or 'SYSTEM'}")
+        close = hint(row, ids, f"capplan evidence list {target or 'SYSTEM'}")
         raise InputError(f"{row!r} is not the id of a row of evidence{close}")
     if len(found) > 1:
         raise InputError(f"{row!r} is the id of rows of {' and '.join(found)}: name the system after it")
@@ -79,10 +81,10 @@ def _find(row: str, system: str | None) -> Evidence:
 
 
 @app.command("audit")
-def audit_(system: System = "openprovider", as_json: Json = False, as_csv: Csv = False) -> None:
-    """Hold the figures against operational laws and the document's own claims; print the register of contradictions."""
+def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
+    """Check the figures against operational laws and the document's own claims, and list the contradictions."""
     refuse_both(as_json, as_csv)
-    report = audit(system)
+    report = audit(target)
     if as_json:
         write_json(report)
     elif as_csv:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from capplan.planner.predict.prediction import Band
-from capplan.planner.reports.number_words import share, significant, to_digits
+from capplan.models.number_words import share, significant, to_digits
+from capplan.models.results import Band
 
 Format = Callable[[float], str]
 

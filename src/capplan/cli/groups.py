@@ -82,11 +82,19 @@ def import_target(target: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def _command_class(options: str) -> Any:
+    if options == "own":
+        return TyperCommand
+    from capplan.cli.scenario_command import RangesCommand, ScenarioCommand  # reads the systems
+
+    return RangesCommand if options == "ranges" else ScenarioCommand
+
+
 def load(name: str) -> Any:
     """Import a command of the register."""
     found = import_target(VERBS[name].target)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name)(found)
+    alone.command(name, cls=_command_class(VERBS[name].options))(found)
     return typer.main.get_command(alone)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from capplan.cli.prediction_view import render
 from capplan.cli.progress import announce_compilation, counting
-from capplan.cli.scenario_options import Slo, Tps, lays_out, with_options
+from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError, nearest
@@ -21,12 +21,9 @@ from capplan.planner.predict.rows import to_csv
 ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 
 
-@lays_out
 def predict_(
+    ctx: typer.Context,
     target: TargetText = DEFAULT_TARGET,
-    layout: Any = None,
-    tps: Tps = None,
-    slo: Slo = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
         str,
@@ -48,14 +45,13 @@ def predict_(
 ) -> None:
     """Predict what a layout carries, how fast it answers and how sure that is; exit 1 if an objective is not met.
 
-    Node counts are per data centre where there are several, rates and capacities are totals. `capplan systems` lists
-    which options lay out which system.
+    Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
+    are those of the target: `capplan predict fedora4 --help` shows fedora4's.
     """
     refuse_both(as_json, as_csv)
     chosen, wanted = read_target(target), _engine(engine)
     budget_s = _budget_s(budget, wanted)
-    given = {**layout, **{name: value for name, value in {"tps": tps, "slo": slo}.items() if value is not None}}
-    scenario = with_options(chosen.scenario, given)
+    scenario = with_options(chosen.scenario, given(ctx))
     if wanted == "compiled" and sys.stderr.isatty():
         announce_compilation()
     with counting("simulating draws") as progress:

@@ -16,18 +16,19 @@ from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.session_view import render_sessions
 from capplan.models.language.scenario import defaults_of
-from capplan.planner.predict.prediction import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts, Prediction
+from capplan.models.number_words import rate, significant
+from capplan.models.results import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts
+from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict.rows import lost_in_words
-from capplan.planner.reports.number_words import rate, significant
-from capplan.systems.registry import SYSTEMS
+from capplan.systems.registry import system
 
 STATISTIC_NAMES = {"p999": "p99.9"}
 HOW_FAR = {
-    "inside": "The layout is within the measured range.",
-    "near": "The layout is near the measured ones.",
-    "far": "The layout is far from every measurement.",
+    "measured": "Its layout was measured.",
+    "interpolated": "Its layout lies between measured ones.",
+    "extrapolated": "Its layout lies outside the measured ones.",
 }
-STYLES = {"inside": "green", "near": "yellow", "far": "bold red"}
+STYLES = {"measured": "green", "interpolated": "green", "extrapolated": "red"}
 UNIT_NAMES = {"1": "", "1/s": " TPS", "ms": " ms"}
 NOT_MODELLED = "not modelled"
 
@@ -56,7 +57,7 @@ def headline(prediction: Prediction) -> str:
         parts.append(f"On average it answers {answers} at {_offered(prediction)} TPS{_beyond(prediction)}.")
     elif _beyond(prediction):
         parts.append(f"It is offered {_offered(prediction)} TPS{_beyond(prediction)}.")
-    return " ".join([*parts, HOW_FAR[prediction.evidence.extrapolation]])
+    return " ".join([*parts, HOW_FAR[prediction.evidence.basis]])
 
 
 def _beyond(prediction: Prediction) -> str:
@@ -91,8 +92,9 @@ def _offered(prediction: Prediction) -> str:
 
 def _capacity(prediction: Prediction, console: Console) -> None:
     capacity = prediction.capacity_tps
-    its = SYSTEMS.get(str(prediction.scenario.get("system")))
-    usual = defaults_of(its.scenario) if its else {}  # what is off is told only where it is usually on
+    usual = defaults_of(
+        system(str(prediction.scenario["system"])).scenario
+    )  # what is off is told only where it is usually on
     asked = {
         name: v for name, v in prediction.scenario.items() if v is not None and (v is not False or usual.get(name))
     }
@@ -222,7 +224,7 @@ def _compared(verdict: ObjectiveVerdict) -> str:
     for each in verdict.comparisons:
         if each.value is None:
             figures[each.metric] = NOT_MODELLED
-        elif each.metric.endswith((".utilisation", "loss")):
+        elif each.metric.endswith((".utilisation", "drop_rate")):
             figures[each.metric] = share_band(each.value)
         else:
             figures[each.metric] = f"{band(each.value)}{UNIT_NAMES[each.unit]}"
@@ -232,7 +234,7 @@ def _compared(verdict: ObjectiveVerdict) -> str:
 def _evidence(prediction: Prediction, console: Console) -> None:
     evidence = prediction.evidence
     console.print(section("Evidence"))
-    verdict = Text.assemble((evidence.extrapolation, STYLES[evidence.extrapolation]), f": {evidence.why}")
+    verdict = Text.assemble((evidence.basis, STYLES[evidence.basis]), f": {evidence.why}")
     console.print(Padding(verdict, (0, 0, 0, 2)))
     for title, texts in {"Claimed": evidence.claims, "Note": evidence.notes, "Source": evidence.sources}.items():
         console.print(bullets(f"{title}: {text}" for text in texts))

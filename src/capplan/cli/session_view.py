@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from capplan.cli.layout import section, table
-from capplan.planner.predict.prediction import LEAST_PROBABILITY, Band, SessionNotFound
+from capplan.models.results import LEAST_PROBABILITY, Band, SessionNotFound
 
 SPOKEN_GAP_MS = 5.0  # "a few milliseconds", says the document
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent that nothing smaller is told of

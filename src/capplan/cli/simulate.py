@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.cli.progress import simulating
-from capplan.cli.scenario_options import OPTIONS, lays_out, typed, with_options
+from capplan.cli.scenario_command import given, with_options
 from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
@@ -25,19 +25,18 @@ from capplan.planner.simulate.simulate import Design, Subject, observed, of_netw
 from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.replications import ReplicationPlan
 
 MOST_REPLICATIONS = 200  # to reach a precision, where no other limit is given
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130
 
 
-@lays_out
 def simulate_(
+    ctx: typer.Context,
     target: Annotated[
         str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
     ] = DEFAULT_TARGET,
-    layout: Any = None,
     tps: Annotated[
         str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; of a network, its mean rate.")
     ] = None,
@@ -68,14 +67,13 @@ def simulate_(
 
     Node counts are per data centre, rates are totals over all data centres. Both engines print the same figures.
     """
-    given = layout if tps is None else {**layout, "tps": tps}
     refuse_both(as_json, as_csv)
     for path in filter(None, (trace, plot)):
         check_output(path)
-    subject = _subject(target, given)
+    subject = _subject(target, given(ctx), tps)
     design = _design(subject.network, horizon, warmup, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
-    plan = Plan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
+    plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
     seen = _run(plan, design, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
@@ -107,15 +105,12 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
     return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
 
 
-def _subject(target: str, given: Mapping[str, Any]) -> Subject:
+def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:
     chosen = read_target_or_network(target)
-    if not isinstance(chosen, Network):
-        return of_scenario(with_options(chosen.scenario, given), chosen.fitted)
-    refused = [typed(name) for name in OPTIONS if name in given]
-    if refused:
-        verb = "is a side of a layout" if len(refused) == 1 else "are sides of a layout"
-        raise InputError(f"{', '.join(refused)} {verb} and {target} is a network: change the file instead")
-    return of_network(chosen, parse_rate_per_s(given["tps"]) if "tps" in given else None)
+    if isinstance(chosen, Network):
+        return of_network(chosen, None if tps is None else parse_rate_per_s(tps))
+    options = layout if tps is None else {**layout, "tps": tps}
+    return of_scenario(with_options(chosen.scenario, options), chosen.fitted)
 
 
 def _times(duration: str, warmup: str | None) -> tuple[float, float]:
@@ -136,7 +131,7 @@ def _seconds(option: str, text: str, above: float | None = None) -> float:
         raise InputError(f"{option}: {error}") from None
 
 
-def _run(plan: Plan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
+def _run(plan: ReplicationPlan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
     try:
         with ExitStack() as stack:
             write = None

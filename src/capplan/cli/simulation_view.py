@@ -13,7 +13,7 @@ from capplan.cli.figures import Format, given, width
 from capplan.cli.layout import facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
 from capplan.cli.simulation_notes import notes
-from capplan.planner.reports.number_words import rate, share, significant
+from capplan.models.number_words import rate, share, significant
 from capplan.planner.simulate.parts import Backlog, Estimate, LatencyFigures, PoolKind, StationKind
 from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
 
@@ -135,9 +135,9 @@ def _requests(simulation: Simulation, console: Console) -> None:
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
     console.print(section("Requests"))
-    listed = _Table(("offered/s", "throughput/s", "loss %", *(name.replace("_", " ") for name in counts)))
+    listed = _Table(("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts)))
     for name, figures in simulation.classes.items():
-        cells = (figures.offered_per_s, figures.throughput_per_s, figures.loss)
+        cells = (figures.offered_per_s, figures.throughput_per_s, figures.drop_rate)
         listed.add(
             _named(name), [*cells, *(f"{getattr(figures, each):,}" for each in counts)], {0: rate, 1: rate, 2: _percent}
         )

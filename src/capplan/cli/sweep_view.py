@@ -9,8 +9,8 @@ from rich.table import Table
 
 from capplan.cli.figures import Format, given
 from capplan.cli.layout import table
+from capplan.models.number_words import rate, significant
 from capplan.planner.explore.sweep_table import Row, band_columns
-from capplan.planner.reports.number_words import rate, significant
 from capplan.systems.openprovider.network import REPORTED
 
 WIDEST = 500  # columns

@@ -1,22 +1,21 @@
-"""What a command is asked about: the name of a system, a scenario file or a fitted file."""
+"""What a command is asked about: the name of a system, a scenario file, a fitted file or a network."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import read as read_fitted
+from capplan.calibration.fit.fitted_file import Fitted, read_fitted
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
-from capplan.systems.registry import SYSTEMS, read_scenario, scenario
+from capplan.systems.registry import DEFAULT, names, read_calibration, read_scenario, scenario, system
 
-DEFAULT_TARGET = "openprovider"
+DEFAULT_TARGET = DEFAULT
 TargetText = Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")]
 _OF_A_NETWORK = {"stations", "classes", "traffic"}  # keys that no scenario has
 
@@ -27,6 +26,22 @@ class Target:
 
     scenario: Scenario
     fitted: Fitted | None = None
+
+
+def scenario_type(target: str) -> type[Scenario]:
+    """Return the scenario type of a target: a system's name, or a file that exists; of the default system if in doubt."""
+    name: Any = target
+    if target.endswith(".toml"):
+        name = read_toml(Path(target)).get("system", DEFAULT)
+    elif target.endswith(".json"):
+        name = read_fitted(Path(target)).system
+    found: type[Scenario] = system(name if name in names() else DEFAULT).scenario
+    return found
+
+
+def is_network(target: str) -> bool:
+    """Whether a file that exists holds a network."""
+    return target.endswith(".toml") and bool(_OF_A_NETWORK & read_toml(Path(target)).keys())
 
 
 def read_target(text: str) -> Target:
@@ -40,10 +55,10 @@ def read_target(text: str) -> Target:
     if text.endswith(".toml"):
         return Target(read_scenario(text))
     if text.endswith(".json"):
-        fitted = read_fitted(Path(text))
+        fitted = read_calibration(text)
         return Target(scenario(fitted.system), fitted)
-    if text not in SYSTEMS:
-        raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, SYSTEMS)}")
+    if text not in names():
+        raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, names())}")
     return Target(scenario(text))
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from capplan.models.errors import InputError
-from capplan.planner.predict.prediction import plain
+from capplan.models.results import plain
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]

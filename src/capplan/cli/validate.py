@@ -11,14 +11,14 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted, load
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.progress import stages
 from capplan.cli.target import DEFAULT_TARGET, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError
-from capplan.systems.studies import STUDIES
+from capplan.systems.registry import names, system
 
 ALL = "all"
 
@@ -69,7 +69,7 @@ def _check_folder(folder: Path) -> None:
 
 def _chosen(target: str) -> list[Fitted]:
     if target == ALL:
-        return [load(name) for name in STUDIES]
+        return [system(name).fitted() for name in names()]
     chosen = read_target(target)
     if target.endswith(".toml"):
         name = chosen.scenario.system
@@ -77,12 +77,13 @@ def _chosen(target: str) -> list[Fitted]:
             f"{target!r} is a scenario, and a system is validated as a whole, in the layouts of its load tests: give "
             f"{name}, a fitted file (.json) or all"
         )
-    return [chosen.fitted or load(chosen.scenario.system)]
+    return [chosen.fitted or system(chosen.scenario.system).fitted()]
 
 
 def _validated(fitted: Fitted, refit: bool) -> Validation:
-    with stages(f"validating {fitted.system}", stages_of(fitted.system)) as progress:
-        return validate(fitted, refit=refit, progress=progress)
+    its = system(fitted.system)
+    with stages(f"validating {its.name}", stages_of(its)) as progress:
+        return validate(its, fitted, refit=refit, progress=progress)
 
 
 def _write_csv(reports: Sequence[Validation]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Verb(NamedTuple):
@@ -14,17 +14,22 @@ class Verb(NamedTuple):
         `module:name` of a function with typer's annotations, or of a `typer.Typer` with commands of its own.
     about : str
         The line in `capplan --help`.
+    options : str
+        Whether the command has its `own` options only, those of its target's `scenario` too, or `ranges` of them.
     """
 
     target: str
     about: str
+    options: Literal["own", "scenario", "ranges"] = "own"
 
 
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
-    "predict": Verb("capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure."),
-    "simulate": Verb("capplan.cli.simulate:simulate_", "Run a layout or a network request by request."),
-    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates: a table and a plot."),
+    "predict": Verb(
+        "capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure.", "scenario"
+    ),
+    "simulate": Verb("capplan.cli.simulate:simulate_", "Run a layout or a network request by request.", "scenario"),
+    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates: a table and a plot.", "ranges"),
     "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

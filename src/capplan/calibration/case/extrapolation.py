@@ -1,79 +1,99 @@
-"""How far a layout lies from every measured one."""
+"""How far a layout lies from the measured ones, in doublings of its axes."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, NamedTuple
 
-from capplan.calibration.about import About, Outside
-from capplan.calibration.study import Experiment
-from capplan.planner.predict.prediction import Extrapolation
+from capplan.models.language.scenario import Scenario
 
-_NEAR = 0.6  # doublings: four data centres instead of three are near, twice the nodes are far
+Basis = Literal["measured", "interpolated", "extrapolated"]
+
+
+class Excess(NamedTuple):
+    """One way in which a layout lies outside the measured ones: how far, in doublings, and which, in words."""
+
+    doublings: float
+    words: str
 
 
 @dataclass(frozen=True)
-class Reach:
-    """Distance from the measured layouts.
+class Extrapolation:
+    """Distance of a layout from the measured ones.
 
     Attributes
     ----------
-    distance : float
+    doublings : float
         Doublings outside the measured range, added up over the axes.
-    of_times : float
+    doublings_of_times : float
         The same without what only rates are outside of.
-    verdict : str
-        `inside`, `near` or `far`.
+    basis : str
+        `measured`: every axis has a measured value; `interpolated`: between measured values; `extrapolated`: outside.
     why : str
-        One plain sentence that names the axes.
+        One sentence that names the axes.
     """
 
-    distance: float
-    of_times: float
-    verdict: Extrapolation
+    doublings: float
+    doublings_of_times: float
+    basis: Basis
     why: str
 
     def factors(self, widening: float) -> dict[str, float]:
-        """Return how much wider the discrepancies of rates and of times are, when each doubling adds `widening`."""
-        return {"rate": 1 + widening * self.distance, "time": 1 + widening * self.of_times}
+        """Return by what factor the model errors of rates and times widen if each doubling adds `widening`."""
+        return {"rate": 1 + widening * self.doublings, "time": 1 + widening * self.doublings_of_times}
 
 
-def reach(scenario: Any, tests: Sequence[Experiment], about: About, load: Outside = ()) -> Reach:
-    """Measure how far `scenario` lies from the layouts of `tests`; `load` is how far its load does."""
-    outside: list[tuple[float, str]] = []
-    for axis, words in about.axes.items():
-        measured = [getattr(test.scenario, axis) for test in tests]
-        outside += _outside(float(getattr(scenario, axis)), min(measured), max(measured), words)
-    outside += [*about.outside(scenario, tests), *load]
-    of_rates = about.outside_of_rates(scenario, tests)
-    of_times = sum(each for each, _ in outside)
-    distance = of_times + sum(each for each, _ in of_rates)
-    outside += of_rates
-    if not outside:
-        return Reach(0.0, 0.0, "inside", _inside(scenario, tests, about))
-    verdict: Extrapolation = "near" if distance <= _NEAR else "far"
-    why = "; ".join(words for _, words in outside)
-    return Reach(distance, of_times, verdict, why[0].upper() + why[1:] + ".")
+def extrapolation(
+    scenario: Scenario,
+    measured: Sequence[Scenario],
+    axes: Mapping[str, str],
+    outside: Sequence[Excess] = (),
+    outside_of_rates: Sequence[Excess] = (),
+) -> Extrapolation:
+    """Measure how far a scenario lies from the measured ones.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout that was asked about.
+    measured : sequence of Scenario
+        The measured layouts.
+    axes : mapping of str
+        Fields with a measured range, with their labels.
+    outside, outside_of_rates : sequence of Excess
+        Other ways in which the layout lies outside: for every figure, and for rates only.
+    """
+    found: list[Excess] = []
+    for axis, label in axes.items():
+        values = [getattr(each, axis) for each in measured]
+        found += _outside(float(getattr(scenario, axis)), min(values), max(values), label)
+    found += outside
+    of_times = sum(each.doublings for each in found)
+    total = of_times + sum(each.doublings for each in outside_of_rates)
+    found += outside_of_rates
+    if not found:
+        return _inside(scenario, measured, axes)
+    why = "; ".join(each.words for each in found)
+    return Extrapolation(total, of_times, "extrapolated", why[0].upper() + why[1:] + ".")
 
 
-def _inside(scenario: Any, tests: Sequence[Experiment], about: About) -> str:
-    """Say whether a layout within the measured range has only measured numbers, or some between measured ones."""
+def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str, str]) -> Extrapolation:
     between = []
-    for axis, words in about.axes.items():
-        value, measured = getattr(scenario, axis), sorted({getattr(test.scenario, axis) for test in tests})
-        if value not in measured:
-            below, above = measured[(place := bisect(measured, value)) - 1], measured[place]
-            between.append(f"{value:g} {words} ({below:g} and {above:g} were measured)")
+    for axis, label in axes.items():
+        value, values = getattr(scenario, axis), sorted({getattr(each, axis) for each in measured})
+        if value not in values:
+            below, above = values[(place := bisect(values, value)) - 1], values[place]
+            between.append(f"{value:g} {label} ({below:g} and {above:g} were measured)")
     if not between:
-        return "Every part of the layout lies within the measured range."
-    return f"The layout lies between the measured ones: {', '.join(between)}."
+        return Extrapolation(0.0, 0.0, "measured", "Every part of the layout was measured.")
+    return Extrapolation(0.0, 0.0, "interpolated", f"The layout lies between measured ones: {', '.join(between)}.")
 
 
-def _outside(value: float, low: float, high: float, words: str) -> list[tuple[float, str]]:
+def _outside(value: float, low: float, high: float, label: str) -> list[Excess]:
     if low <= value <= high:
         return []
     direction, edge = ("above", high) if value > high else ("below", low)
-    return [(abs(math.log2(value / edge)), f"{value:g} {words}: none measured {direction} {edge:g}")]
+    return [Excess(abs(math.log2(value / edge)), f"{value:g} {label}: none measured {direction} {edge:g}")]

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
-from capplan.calibration.system import kind_of
-from capplan.models.language.parameter import Values
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, Objective
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.load_dependent import busy_share
-from capplan.models.solver.operating_point import LARGEST_LOSS, OperatingPoint, capacity_per_s, peak_ratio, solve
-from capplan.systems.registry import system
+from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the pool of workers
 _HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
 
 
-Closed = Callable[[FloatArray, float | None], FloatArray]
+ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response times in closed form: from the offered rate, and the level of a percentile or None for the mean; seconds."""
 
 
@@ -34,7 +31,7 @@ class Figures:
     analysis: Analysis
     peak_rate: FloatArray
     reported: Mapping[str, tuple[str, ...]]
-    closed: Closed | None = None
+    closed: ClosedForm | None = None
     bounded: bool = False
 
     @property
@@ -64,7 +61,7 @@ class Figures:
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
         return np.concatenate([self.point.response_s(*classes)[None], percentiles])
 
-    def _closed_s(self, closed: Closed, level: float | None) -> FloatArray:
+    def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond what is carried, where waiting clients do not bound it."""
         if self.bounded:
             return closed(self.peak_rate, level)
@@ -72,15 +69,15 @@ class Figures:
 
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
-        names = [name for name in self.analysis.work if resource_of(name) == resource]
+        names = [name for name in self.analysis.demands if kind_of(name) == resource]
         return np.asarray(np.max([self._busy(name) for name in names], axis=0))
 
     def _busy(self, name: str) -> FloatArray:
         """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
-        carried = self.point.rate_per_s * (1 - self.point.loss)
+        carried = self.point.rate_per_s * (1 - self.point.drop_rate)
         station = self.analysis.stations[name]
         if station.rate is not None:
-            return busy_share(carried * self.analysis.work[name].demand, station)
+            return busy_share(carried * self.analysis.demands[name].mean_s, station)
         return np.minimum(carried * self.analysis.load(name), 1.0)
 
     def busy_workers(self) -> FloatArray:
@@ -89,8 +86,8 @@ class Figures:
 
     def value(self, metric: Metric) -> FloatArray:
         """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
-        if metric.name == "loss":
-            return self.point.loss
+        if metric.name == "drop_rate":
+            return self.point.drop_rate
         if metric.statistic == "utilisation":
             return self.utilisation(metric.subject)
         if metric.statistic == "busy_workers":
@@ -98,45 +95,44 @@ class Figures:
         return self.latency_s(metric.subject, metric.statistic)
 
 
-class Layout:
-    """A scenario with its parameters, analysed once.
+class Solution:
+    """A layout with its parameters, analysed once.
 
     Parameters
     ----------
-    scenario : Scenario
-        What is asked about.
-    values : mapping
-        Parameter values, numbers or arrays over draws.
-    lost : set of str
-        Cassandra nodes that are down.
+    network : Network
+        The composed system.
+    reported : mapping of tuples of str
+        Request classes as reported, by the classes of the network.
+    closed : function, optional
+        Response times in closed form, where they are better than the solver's.
+    bounded : bool
+        Whether clients wait for their answers, so that latency stays finite beyond capacity.
     folded : bool
-        Analyse one entry for all where they see the same: faster, the same to rounding, and no network to simulate.
+        Whether the network is one entry that stands for all.
     """
 
     def __init__(
-        self, scenario: Scenario, values: Values, lost: frozenset[str] = frozenset(), folded: bool = False
+        self,
+        network: Network,
+        reported: Mapping[str, tuple[str, ...]],
+        closed: ClosedForm | None = None,
+        bounded: bool = False,
+        folded: bool = False,
     ) -> None:
-        self.system = system(scenario.system)
-        response = self.system.response
-        self.closed = None if response is None else partial(response, scenario, values)
-        self.bounded = self.system.bounded(scenario)
-        whole = self.system.folded(scenario, values, 1.0) if folded and not lost else None
-        if whole is not None:
-            self.network, self.analysis = whole, Analysis(whole, alike=kind_of)
-        else:
-            self.network = self.system.network(scenario, values, 1.0, *([lost] if lost else []))
-            self.analysis = Analysis(self.network)
+        self.network, self.reported, self.closed, self.bounded = network, reported, closed, bounded
+        self.analysis = Analysis(network, alike=kind_of) if folded else Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.system.reported, self.closed, self.bounded)
+        return Figures(self.analysis, every, self.reported, self.closed, self.bounded)
 
     @cached_property
     def capacity(self) -> FloatArray:
         """Largest peak rate with little loss and no backlog that grows (draws,)."""
-        return np.asarray(capacity_per_s(self.analysis, LARGEST_LOSS) * peak_ratio(self.analysis))
+        return np.asarray(capacity_per_s(self.analysis, MAX_DROP_RATE) * peak_ratio(self.analysis))
 
     def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
         """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""
@@ -173,13 +169,13 @@ class Layout:
     @property
     def resources(self) -> tuple[str, ...]:
         """Kinds of stations, the most loaded first."""
-        return tuple(dict.fromkeys(resource_of(names[0]) for names in self.analysis.clusters))
+        return tuple(dict.fromkeys(kind_of(names[0]) for names in self.analysis.clusters))
 
 
 def _speaks_of_one_rate(objective: Objective) -> bool:
     return all(metric.name != "capacity" for metric in objective.metrics())
 
 
-def resource_of(station: str) -> str:
-    """Return the kind of a station: `cassandra`, `cassandra-storage` or `front`."""
-    return kind_of(station)
+def kind_of(name: str) -> str:
+    """Return the kind of a station or pool: its name up to the first slash, such as `cassandra`."""
+    return name.split("/", 1)[0]

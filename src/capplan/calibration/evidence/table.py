@@ -1,10 +1,10 @@
 """The table of evidence: one row per documented figure, with its source, its rounding and what it is used for.
 
-Rows stand in `evidence/<source>.csv`, sources in `evidence/sources.toml`. The columns are
+Rows stand in the `evidence.csv` of a system's folder, their sources in its `source.toml`. The columns are
 
 ========================= =============================================================================================
 `id`                      stable name, `<scenario>[.proxy].<figure>`, such as `ts3.acct_mean`; `all.` for every scenario
-`system`, `source`        what the figure is about; the key of its source in `sources.toml`
+`system`, `source`        what the figure is about; the key of its source in `source.toml`
 `scenario`                the document's own name of the layout, or `all`
 `dcs`                     data centres
 `front_nodes`             front (policing) nodes per DC
@@ -59,8 +59,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
-from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from capplan.calibration.evidence.interval import Interval
@@ -160,44 +159,29 @@ class Source:
     defects: tuple[str, ...]
 
 
-def _folder(system: str) -> Any:
-    return files("capplan.systems") / system.replace("-", "_")
-
-
-def sources_in(folder: Any) -> tuple[Source, ...]:
-    """Return the sources of the evidence in a folder, in the order of its `source.toml`."""
-    table = tomllib.loads((folder / "source.toml").read_text(encoding="utf-8"))
+def read_sources(file: Traversable) -> tuple[Source, ...]:
+    """Return the sources in a `source.toml`, in its order; none where there is no such file."""
+    if not file.is_file():
+        return ()
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
     return tuple(Source(**{**entry, "defects": tuple(entry["defects"]), "id": key}) for key, entry in table.items())
 
 
-@lru_cache
-def sources(system: str) -> tuple[Source, ...]:
-    """Return every source that documents `system`."""
-    return sources_in(_folder(system))
-
-
-def cited(system: str) -> tuple[str, ...]:
-    """Return the citations of every source that documents `system`."""
-    return tuple(source.citation for source in sources(system))
-
-
-def documented() -> tuple[str, ...]:
-    """Return every system that a source documents."""
-    return ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")
-
-
-@lru_cache
-def load(system: str) -> tuple[Evidence, ...]:
-    """Return every row of evidence about `system`, in the order of its file.
+def read_rows(file: Traversable, system: str) -> tuple[Evidence, ...]:
+    """Return the rows of an `evidence.csv` in its order; none where there is no such file.
 
     Raises
     ------
     InputError
-        If no source documents `system`, or a row breaks a rule.
+        When a row breaks a rule, or is about another system.
     """
-    if system not in documented():
-        raise InputError(f"{system!r} is not a system with evidence{nearest(system, documented())}")
-    return parse((_folder(system) / "evidence.csv").read_text(encoding="utf-8"), f"{system}/evidence.csv")
+    if not file.is_file():
+        return ()
+    rows = parse(file.read_text(encoding="utf-8"), f"{system}/{file.name}")
+    for row in rows:
+        if row.system != system:
+            raise InputError(f"{system}/{file.name}: row {row.id!r} is about {row.system!r}, not {system!r}")
+    return rows
 
 
 def parse(text: str, where: str) -> tuple[Evidence, ...]:
@@ -335,8 +319,3 @@ def _visible(row: Evidence) -> dict[str, Any]:
     """Return the cells of `row` that a fit can see; a row without a layout has none to be seen."""
     unseen = _PROSE if row.layout else _PROSE | {"layout"}
     return {key: cell for key, cell in asdict(row).items() if key not in unseen}
-
-
-def data_hash(system: str) -> str:
-    """Return the SHA-256 of the evidence about `system`; a fit stores it to show what it has seen."""
-    return rows_hash(load(system))

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.evidence.table import data_hash
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
 from capplan.calibration.fit.problem import problem, start_of
 from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
 from capplan.calibration.fit.stages import Stages, digest, refit_code
-from capplan.calibration.study import Study
+from capplan.calibration.system import System
 from capplan.models.language.units import FloatArray
-from capplan.systems.studies import study
 
 _PROPOSALS = 2500
 _STEPS = 20
@@ -28,13 +26,13 @@ _STEPS = 20
 Progress = Callable[[str], None]
 
 
-def stages_of(its: Study) -> int:
+def stages_of(system: System[Any]) -> int:
     """Return how often `calibrate` tells its progress."""
-    return max(len(its.choices), 1) + 3 + refits_of(its)
+    return max(len(system.observations.choices), 1) + 3 + refits_of(system)
 
 
 def calibrate(
-    system: str | Study,
+    system: System[Any],
     seed: int = 1,
     version: str | None = None,
     progress: Progress = lambda _: None,
@@ -44,8 +42,8 @@ def calibrate(
 
     Parameters
     ----------
-    system : str or Study
-        The system, or how it is calibrated.
+    system : System
+        The system.
     seed : int
         Seed of the draws; the same seed gives the same file.
     version : str, optional
@@ -61,10 +59,9 @@ def calibrate(
     Fitted
         Ready to be written.
     """
-    its = study(system) if isinstance(system, str) else system
-    name = its.system.name
-    stages = Stages(digest(name, seed, data_hash(name), DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
-    fitted = _Calibration(its, seed, stages).fitted(version or installed("capplan"))
+    name = system.name
+    stages = Stages(digest(name, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
+    fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
     stages.end()
     return fitted
 
@@ -72,10 +69,10 @@ def calibrate(
 class _Calibration:
     """A calibration under way."""
 
-    def __init__(self, its: Study, seed: int, stages: Stages) -> None:
-        self.study, self.seed, self.stages = its, seed, stages
-        self.tests = its.experiments()
-        self.problem = problem(its, self.tests)
+    def __init__(self, system: System[Any], seed: int, stages: Stages) -> None:
+        self.system, self.seed, self.stages = system, seed, stages
+        self.tests = system.observations.load_tests()
+        self.problem = problem(system, self.tests)
 
     def fitted(self, version: str) -> Fitted:
         """Go through the stages and put the fitted file together."""
@@ -84,15 +81,15 @@ class _Calibration:
         drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.drawn(first))))
         draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points))
         kept = replace(drawn, log_points=np.log(np.array(draws)))  # so that the file's figures are those of its draws
-        said = self.stages.of("predicting", lambda: figures(self.study, self.tests, kept))
+        said = self.stages.of("predicting", lambda: figures(self.system, self.tests, kept))
         most_probable = tuple(rounded(float(value)) for value in np.exp(best.log_point))
-        refits = refitted(self.study, most_probable, self.seed, self.stages)
-        free = [parameter for parameter in self.study.system.parameters if parameter.free]
+        refits = refitted(self.system, most_probable, self.seed, self.stages)
+        free = [parameter for parameter in self.system.parameters if parameter.free]
         return Fitted(
-            system=self.study.system.name,
+            system=self.system.name,
             version=version,
             seed=self.seed,
-            data_hash=data_hash(self.study.system.name),
+            data_hash=self.system.data_hash,
             code=refit_code(),
             names=tuple(parameter.name for parameter in free),
             most_probable=most_probable,
@@ -108,11 +105,11 @@ class _Calibration:
 
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
         """Fit each choice that is left open; return them, the best first, and the fit of the scenario's defaults."""
-        if not self.study.choices:
-            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.study)))))
+        if not self.system.observations.choices:
+            return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.system)))))
         usual = vars(self.tests[0].scenario)
         fits, best = [], None
-        for choice in self.study.choices:
+        for choice in self.system.observations.choices:
             words = " and ".join(f"{name.replace('_', ' ')} {value}" for name, value in choice.items())
             found = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
             fits.append(Hypothesis(choice, rounded(found.misfit)))
@@ -124,7 +121,7 @@ class _Calibration:
 
     def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
         """Fit a choice."""
-        return _plain(maximum(problem(self.study, self.study.experiments(choice)), start_of(self.study)))
+        return _plain(maximum(problem(self.system, self.system.observations.load_tests(choice)), start_of(self.system)))
 
     def found(self, best: Maximum) -> Ensemble:
         """Draw the ensemble by importance."""

@@ -6,19 +6,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from capplan.calibration.evidence.table import data_hash
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
 from capplan.models.replaced_file import replace_file
-from capplan.systems.studies import study
 
 SCHEMA = "capplan.fitted/2"
 DRAWS = 512
@@ -100,6 +96,28 @@ class Hypothesis:
     misfit: float
 
 
+class Expected(NamedTuple):
+    """What a calibration must have been made from to belong to a system as it is today.
+
+    Attributes
+    ----------
+    system, data_hash
+        Name of the system, and SHA-256 of its evidence.
+    names : tuple of str
+        Its free parameters.
+    folds : mapping of str
+        The independent scenario of each figure, by row id.
+    choices : int
+        How many choices its documents leave open.
+    """
+
+    system: str
+    data_hash: str
+    names: tuple[str, ...]
+    folds: Mapping[str, str]
+    choices: int
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A calibrated system.
@@ -146,25 +164,49 @@ class Fitted:
     left_out: tuple[FittedFigure, ...]
     nested: tuple[NestedFigure, ...]
 
-    def values(self) -> dict[str, Number]:
-        """Return all parameter values, the free ones as arrays (draws,)."""
+    def values(self, parameters: tuple[Parameter, ...]) -> dict[str, Number]:
+        """Return the values of all `parameters` of the system, the free ones as arrays (draws,)."""
         columns = np.array(self.draws).T
-        return {**defaults(_parameters(self.system)), **{name: columns[i] for i, name in enumerate(self.names)}}
+        return {**defaults(parameters), **{name: columns[i] for i, name in enumerate(self.names)}}
 
-    def median_values(self) -> dict[str, float]:
+    def median_values(self, parameters: tuple[Parameter, ...]) -> dict[str, float]:
         """Return one value of each parameter: the draw nearest to the ensemble's centre, correlations kept."""
         logs = np.log(np.array(self.draws))
         spread = np.maximum(logs.std(axis=0), 1e-12)
         nearest = int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
         single = dict(zip(self.names, self.draws[nearest], strict=True))
-        return {
-            name: float(single.get(name, np.asarray(value)))
-            for name, value in defaults(_parameters(self.system)).items()
-        }
+        return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(parameters).items()}
 
+    def check(self, where: str, expected: Expected) -> None:
+        """Check that the calibration belongs to a system as it is today.
 
-def _parameters(system: str) -> tuple[Parameter, ...]:
-    return study(system).system.parameters
+        Parameters
+        ----------
+        where
+            Names the fitted file in a message.
+        expected : Expected
+            The system as it is today.
+
+        Raises
+        ------
+        InputError
+            When it was fitted to another system, other evidence, other parameters, or has another number of draws.
+        """
+        other = None
+        if self.system != expected.system:
+            other = f"to {self.system}, not {expected.system},"
+        elif self.data_hash != expected.data_hash:
+            other = "to other evidence"
+        elif self.names != expected.names:
+            other = "with other parameters"
+        elif len(self.draws) != DRAWS:
+            other = f"with another number of draws ({len(self.draws)}, not {DRAWS})"
+        if other:
+            raise InputError(
+                f"{where!r} was fitted {other} than this version has: run `capplan calibrate {expected.system}`"
+            )
+        if not _complete(self, expected.folds, expected.choices):
+            raise _no_fitted_file(where)
 
 
 def rounded(value: float) -> float:
@@ -186,61 +228,29 @@ def write(fitted: Fitted, path: Path) -> None:
         When it cannot be written.
     """
     replace_file(path, json.dumps(to_json(fitted), indent=1, allow_nan=False) + "\n")
-    load.cache_clear()
 
 
-def packaged_path(system: str) -> Path:
-    """Return where the fitted file of a system stands in the package."""
-    return Path(str(files("capplan.systems") / system.replace("-", "_") / "fitted.json"))
-
-
-@lru_cache(maxsize=8)
-def load(system: str) -> Fitted:
-    """Return a system's fitted file.
+def read_fitted(path: Path) -> Fitted:
+    """Read a fitted file; `Fitted.check` says whether it belongs to a system.
 
     Raises
     ------
     InputError
-        When there is none, or when the evidence has changed since it was fitted.
-    """
-    path = packaged_path(system)
-    if not path.is_file():
-        raise InputError(f"system {system!r} is not calibrated: run `capplan calibrate {system}`")
-    return read(path)
-
-
-def read(path: Path) -> Fitted:
-    """Read a fitted file and check that it belongs to the evidence of this version.
-
-    Raises
-    ------
-    InputError
-        When the file is missing, is no fitted file, was fitted to other evidence or with other parameters, or has
-        another number of draws than a calibration makes.
+        When the file cannot be read or is no fitted file.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("schema") != SCHEMA:
             raise KeyError
-        fitted = _built(found)
+        return _built(found)
     except OSError as error:
         raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
-    except InputError:
-        raise  # an unknown system
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise InputError(f"{path.name!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one") from None
-    other = None
-    if fitted.data_hash != data_hash(fitted.system):
-        other = "to other evidence"
-    elif fitted.names != tuple(parameter.name for parameter in _parameters(fitted.system) if parameter.free):
-        other = "with other parameters"
-    elif len(fitted.draws) != DRAWS:
-        other = f"with another number of draws ({len(fitted.draws)}, not {DRAWS})"
-    if other:
-        raise InputError(
-            f"{path.name!r} was fitted {other} than this version has: run `capplan calibrate {fitted.system}`"
-        )
-    return fitted
+        raise _no_fitted_file(path.name) from None
+
+
+def _no_fitted_file(where: str) -> InputError:
+    return InputError(f"{where!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one")
 
 
 def _built(found: Mapping[str, Any]) -> Fitted:
@@ -258,22 +268,26 @@ def _built(found: Mapping[str, Any]) -> Fitted:
         }
     )
     typed = isinstance(found["system"], str) and all(isinstance(found[name], int) for name in _COUNTS)
-    if not typed or not _sound(fitted):
+    if not typed or not _sound_numbers(fitted):
         raise ValueError
     return fitted
 
 
-def _sound(fitted: Fitted) -> bool:
-    """Whether tables are full and numbers are numbers: a file may have been changed by hand."""
-    its = study(fitted.system)
-    folds = {row.id: row.fold for test in its.experiments() for row in test.rows}
-    others = {(row, other) for row, fold in folds.items() for other in set(folds.values()) if other != fold}
+def _sound_numbers(fitted: Fitted) -> bool:
+    """Whether numbers are numbers: a file may have been changed by hand."""
     numbers = (fitted.effective_parameters, *(each.misfit for each in fitted.hypotheses))
     return (
-        len(fitted.hypotheses) == len(its.choices)
-        and all(_amount(value) for value in numbers)
+        all(_amount(value) for value in numbers)
         and _sound_points((fitted.most_probable, *fitted.draws), len(fitted.names))
         and _sound_posterior(fitted.posterior)
+    )
+
+
+def _complete(fitted: Fitted, folds: Mapping[str, str], choices: int) -> bool:
+    """Whether every figure, every left-out scenario and every open choice is there once."""
+    others = {(row, other) for row, fold in folds.items() for other in set(folds.values()) if other != fold}
+    return (
+        len(fitted.hypotheses) == choices
         and all(_sound_figures(table, folds) for table in (fitted.figures, fitted.left_out))
         and sorted((each.id, each.without) for each in fitted.nested) == sorted(others)
         and all(each.fold == folds[each.id] for each in fitted.nested)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import reach
-from capplan.calibration.case.model_error import Discrepancy, discrepancies, tells_of
+from capplan.calibration.case.model_error import ModelError, tells_of
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
-from capplan.calibration.study import Experiment, Scored, Study
+from capplan.calibration.observations import LoadTest, Scored
+from capplan.calibration.system import System
 from capplan.calibration.validation.estimate import IntervalEstimate
 from capplan.calibration.validation.simple_rules import estimates_by_rules
-from capplan.systems.abouts import ABOUTS, beyond_measured
-from capplan.systems.studies import study
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ class LeftOut:
         return {name: said.value / self.documented - 1 for name, said in self.estimates.items()}
 
 
-def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
+def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
     """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
-    its = study(fitted.system)
-    places = {row.id: (test, row) for test in its.experiments() for row in test.rows}
+    its = system.observations
+    places = {row.id: (test, row) for test in its.load_tests() for row in test.rows}
     rules = estimates_by_rules(its, [row for _, row in places.values()])
     found = []
     for figure in fitted.left_out:
@@ -80,27 +79,29 @@ def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
         scored, widens = its.scored(row), its.kind_of(row) is not None
         if scored is None and not widens and not (row.use == "fit" and row.status == "measured"):
             continue
-        said = {"capplan": _model(its, fitted, figure, test, row), **rules.get(row.id, {})}
+        said = {"capplan": _model(system, fitted, figure, test, row), **rules.get(row.id, {})}
         of = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
         what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.not_scored(row), widens)
         found.append(LeftOut(*what, row.value, said))
     return tuple(found)
 
 
-def _model(its: Study, fitted: Fitted, figure: FittedFigure, test: Experiment, row: Evidence) -> IntervalEstimate:
+def _model(
+    system: System[Any], fitted: Fitted, figure: FittedFigure, test: LoadTest[Any], row: Evidence
+) -> IntervalEstimate:
     """Return what capplan says, with the band that it would give without the scenario."""
-    about = ABOUTS[fitted.system]
-    others = [each for each in its.experiments() if each.fold != row.fold]
-    known = discrepancies(fitted, unseen=row.fold).of(its, row)
+    its = system.observations
+    others = [each for each in its.load_tests() if each.fold != row.fold]
+    known = system.model_errors(fitted, unseen=row.fold).of(its, row)
     offered = test.scenario.offered_per_s()
-    load = () if offered is None else beyond_measured(test.scenario, float(np.max(offered)), others)
-    factors = reach(test.scenario, others, about, load).factors(about.widening)
+    rate = None if offered is None else float(np.max(offered))
+    factors = system.extrapolation(test.scenario, rate, others).factors(system.widening)
     return _banded(figure, known.times(factors[tells_of(its, row)]))
 
 
-def _banded(figure: FittedFigure, discrepancy: Discrepancy) -> IntervalEstimate:
+def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:
     """Widen the band of the parameters: independent errors, in the logarithm, add up by their squares."""
-    half = discrepancy.half_width
+    half = error.half_width
     low = math.hypot(math.log(figure.predicted / figure.low), half)
     high = math.hypot(math.log(figure.high / figure.predicted), half)
     return IntervalEstimate(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))

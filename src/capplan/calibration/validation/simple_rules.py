@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.study import Study
+from capplan.calibration.observations import Observations
 from capplan.calibration.validation.baselines import Baseline
 from capplan.calibration.validation.estimate import IntervalEstimate
 
@@ -25,7 +25,7 @@ class _Point(NamedTuple):
     value: float
 
 
-def estimates_by_rules(its: Study, rows: Sequence[Evidence]) -> dict[str, dict[str, IntervalEstimate]]:
+def estimates_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str, dict[str, IntervalEstimate]]:
     """Return what each rule says of each figure that is scored, by row id and rule, from the other scenarios.
 
     A rule errs as Student's t times the root mean square of its errors in the logarithm, where each other scenario of
@@ -67,16 +67,16 @@ def _family(points: Sequence[_Point], name: str) -> list[_Point]:
     return [point for point in points if point.family == name]
 
 
-def _discrepancy(law: Baseline, points: Sequence[_Point], wanted: _Point) -> Discrepancy:
+def _discrepancy(law: Baseline, points: Sequence[_Point], wanted: _Point) -> ModelError:
     """Estimate how far a rule is off in the family of a figure; `points` are without the scenario of that figure."""
     errors = _errors(law, _family(points, wanted.family))
     if not errors:
         alike = dict.fromkeys(point.family for point in points if point.unit == wanted.unit)
         errors = [error for name in alike for error in _errors(law, _family(points, name))]
     if not errors:
-        return Discrepancy(math.nan)
+        return ModelError(math.nan)
     root_mean_square = float(np.sqrt(np.mean([size**2 for _, size in errors])))
-    return Discrepancy(root_mean_square, float(len({fold for fold, _ in errors})))
+    return ModelError(root_mean_square, float(len({fold for fold, _ in errors})))
 
 
 def _errors(law: Baseline, family: Sequence[_Point]) -> list[tuple[str, float]]:

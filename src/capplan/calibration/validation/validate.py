@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from capplan.calibration.fit.posterior import Ensemble
 from capplan.calibration.fit.refits import figures as figures_of
 from capplan.calibration.fit.refits import refits_of, refitted
 from capplan.calibration.fit.stages import Stages, digest, refit_code
-from capplan.calibration.study import Goal, Study
+from capplan.calibration.observations import Goal, Observations
+from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
 from capplan.calibration.validation.validation import (
     CLOSE,
@@ -29,7 +31,6 @@ from capplan.calibration.validation.validation import (
 )
 from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
-from capplan.systems.studies import study
 
 _FAR = 0.1  # at most this share of them may be further off
 _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of scenarios that were left out
@@ -42,18 +43,26 @@ _MADE = "The refits were repeated: other code made the fitted file, or --refit w
 Progress = Callable[[str], None]
 
 
-def stages_of(system: str) -> int:
+def stages_of(system: System[Any]) -> int:
     """Return how often `validate` tells its progress at most."""
-    return 1 + refits_of(study(system))
+    return 1 + refits_of(system)
 
 
-def validate(fitted: Fitted, *, refit: bool = False, progress: Progress = lambda _: None) -> Validation:
+def validate(
+    system: System[Any],
+    fitted: Fitted | None = None,
+    *,
+    refit: bool = False,
+    progress: Progress = lambda _: None,
+) -> Validation:
     """Compare a calibrated system with every documented figure, and each scenario with fits without it.
 
     Parameters
     ----------
-    fitted : Fitted
-        The calibrated system. Its own refits are taken if the code that made them is that of today.
+    system : System
+        The system.
+    fitted : Fitted, optional
+        Its calibration; the system's own when left out. The refits in it are used if today's code made them.
     refit : bool
         Repeat the refits in any case: minutes, kept in the user's cache as they come, so that what was interrupted goes
         on.
@@ -65,22 +74,23 @@ def validate(fitted: Fitted, *, refit: bool = False, progress: Progress = lambda
     InputError
         When the refits cannot be kept.
     """
-    if not refit and fitted.code == refit_code():
-        return report(fitted, _KEPT)
-    return report(_made_anew(fitted, refit, progress), _MADE)
+    chosen = fitted or system.fitted()
+    if not refit and chosen.code == refit_code():
+        return report(system, chosen, _KEPT)
+    return report(system, _made_anew(system, chosen, refit, progress), _MADE)
 
 
-def _made_anew(fitted: Fitted, again: bool, progress: Progress) -> Fitted:
+def _made_anew(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     """Return the fitted file with figures and refits of today's code."""
-    its, cache = study(fitted.system), _cache()
+    cache = _cache()
     key = digest(fitted.system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
     stages = Stages(key, progress, cache / f"{fitted.system}-refits")
-    if again and stages.complete(stages_of(fitted.system)):
+    if again and stages.complete(stages_of(system)):
         stages.end()
         stages = Stages(key, progress, cache / f"{fitted.system}-refits")
     drawn = Ensemble(np.log(np.array(fitted.draws)), 0.0)
-    said = stages.of("predicting", lambda: figures_of(its, its.experiments(), drawn))
-    refits = refitted(its, fitted.most_probable, fitted.seed, stages)
+    said = stages.of("predicting", lambda: figures_of(system, system.observations.load_tests(), drawn))
+    refits = refitted(system, fitted.most_probable, fitted.seed, stages)
     for other in cache.glob(f"{fitted.system}-refits.*.stages"):
         if other != stages.path:
             other.unlink(missing_ok=True)  # of other code or evidence
@@ -97,16 +107,16 @@ def _cache() -> Path:
     return folder
 
 
-def report(fitted: Fitted, refits: str = "") -> Validation:
+def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
     """Report on a calibrated system by the figures and refits that it keeps; `refits` says where those come from."""
-    its, single = study(fitted.system), fitted.median_values()
+    its, single = system.observations, fitted.median_values(system.parameters)
     said = {figure.id: figure for figure in fitted.figures}
     compared = tuple(
-        _compared(its, row, said[row.id], its.share_of_time(test, row, single))
-        for test in its.experiments()
+        _compared(its, system.name, row, said[row.id], its.share_of_time(test, row, single))
+        for test in its.load_tests()
         for row in test.rows
     )
-    left = left_out(fitted)
+    left = left_out(system, fitted)
     own, scored = own_score(left), scores(left)
     return Validation(
         system=fitted.system,
@@ -164,12 +174,14 @@ def _close(figures: Sequence[Compared]) -> tuple[Goal, ...]:
     return (Goal(f"measured figures further off than 10 % and their own rounding (of {len(sound)})", far, _FAR),)
 
 
-def _compared(its: Study, row: Evidence, said: FittedFigure, share_of_time: float | None) -> Compared:
+def _compared(
+    its: Observations[Any], system: str, row: Evidence, said: FittedFigure, share_of_time: float | None
+) -> Compared:
     low, high = its.bounds_of(row) or (None, None)
     met = None if low is None or high is None else low <= said.predicted <= high
     statistic = _STATISTICS.get(row.statistic, row.statistic)
     figure = " ".join(word for word in (row.request_class, row.quantity.replace("_", " "), statistic) if word)
-    what = (its.system.name, row.id, row.scenario, figure, row.unit)
+    what = (system, row.id, row.scenario, figure, row.unit)
     error = said.predicted / row.value - 1
     model = (said.predicted, said.low, said.high)
     sound = row.status == "measured"

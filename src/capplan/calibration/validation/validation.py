@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Posterior
-from capplan.calibration.study import Goal
+from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 
 if TYPE_CHECKING:

@@ -16,15 +16,12 @@ import numpy as np
 from capplan.calibration.case.solution import Layout
 from capplan.calibration.case.uncertainty import estimated
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns
-from capplan.planner.predict.prediction import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.predict.simulated_latency import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
 from capplan.planner.simulate.precision_target import Wish
 from capplan.simulator.results.histogram import IntArray
-from capplan.systems.abouts import ABOUTS, reach_of
-from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 

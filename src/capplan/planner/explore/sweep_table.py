@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s, parse_length_m
 from capplan.models.replaced_file import replace_file
-from capplan.planner.predict.prediction import STATISTICS, plain
+from capplan.models.results import STATISTICS, plain
 from capplan.systems.openprovider.network import REPORTED
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ LAYOUT_COLUMNS = {
 _BANDS = (
     "capacity_tps",
     "bottleneck_utilisation",
-    "loss",
+    "drop_rate",
     *(f"{name}_{statistic}_ms" for name in REPORTED for statistic in STATISTICS),
 )
 ENDINGS = (".csv", ".parquet")

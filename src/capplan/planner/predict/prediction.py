@@ -1,224 +1,20 @@
 """What `predict` answers: the contract `capplan.prediction/1`, as frozen data and as JSON.
 
-Everything in front of this value computes it, everything behind it only shows it. Latencies are in milliseconds, rates
-per second, utilisations are shares from 0 to 1. Nothing heavy is imported, so a prediction can be read and shown fast.
+Everything in front of this value computes it, everything behind it only shows it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from capplan.models.objective import Metric, scaled
+from capplan.models.results import Band, Capacity, Latency, ObjectiveVerdict, Outage, SessionNotFound, plain
+
 SCHEMA = "capplan.prediction/1"
-STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
-SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load test can tell
 
-Extrapolation = Literal["inside", "near", "far"]
 OfferedSource = Literal["given", "default"]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Half-widths of a band by their cause, in the unit of the figure; null is not modelled, never 0.
-
-    Attributes
-    ----------
-    parameter
-        Half-width due to what the evidence leaves open about the parameters.
-    discrepancy
-        Half-width due to what the model gets wrong at its best.
-    simulation
-        Half-width due to the finite length of the simulation.
-    """
-
-    parameter: float | None = None
-    discrepancy: float | None = None
-    simulation: float | None = None
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            part = getattr(self, each.name)
-            if part is not None and not part >= 0:
-                raise ValueError(f"half-width {each.name} is {part}: it must be at least 0, or None if not modelled")
-
-
-@dataclass(frozen=True)
-class Band:
-    """A figure with its 90 % band: the 5th to 95th percentile of what a repeat of the load test would measure.
-
-    Attributes
-    ----------
-    value
-        The median; null where it is unbounded (the load is beyond capacity).
-    low
-        The 5th percentile; null where it is unbounded.
-    high
-        The 95th percentile; null where it is unbounded.
-    parts
-        Half-widths of the band by their cause.
-    """
-
-    value: float
-    low: float
-    high: float
-    parts: Parts = Parts()
-
-    def __post_init__(self) -> None:
-        if not self.low <= self.value <= self.high:
-            raise ValueError(f"a band must have low <= value <= high, not {self.low}, {self.value}, {self.high}")
-
-    @classmethod
-    def exactly(cls, value: float) -> Band:
-        """Take `value` as certain, such as the capacity of a cluster that refuses every request."""
-        return cls(value, value, value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capacity(Band):
-    """Requests per second over all data centres that the layout carries, by a criterion.
-
-    Attributes
-    ----------
-    criterion
-        What "carries" means: the loss, the backlog and the objectives that had to hold.
-    """
-
-    criterion: str
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Response times of one request class in milliseconds, from the intended start; null is not modelled.
-
-    Attributes
-    ----------
-    mean
-        The mean.
-    p50
-        The median: half of the requests are faster.
-    p90
-        The 90th percentile.
-    p95
-        The 95th percentile.
-    p99
-        The 99th percentile.
-    p999
-        The 99.9th percentile.
-    """
-
-    mean: Band | None = None
-    p50: Band | None = None
-    p90: Band | None = None
-    p95: Band | None = None
-    p99: Band | None = None
-    p999: Band | None = None
-
-
-@dataclass(frozen=True)
-class Outage:
-    """What is left when part of the layout is lost, for one assumption about the consistency level.
-
-    Attributes
-    ----------
-    lost
-        How many of what: `dc` whole data centres, `node` Cassandra nodes in each (remaining) data centre.
-    available
-        Whether requests can succeed at all: availability comes before capacity.
-    assumed
-        The consistency level or the change of keyspace that this row assumes.
-    capacity_tps
-        What the survivors carry, requests per second over all data centres; 0 when not available, null when not
-        modelled.
-    carries_offered
-        Whether the low end of that capacity is at least the whole offered rate; null when not modelled.
-    """
-
-    lost: Mapping[str, int]
-    available: bool
-    assumed: str
-    capacity_tps: Band | None
-    carries_offered: bool | None
-
-
-LEAST_PROBABILITY = 1e-4
-"""Of a session that is not found: what other causes than ways and queues do more often than that is not modelled."""
-
-
-@dataclass(frozen=True)
-class SessionNotFound:
-    """How likely an interim message that goes to another data centre than the accounting start finds no session there.
-
-    Attributes
-    ----------
-    consistency_read
-        The consistency level of reads.
-    consistency_write
-        The consistency level of writes.
-    rtt_ms
-        Round trip between two data centres, milliseconds; the mean over pairs.
-    gap_ms
-        Milliseconds from the answer to the start until the interim message is at a policing node of the other data
-        centre. The way of the messages between client and policing nodes is part of it.
-    probability
-        Probability that the row is not found. Below 0.0001 other causes decide, which are not modelled, so nothing
-        smaller is told: a value, a low end or a part of 0 is less than that, and the high end is then at least 0.0001.
-        A high end of 0 is exactly never, as reads and writes always share a replica.
-    """
-
-    consistency_read: str
-    consistency_write: str
-    rtt_ms: float
-    gap_ms: float
-    probability: Band
-
-
-@dataclass(frozen=True)
-class ComparisonVerdict:
-    """One comparison of an objective, judged.
-
-    Attributes
-    ----------
-    text
-        The comparison as it was written.
-    metric
-        The figure that it is about, such as `acct.p99`.
-    unit
-        The unit of `value`.
-    value
-        The predicted figure; null is not modelled.
-    met
-        Whether the median satisfies the comparison; null is not modelled.
-    """
-
-    text: str
-    metric: str
-    unit: str
-    value: Band | None
-    met: bool | None
-
-
-@dataclass(frozen=True)
-class ObjectiveVerdict:
-    """An objective, judged at the offered rate.
-
-    Attributes
-    ----------
-    text
-        The objective as it was written.
-    met
-        Whether the medians satisfy it; null when that hangs on a figure that is not modelled.
-    sure
-        Whether the verdict is the same anywhere in the bands.
-    comparisons
-        Each of its comparisons with the figure that decided it.
-    """
-
-    text: str
-    met: bool | None
-    sure: bool
-    comparisons: tuple[ComparisonVerdict, ...]
 
 
 @dataclass(frozen=True)
@@ -229,8 +25,8 @@ class Basis:
     ----------
     sources
         Sources of the evidence used, as they are to be cited.
-    extrapolation
-        Whether the layout is among the measured ones, near them, or far from every measurement.
+    basis
+        Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them.
     why
         Why, in one plain sentence.
     claims
@@ -240,7 +36,7 @@ class Basis:
     """
 
     sources: tuple[str, ...]
-    extrapolation: Extrapolation
+    basis: Literal["measured", "interpolated", "extrapolated"]
     why: str
     claims: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -308,39 +104,20 @@ class Prediction:
     seed: int
     version: str
 
+    def figure(self, metric: Metric) -> Band | None:
+        """Return the figure that an objective is about in SI, None where it is not modelled; not the drop rate."""
+        if metric.name == "capacity":
+            return self.capacity_tps
+        if metric.statistic == "utilisation":
+            return self.utilisation.get(metric.subject)
+        if metric.statistic == "busy_workers":
+            return self.busy_workers.get(metric.subject)
+        band = getattr(self.latency_ms.get(metric.subject), metric.statistic, None)
+        return None if band is None else scaled(band, 1e-3)
+
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON has it: plain tables, lists and finite numbers; bands to 4 significant digits."""
         return {"schema": SCHEMA, **plain(self)}
-
-
-def plain(value: Any) -> Any:
-    """Return frozen data as JSON has it: tables, lists, texts, finite numbers; an unbounded or missing number is None.
-
-    Raises
-    ------
-    TypeError
-        When it holds something that JSON has no form for.
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        figure = isinstance(value, (Band, Parts))
-        cells = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-        return {name: rounded(cell) if figure else cell for name, cell in cells.items()}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if hasattr(value, "item"):  # a scalar of numpy
-        return plain(value.item())
-    raise TypeError(f"{value!r} has no form in JSON")
-
-
-def rounded(cell: Any) -> Any:
-    """Round a number to the digits that a figure deserves; leave anything else alone."""
-    return float(f"{cell:.{SIGNIFICANT}g}") if isinstance(cell, float) else cell
 
 
 def prediction_schema() -> dict[str, Any]:

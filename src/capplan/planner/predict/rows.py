@@ -7,7 +7,8 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, plain, rounded
+from capplan.models.results import STATISTICS, Band, plain, rounded
+from capplan.planner.predict.prediction import Prediction
 
 
 class Row(NamedTuple):

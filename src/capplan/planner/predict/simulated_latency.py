@@ -11,28 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from capplan.calibration.case.solution import LEVELS, Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
+from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
-from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import DEFAULT_BUDGET_S, Effort, effort
 from capplan.planner.predict.draw_relation import Relation, related
 from capplan.planner.predict.draw_samples import samples
-from capplan.planner.predict.prediction import STATISTICS, Band, Latency
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
 from capplan.simulator.results.histogram import Histogram, IntArray
 from capplan.simulator.results.run import Run
-from capplan.systems.registry import system
 
 Seen = dict[str, Histogram]  # latencies by reported class
 DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
@@ -81,30 +80,27 @@ class Simulated:
     note: str
 
 
-def simulated_latency(
-    scenario: Scenario, values: Values, figures: Figures, uncertainty: Uncertainty, plan: Plan
-) -> Simulated:
+def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulated:
     """Simulate draws of the ensemble and return latencies with all parts of their bands.
 
     Parameters
     ----------
-    scenario, values
-        The layout, and the parameters with their draws.
+    case : Case
+        The layout with its parameters.
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
-    uncertainty : Uncertainty
-        The discrepancy.
     plan : Plan
         Seed, engine and budget.
     """
-    settles_s = float(np.median(system(scenario.system).settling(scenario, values, figures.peak_rate)))
+    uncertainty = case.uncertainty
+    settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
     size = _effort(figures, plan, settles_s)
     if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
-    course = Course(Drawn(scenario, values, chosen), figures.peak_rate, size.requests, plan)
+    course = Course(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
     return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
 
@@ -188,7 +184,7 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
 
 
 def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
-    visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
+    visits = sum(float(np.mean(demand.visits)) for demand in figures.analysis.demands.values())
     warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
     return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
 
@@ -217,15 +213,15 @@ class Drawn:
 
     Parameters
     ----------
-    scenario, values
+    case : Case
         The layout, and the parameters with all draws.
     chosen
         Which draws may be simulated.
     """
 
-    def __init__(self, scenario: Scenario, values: Values, chosen: IntArray) -> None:
-        self.chosen, self.system = chosen, system(scenario.system)
-        self.settling = partial(self.system.settling, scenario, values)
+    def __init__(self, case: Case[Any], chosen: IntArray) -> None:
+        self.chosen, self.reported, values = chosen, case.system.reported, case.values
+        self.settling = partial(case.system.settling_s, case.scenario, values)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
         self.phases = _phases(mine, len(chosen))
         count = len(self.phases)
@@ -234,7 +230,7 @@ class Drawn:
         }
         if "burst_excess" in every:
             every["burst_excess"] = 0.0
-        self._network = self.system.network(scenario, every, np.ones(count * len(chosen)))
+        self._network = case.system.network(case.scenario, every, np.ones(count * len(chosen)))
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw in the first phase, and then for each in the next."""
@@ -275,7 +271,7 @@ class Course:
 
     def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
         self.requests, self.plan, self.phases = requests, plan, drawn.phases
-        self.reported = drawn.system.reported
+        self.reported = drawn.reported
         self.settles_s = float(np.median(drawn.settling(peak_rate)))
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:

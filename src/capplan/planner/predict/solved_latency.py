@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.planner.predict.prediction import STATISTICS, Latency
+from capplan.models.results import STATISTICS, Latency
 
 
 def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:

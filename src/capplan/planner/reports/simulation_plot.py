@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from capplan.calibration.case.solution import resource_of
+from capplan.calibration.case.solution import kind_of
 from capplan.models.language.units import FloatArray
 from capplan.planner.reports.plot_page import Line, faint, write_page
 from capplan.planner.simulate.simulation import Simulation
@@ -108,7 +108,7 @@ def _traffic(run: Run) -> Iterator[go.Scatter]:
         colour = Line.number(place).colour
         yield _steps(f"{name}, throughput", run, series.throughput_per_s[:, place], Line(colour, "solid"))
         yield _steps(f"{name}, offered", run, series.offered_per_s[:, place], Line(colour, "dot"))
-    lost = series.loss_per_s.sum(axis=1)
+    lost = series.drops_per_s.sum(axis=1)
     if lost.any():
         yield _steps("lost, all classes", run, lost, Line("#000000", "dash"))
 
@@ -137,9 +137,9 @@ def _by_kind(run: Run, stations: FloatArray, pools: FloatArray) -> dict[str, Flo
     """Return the columns of stations and pools by their kind."""
     found: dict[str, list[FloatArray]] = {}
     for name, column in zip(run.stations, stations.T, strict=True):
-        found.setdefault(resource_of(name), []).append(column)
+        found.setdefault(kind_of(name), []).append(column)
     for name, column in zip(run.pools, pools.T, strict=True):
-        found.setdefault(f"{resource_of(name)} (pool)", []).append(column)
+        found.setdefault(f"{kind_of(name)} (pool)", []).append(column)
     return {kind: np.stack(columns, axis=1) for kind, columns in found.items()}
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from capplan.models.results import STATISTICS
 from capplan.planner.explore.sweep_table import LAYOUT_COLUMNS, Row, band_columns
-from capplan.planner.predict.prediction import STATISTICS
 from capplan.planner.reports.plot_page import Line, faint, write_page
 from capplan.systems.openprovider.network import REPORTED
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from capplan.calibration.validation.validate import goals_of_all
 from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation
-from capplan.planner.reports.number_words import (
+from capplan.models.number_words import (
     banded,
     in_unit,
     per_cent,
@@ -26,7 +26,7 @@ from capplan.planner.reports.number_words import (
     tenths,
     with_unit,
 )
-from capplan.systems.studies import study
+from capplan.systems.registry import system
 
 ALL = "all"
 TITLE = "How far capplan can be trusted"
@@ -137,7 +137,7 @@ def not_counted(report: Validation) -> list[tuple[str, str, list[str]]]:
     """Return what becomes of the figures that are in no fit or no score, why, and their ids."""
     found: dict[tuple[str, str], list[str]] = {}
     left_out = {each.id for each in report.left_out}
-    for row in (row for test in study(report.system).experiments() for row in test.rows):
+    for row in (row for test in system(report.system).observations.load_tests() for row in test.rows):
         why = row.reason or "no reason is given"
         if row.use != "fit":
             found.setdefault(("Compared, not fitted", why), []).append(row.id)

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from capplan.calibration.validation.validation import CLOSE, MODEL, Validation
-from capplan.planner.reports.number_words import share, significant
+from capplan.models.number_words import share, significant
 from capplan.planner.reports.plot_page import COLOURS, faint
 from capplan.planner.reports.validation_page import best_rule
 

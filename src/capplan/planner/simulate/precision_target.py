@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
-from capplan.planner.predict.prediction import STATISTICS
+from capplan.models.results import STATISTICS
 from capplan.simulator.analysis.precision import parse_precision
 
 FINEST = 1 / 256  # relative error of a percentile that is read from a histogram

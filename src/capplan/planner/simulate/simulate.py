@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.fitted_file import load as load_fitted
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
@@ -23,14 +22,13 @@ from capplan.planner.simulate.figures import Figures
 from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
 from capplan.planner.simulate.precision_target import Wish
 from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
-from capplan.simulator.analysis.output import Interval, Truncation
+from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
 from capplan.simulator.engine import Progress
-from capplan.simulator.experiments.replications import Plan, WriteRequests, replicate
+from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
-from capplan.systems.components.encryption_costs import median_values_of
-from capplan.systems.registry import system
+from capplan.systems.registry import resolve
 
 
 @dataclass(frozen=True)
@@ -63,16 +61,16 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     InputError
         When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
-    if system(scenario.system).ratios is not None:
+    case = resolve(scenario, fitted)
+    if case.system.ratios_only:
         raise InputError(
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
             f"ask `capplan predict {scenario.system}`"
         )
-    fitted = fitted or load_fitted(scenario.system)
     given = scenario.offered_per_s()
-    offered = default_rate(scenario, fitted) if given is None else float(np.max(given))
-    network = system(scenario.system).network(scenario, median_values_of(fitted, scenario), offered)
-    return Subject(network, scenario.told(), offered, "default" if given is None else "given")
+    offered = default_rate(case) if given is None else float(np.max(given))
+    network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
+    return Subject(network, scenario.given(), offered, "default" if given is None else "given")
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
@@ -128,7 +126,7 @@ class Design:
 
 
 def observed(
-    plan: Plan,
+    plan: ReplicationPlan,
     design: Design,
     *,
     processes: int = 1,
@@ -180,7 +178,7 @@ class _Rounds:
         self.before = self.now
 
 
-def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
+def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -> int:
     """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
@@ -197,17 +195,17 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
     return replications_needed(found, len(seen), design.wish.relative, plan.replications)
 
 
-def _figures(plan: Plan, sample: Sample) -> Figures:
+def _figures(plan: ReplicationPlan, sample: Sample) -> Figures:
     return Figures(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: Figures, wish: Wish) -> Interval:
+def _wished(figures: Figures, wish: Wish) -> ConfidenceInterval:
     """Return the widest of the intervals that a wish is about."""
     found = [figures.latency(name, wish.statistic) for name in wish.classes]
-    return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
+    return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
-def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
+def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
     traffic = plan.network.traffic
     if sample.horizon == "finite" or isinstance(traffic, Closed):
         return None
@@ -215,7 +213,9 @@ def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
     return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
 
 
-def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
+def summed_up(
+    target: str, subject: Subject, plan: ReplicationPlan, design: Design, seen: Sequence[Observation]
+) -> Simulation:
     """Return what the replications of a plan have seen.
 
     Parameters

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from capplan.planner.predict.prediction import plain
+from capplan.models.results import plain
 from capplan.planner.simulate.parts import (
     Backlog,
     ClassFigures,

@@ -19,7 +19,6 @@ from collections.abc import Sequence as Listed
 import numpy as np
 from scipy import special
 
-from capplan.calibration.system import System
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
@@ -46,7 +45,7 @@ REPORTED = {READ: (READ,)}
 _NEAREST = 0.998  # of saturation, in closed forms: nearer, a queue takes minutes to settle
 _MOST_AT_ONCE = 160  # clients among which the last useful one is searched
 
-PARAMETERS = (
+PARAMETERS: tuple[Parameter, ...] = (
     Parameter("service_s", 0.5e-3, "s", "fitted", 0.7, "wide prior: a lookup takes a master 0.15 to 1.6 ms"),
     Parameter(
         "network_s",
@@ -330,18 +329,3 @@ def settling_s(scenario: ArionScenario, values: Values, rate_per_s: FloatArray) 
     share = np.minimum(np.asarray(rate_per_s / full), _NEAREST)
     each = scenario.servers / full / (1 - np.sqrt(share)) ** 2  # of M/M/1 at this speed (Morse 1955)
     return np.asarray(4 * np.max(np.maximum(each, unloaded_s(scenario, values))))
-
-
-SYSTEM = System(
-    name="arion",
-    models="gRPC masters in front of Hazelcast: lookups of many clients that each wait for their answer, unary or in "
-    "streams",
-    scenario=ArionScenario,
-    parameters=PARAMETERS,
-    reported=REPORTED,
-    network=network,
-    folded=folded,
-    response=latency_s,
-    settling=settling_s,
-    bounded=lambda scenario: scenario.stream_messages == 1,
-)

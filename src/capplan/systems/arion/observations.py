@@ -17,17 +17,15 @@ figures say of its clients:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence, load
-from capplan.calibration.study import Experiment, Kind, Scored, Study
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.observations import Kind, LoadTest, Observations, Scored
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.arion.network import (
     LONG_QUEUE,
-    SYSTEM,
     closed_per_s,
     drooped_per_s,
     paced_response_s,
@@ -63,20 +61,6 @@ _SAID: Mapping[str, Callable[[ArionScenario, Values], Number]] = {
 """What the model says of each figure, by its row."""
 
 
-def repeatability(row: Evidence) -> float:
-    """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
-    return _SEVENFOLD * REPEATABILITY["offered_rate"] if row.id == "clients300.mean" else REPEATABILITY[row.quantity]
-
-
-def experiments(_: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-    """Return the documented tests whose figures can be compared: one for each, since each has a layout of its own."""
-    return tuple(
-        Experiment(row.id, row.fold, _layout(row), (row,))
-        for row in load("arion")
-        if row.use in ("fit", "check") and row.id in _SAID
-    )
-
-
 def _layout(row: Evidence) -> ArionScenario:
     told = row.layout
     rate = told.get("rps_per_client")
@@ -95,54 +79,59 @@ def _growth(scenario: ArionScenario, values: Values) -> FloatArray:
     return np.asarray(carried.max(axis=-1) / carried[:, 0])
 
 
-def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
-    """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
-    draws = np.broadcast_shapes((1,), *(np.shape(value) for value in values.values()))
-    said = {row.id: _SAID[row.id](test.scenario, values) for test in tests for row in test.rows}
-    return {name: np.broadcast_to(np.asarray(value, dtype=float), draws) for name, value in said.items()}
+class ArionObservations(Observations[ArionScenario]):
+    """The load tests of `arion`."""
 
+    goals_in_words = (
+        "Goal: the figures that can be read without contradiction within 10 %, or inside the interval that their "
+        "rounding allows."
+    )
 
-def bounds_of(row: Evidence) -> tuple[float, float] | None:
-    """Return what meets the goal: 10 %, or inside the interval that the rounding allows (SI)."""
-    if row.use != "fit":
+    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[ArionScenario], ...]:
+        """Return the tests whose figures can be compared: one for each, since each has a layout of its own."""
+        del choice
+        return tuple(
+            LoadTest(row.id, row.fold, _layout(row), (row,))
+            for row in self.system.evidence
+            if row.use in ("fit", "check") and row.id in _SAID
+        )
+
+    def repeatability(self, row: Evidence) -> float:
+        """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
+        return (
+            _SEVENFOLD * REPEATABILITY["offered_rate"] if row.id == "clients300.mean" else REPEATABILITY[row.quantity]
+        )
+
+    def predicted(self, tests: Sequence[LoadTest[ArionScenario]], values: Values) -> dict[str, FloatArray]:
+        """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
+        draws = np.broadcast_shapes((1,), *(np.shape(value) for value in values.values()))
+        said = {row.id: _SAID[row.id](test.scenario, values) for test in tests for row in test.rows}
+        return {name: np.broadcast_to(np.asarray(value, dtype=float), draws) for name, value in said.items()}
+
+    def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
+        """Return what meets the goal: 10 %, or inside the interval that the rounding allows (SI)."""
+        if row.use != "fit":
+            return None
+        return min((1 - GOAL) * row.value, row.low), max((1 + GOAL) * row.value, row.high)
+
+    def kind_of(self, row: Evidence) -> Kind | None:
+        """Return what a left-out figure tells of.
+
+        The number of clients that fill a master, over the rate that they make, is the time of a request. The throughput of
+        300 clients decides their time: an error of the rate comes out sevenfold there, so that figure tells of neither.
+        Watches have parameters of their own that nothing else speaks of: left out, they are at their priors.
+        """
+        if row.id in ("peak.rps", "clients1000.peak"):
+            return "rate"
+        return "time" if row.id in ("peak.clients", "clients1000.r30000.mean") else None
+
+    def scored(self, row: Evidence) -> Scored | None:
+        """Return nothing: no figure has another of its kind at another layout that a simple rule could learn from.
+
+        The two tests of the highest rate are of one master alike, so each would say the other without any rule.
+        """
+        del row
         return None
-    return min((1 - GOAL) * row.value, row.low), max((1 + GOAL) * row.value, row.high)
 
-
-def _kind_of(row: Evidence) -> Kind | None:
-    """Return what a left-out figure tells of.
-
-    The number of clients that fill a master, over the rate that they make, is the time of a request. The throughput of
-    300 clients decides their time: an error of the rate comes out sevenfold there, so that figure tells of neither.
-    Watches have parameters of their own that nothing else speaks of: left out, they are at their priors.
-    """
-    if row.id in ("peak.rps", "clients1000.peak"):
-        return "rate"
-    return "time" if row.id in ("peak.clients", "clients1000.r30000.mean") else None
-
-
-def _scored(row: Evidence) -> Scored | None:
-    """Return nothing: no figure has another of its kind at another layout that a simple rule could learn from.
-
-    The two tests of the highest rate are of one master alike, so each would say the other without any rule.
-    """
-    del row
-    return None
-
-
-def _not_scored(row: Evidence) -> str:
-    return "nothing else speaks of the time of a record in a watch" if row.id.startswith("watch.") else ""
-
-
-STUDY = Study(
-    system=SYSTEM,
-    experiments=experiments,
-    predicted=predicted,
-    repeatability=repeatability,
-    bounds_of=bounds_of,
-    kind_of=_kind_of,
-    scored=_scored,
-    not_scored=_not_scored,
-    goals_in_words="Goal: the figures that can be read without contradiction within 10 %, or inside the interval that "
-    "their rounding allows.",
-)
+    def not_scored(self, row: Evidence) -> str:
+        return "nothing else speaks of the time of a record in a watch" if row.id.startswith("watch.") else ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Scenario
-from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond
+from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
 
 MOST_CLIENTS = 1_000_000  # compute nodes: far beyond what anybody sizes, so that a typing error is one sentence
 
@@ -42,12 +42,32 @@ class ArionScenario(Scenario):
     """
 
     system: Literal["arion"] = "arion"
-    servers: AtLeastOne = 1
-    clients: AtLeastOne = 1000
-    rps_per_client: PositivePerSecond | None = None
-    stream_messages: AtLeastOne = 1
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
+    servers: Annotated[AtLeastOne, Option("gRPC masters.", "masters", measured=True)] = 1
+    clients: Annotated[AtLeastOne, Option("Clients of all masters together.", "clients")] = 1000
+    rps_per_client: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered requests per second of each client, instead of --tps.",
+            "offered requests per second of a client",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps",),
+        ),
+    ] = None
+    stream_messages: Annotated[
+        AtLeastOne, Option("Requests that share one streaming call; 1 is unary.", "requests of a stream")
+    ] = 1
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered requests per second over all masters.",
+            "offered rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("rps_per_client",),
+        ),
+    ] = None
+    slo: Annotated[tuple[str, ...], Option("Objective, such as 'read.p99<2ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.servers > LARGEST:

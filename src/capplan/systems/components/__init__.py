@@ -1,1 +1,1 @@
-"""components."""
+"""What several systems share."""

@@ -12,12 +12,11 @@ something that nobody waits for. A write costs its own node some more. A delete 
 
 from __future__ import annotations
 
-from capplan.calibration.system import System
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -34,7 +33,7 @@ _STAGES = 32
 """Of every service's Erlang law, SCV 0.03: a guess. With 16 stages and fewer, evenly paced reads on four nodes would
 take more than the documented 5 ms (4.5 to 5.5) at 600 requests per second."""
 
-PARAMETERS = (
+PARAMETERS: tuple[Parameter, ...] = (
     Parameter("read_s", 4e-3, "s", "fitted", 1.0, "wide prior: a read takes a core 1 to 20 ms"),
     Parameter("send_s", 0.5e-3, "s", "fitted", 1.0, "wide prior: announcing a request to all peers, 0.1 to 3 ms"),
     Parameter("peer_s", 1.5e-3, "s", "fitted", 1.0, "wide prior: handling what a peer announces, 0.3 to 10 ms"),
@@ -136,7 +135,7 @@ def _at_node(nodes: int, number: int, values: Values, name: str) -> Step:
         steps.append(ForkJoin(peers, 0, name="announce"))
     if name == "delete":
         steps.append(Delay(Exponential(delete_wait_s(nodes, values)), name="wait"))
-    return Hold(_threads(number), Sequence(tuple(steps)), name="thread")
+    return Acquire(_threads(number), Sequence(tuple(steps)), name="thread")
 
 
 def _node(number: int) -> str:
@@ -145,15 +144,3 @@ def _node(number: int) -> str:
 
 def _threads(number: int) -> str:
     return f"threads/{number + 1}"
-
-
-SYSTEM = System(
-    name="fedora4",
-    models="Repository of replicated nodes behind a load balancer: reads, creates and deletes from four regions",
-    scenario=Fedora4Scenario,
-    parameters=PARAMETERS,
-    reported=REPORTED,
-    network=network,
-    folded=folded,
-    mix=traffic_mix,
-)

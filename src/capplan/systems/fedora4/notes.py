@@ -7,85 +7,40 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from capplan.calibration.about import About, Case, Outside
-from capplan.calibration.case.model_error import Discrepancy
-from capplan.calibration.case.solution import Figures, Layout
-from capplan.calibration.case.uncertainty import Apart
-from capplan.calibration.evidence.table import load as load_evidence
-from capplan.calibration.evidence.table import select
-from capplan.calibration.study import Experiment
-from capplan.models.language.parameter import Values
+from capplan.calibration.case.extrapolation import Excess
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import Figures
+from capplan.calibration.case.uncertainty import Offset
+from capplan.calibration.evidence.table import Evidence, select
+from capplan.calibration.observations import LoadTest
+from capplan.calibration.system import Case, Notes
+from capplan.models.language.parameter import Values, thinned
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
-from capplan.planner.predict.prediction import Band, Capacity, Outage
+from capplan.models.results import Band, Capacity, Outage
 from capplan.systems.fedora4.network import MEASURED_NODES, THREADS, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY
 from capplan.systems.fedora4.scenario import Fedora4Scenario
-from capplan.systems.openprovider.outages import thinned
 
 _FEW_WRITES = 0.05  # the share of writes with which capacities were measured
 _UNEXPLAINED = 3  # nodes on which creates took longer than on fewer and on more
 _FARTHEST = 3.0  # doublings, of a share of writes
 
 
-def _outside(scenario: Fedora4Scenario, tests: Sequence[Experiment]) -> Outside:
+def excess_of_rates(scenario: Fedora4Scenario, tests: Sequence[LoadTest[Fedora4Scenario]]) -> Sequence[Excess]:
     """Capacities were measured with few writes; times of writes alone tell little of them."""
     known = max(t.scenario.write_share for t in tests if any(row.quantity == "capacity" for row in t.rows))
     if scenario.write_share <= known:
         return []
     words = f"{100 * scenario.write_share:g} % writes: no capacity was measured above {100 * known:g} %"
-    return [(min(math.log2(scenario.write_share / known), _FARTHEST), words)]
+    return [Excess(min(math.log2(scenario.write_share / known), _FARTHEST), words)]
 
 
-def _claims(scenario: Fedora4Scenario) -> tuple[str, ...]:
-    """Return what the document says without a measurement, to stand beside the prediction."""
-    if scenario.nodes <= MEASURED_NODES or scenario.write_share > _FEW_WRITES:
-        return ()
-    share = _FEW_WRITES if scenario.write_share else 0.0
-    sizes, rates = _measured(share)
-    slope, start = np.polyfit(sizes, rates, 1)
-    line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
-    return (
-        f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes carry "
-        f"{rates[-1] / rates[0]:.2f} times what one does; the straight line through its capacities {kind} would reach "
-        f"{line:,.0f} TPS on {scenario.nodes} nodes. Nobody measured it. Where a measured size was left out, that line "
-        "came nearer than this model (capplan validate fedora4).",
-    )
-
-
-def _measured(write_share: float) -> tuple[list[int], list[float]]:
+def _measured(evidence: Sequence[Evidence], write_share: float) -> tuple[list[int], list[float]]:
     """Return the numbers of nodes and the documented capacities, by the number of nodes."""
-    rows = select(load_evidence("fedora4"), quantity="capacity", use="fit")
+    rows = select(evidence, quantity="capacity", use="fit")
     known = {int(r.layout["nodes"]): r.value for r in rows if float(r.layout["write_share"]) == write_share}
     return sorted(known), [known[nodes] for nodes in sorted(known)]
-
-
-def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
-    del capacity, figures
-    scenario: Fedora4Scenario = case.scenario
-    notes = [
-        "The document's test objectives contradict one another (capplan evidence audit fedora4), so they are fitted as "
-        "separate experiments that share the costs of a read, of the cluster and of a write.",
-        "Requests come at random and so queue for a node's two cores (a guess: the document names no machine). The "
-        "document has 5 ms for reads at 100 to 600 requests per second, as if nobody queued: that its load generators "
-        "pace their requests is our reading. In another test, at 17 to 167 per second, it has 21 to 38 ms, which is "
-        "read "
-        "as clients further away.",
-        "The document has mean times only: how much requests differ is a guess, and percentiles hang on it.",
-    ]
-    if scenario.nodes > 1:
-        notes.append(
-            "That every request costs every other node some work, which bounds the capacity of any number of nodes, is "
-            "a hypothesis: it fits the measured capacities of one to four nodes within 3 % (one node: within the range "
-            "that the document prints), and misses sizes that are left out of the fit by up to 8 %."
-        )
-    if scenario.nodes > MEASURED_NODES:
-        notes.append(
-            "Other laws that fit the measured sizes about as well say 1 % less to 17 % more reads on six nodes, and "
-            "differ "
-            "more on larger clusters (docs/decisions/0009): the band is widened by two, not one, for each doubling."
-        )
-    return notes + (_writes_notes(scenario) if scenario.write_share else [])
 
 
 def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
@@ -100,39 +55,76 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
     return notes
 
 
-def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[Fedora4Scenario], offered_tps: float) -> tuple[Outage, ...]:
     """Return what is left without one node: each has all the data."""
     lost = {"repository node": 1}
     if case.scenario.nodes == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
     fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(Layout(fewer, thinned(case.values), folded=True).capacity)
+    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values), folded=True).capacity)
     return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_tps),)
 
 
-def _round_trip(scenario: Fedora4Scenario, values: Values) -> Apart:
+def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
     """Return the clients' round trip, which scatters as the document's do: the cluster's own time is less sure."""
-    return Apart(round_trip_s(scenario, values), Discrepancy(REPEATABILITY["region"]))
+    return Offset(round_trip_s(scenario, values), ModelError(REPEATABILITY["region"]))
 
 
-def _workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
+def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
     del scenario
     return {"repository": THREADS}
 
 
-ABOUT = About(
-    axes={"nodes": "nodes"},
-    rates="Rates are requests per second over all nodes; latencies are those of clients in the chosen region, with the "
-    "round trip.",
-    approximate="Without a simulation times are approximations: beside it, at half and at 80 % of the capacity of "
-    "four and six "
-    "nodes, reads are up to 7 % off and creates up to 26 % too fast; --engine compiled simulates them.",
-    claims=_claims,
-    notes=_notes,
-    outside_of_rates=_outside,
-    outages=_outages,
-    apart=_round_trip,
-    widening=2.0,
-    budget_s=0.4,
-    workers=_workers,
-)
+class Fedora4Notes(Notes[Fedora4Scenario]):
+    """What a reader must know of `fedora4`."""
+
+    rates = (
+        "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, with the "
+        "round trip."
+    )
+    accuracy = (
+        "Without a simulation times are approximations: beside it, at half and at 80 % of the capacity of four and six "
+        "nodes, reads are up to 7 % off and creates up to 26 % too fast; --engine compiled simulates them."
+    )
+
+    def claims(self, scenario: Fedora4Scenario) -> tuple[str, ...]:
+        """Return what the document says without a measurement, to stand beside the prediction."""
+        if scenario.nodes <= MEASURED_NODES or scenario.write_share > _FEW_WRITES:
+            return ()
+        share = _FEW_WRITES if scenario.write_share else 0.0
+        sizes, rates = _measured(self.evidence, share)
+        slope, start = np.polyfit(sizes, rates, 1)
+        line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
+        return (
+            f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes carry "
+            f"{rates[-1] / rates[0]:.2f} times what one does; the straight line through its capacities {kind} would reach "
+            f"{line:,.0f} TPS on {scenario.nodes} nodes. Nobody measured it. Where a measured size was left out, that line "
+            "came nearer than this model (capplan validate fedora4).",
+        )
+
+    def notes(self, case: Case[Fedora4Scenario], capacity: Capacity, figures: Figures) -> list[str]:
+        del capacity, figures
+        scenario: Fedora4Scenario = case.scenario
+        notes = [
+            "The document's test objectives contradict one another (capplan evidence audit fedora4), so they are fitted as "
+            "separate experiments that share the costs of a read, of the cluster and of a write.",
+            "Requests come at random and so queue for a node's two cores (a guess: the document names no machine). The "
+            "document has 5 ms for reads at 100 to 600 requests per second, as if nobody queued: that its load generators "
+            "pace their requests is our reading. In another test, at 17 to 167 per second, it has 21 to 38 ms, which is "
+            "read "
+            "as clients further away.",
+            "The document has mean times only: how much requests differ is a guess, and percentiles hang on it.",
+        ]
+        if scenario.nodes > 1:
+            notes.append(
+                "That every request costs every other node some work, which bounds the capacity of any number of nodes, is "
+                "a hypothesis: it fits the measured capacities of one to four nodes within 3 % (one node: within the range "
+                "that the document prints), and misses sizes that are left out of the fit by up to 8 %."
+            )
+        if scenario.nodes > MEASURED_NODES:
+            notes.append(
+                "Other laws that fit the measured sizes about as well say 1 % less to 17 % more reads on six nodes, and "
+                "differ "
+                "more on larger clusters (docs/decisions/0009): the band is widened by two, not one, for each doubling."
+            )
+        return notes + (_writes_notes(scenario) if scenario.write_share else [])

@@ -13,17 +13,16 @@ the costs of a read, of the cluster and of a write.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence, load
-from capplan.calibration.study import Experiment, Kind, Scored, Study
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.observations import Kind, LoadTest, Observations, Scored
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
-from capplan.systems.fedora4.network import SYSTEM, network, round_trip_s
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
+from capplan.systems.fedora4.network import network, round_trip_s
 from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
 REGION_NODES = 4
@@ -35,23 +34,6 @@ CREATE_REPEATABILITY = 0.3
 others are how far the document's own figures lie apart that should be alike: times of three and of four nodes, of one
 region at three rates, of one operation in two tables. Creates take 13, 21, 13 and 15, 29, 14 ms on 1, 3 and 4 nodes:
 no law of the number of nodes does that, so it is their scatter."""
-
-
-def repeatability(row: Evidence) -> float:
-    """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
-    return CREATE_REPEATABILITY if row.request_class == "create" else REPEATABILITY[row.scenario]
-
-
-def experiments(_: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-    """Return the documented load tests: figures of one test objective, fold and layout are one experiment."""
-    groups: dict[tuple[str, str, Fedora4Scenario], list[Evidence]] = {}
-    for row in load("fedora4"):
-        if row.use in ("fit", "check") and row.fold and row.scenario in REPEATABILITY:
-            groups.setdefault((row.scenario, row.fold, _layout(row)), []).append(row)
-    return tuple(
-        Experiment(_name(objective, scenario), fold, scenario, tuple(rows))
-        for (objective, fold, scenario), rows in groups.items()
-    )
 
 
 def _layout(row: Evidence) -> Fedora4Scenario:
@@ -70,17 +52,12 @@ def _name(objective: str, scenario: Fedora4Scenario) -> str:
     return f"{objective}, {scenario.nodes} {'nodes' if scenario.nodes > 1 else 'node'}{writes}"
 
 
-def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
-    """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
-    return {name: value for test in tests for name, value in _predicted(test, values).items()}
-
-
-def _predicted(test: Experiment, values: Values) -> dict[str, FloatArray]:
+def _predicted(test: LoadTest[Fedora4Scenario], values: Values) -> dict[str, FloatArray]:
     analysis = Analysis(network(test.scenario, values, 1.0))
     said: dict[str, Number] = {}
     for row in test.rows:
         if row.quantity == "capacity":
-            said[row.id] = capacity_per_s(analysis, LARGEST_LOSS)
+            said[row.id] = capacity_per_s(analysis, MAX_DROP_RATE)
         else:
             alone = analysis.unloaded[row.request_class].total
             said[row.id] = alone if row.scenario != "throttled" else _throttled_s(row, test.scenario, values, alone)
@@ -119,61 +96,79 @@ def throttled_mean_s(response_s: Number, first_s: Number, *, users: int, request
     return response_s + first_s * min(users / requests, 1.0)
 
 
-def bounds_of(row: Evidence) -> tuple[float, float] | None:
-    """Return what meets the goal: capacities within 3 %, means of regions within 5 % (SI).
-
-    Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for the
-    other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
-    """
-    if row.use != "fit" or row.scenario not in _GOALS:
-        return None
-    error = _GOALS[row.scenario] * row.value
-    return min(row.value - error, row.low), max(row.value + error, row.high)
-
-
 _GOALS = {"capacity": 0.03, "region": 0.05}
 
 
-def _kind_of(row: Evidence) -> Kind | None:
-    """Return what a left-out figure tells of; deletes on four nodes tell of nothing.
+class Fedora4Observations(Observations[Fedora4Scenario]):
+    """The load tests of `fedora4`."""
 
-    Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the prior's.
-    """
-    if row.scenario == "capacity":
-        return "rate"
-    if row.scenario not in ("alone", "mixed") or (row.request_class == "delete" and row.fold == "n4"):
-        return None
-    return "time"
+    goals_in_words = (
+        "Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the document "
+        "prints. The other times contradict one another and are compared without a goal."
+    )
 
+    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Fedora4Scenario], ...]:
+        """Return the load tests: figures of one test objective, fold and layout are one load test."""
+        del choice
+        groups: dict[tuple[str, str, Fedora4Scenario], list[Evidence]] = {}
+        for row in self.system.evidence:
+            if row.use in ("fit", "check") and row.fold and row.scenario in REPEATABILITY:
+                groups.setdefault((row.scenario, row.fold, _layout(row)), []).append(row)
+        return tuple(
+            LoadTest(_name(objective, scenario), fold, scenario, tuple(rows))
+            for (objective, fold, scenario), rows in groups.items()
+        )
 
-def _not_scored(row: Evidence) -> str:
-    if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
-        return "nothing else speaks of the round trip to a region"
-    if row.request_class == "delete" and row.fold == "n4":
-        return "nothing else speaks of what deletes wait for on four nodes"
-    return ""
+    def predicted(self, tests: Sequence[LoadTest[Fedora4Scenario]], values: Values) -> dict[str, FloatArray]:
+        """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
+        return {name: value for test in tests for name, value in _predicted(test, values).items()}
 
+    def repeatability(self, row: Evidence) -> float:
+        """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
+        return CREATE_REPEATABILITY if row.request_class == "create" else REPEATABILITY[row.scenario]
 
-def _scored(row: Evidence) -> Scored | None:
-    if row.scenario in ("alone", "mixed"):
-        return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
-    if row.scenario != "capacity":
-        return None
-    family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"
-    return Scored(family, float(row.layout["nodes"]), family)
+    def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
+        """Return what meets the goal: capacities within 3 %, means of regions within 5 % (SI).
 
+        Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for the
+        other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
+        """
+        if row.use != "fit" or row.scenario not in _GOALS:
+            return None
+        error = _GOALS[row.scenario] * row.value
+        return min(row.value - error, row.low), max(row.value + error, row.high)
 
-STUDY = Study(
-    system=SYSTEM,
-    experiments=experiments,
-    predicted=predicted,
-    repeatability=repeatability,
-    bounds_of=bounds_of,
-    kind_of=_kind_of,
-    scored=_scored,
-    not_scored=_not_scored,
-    group_of=lambda row: row.request_class,
-    group=lambda _, request_class: str(request_class),
-    goals_in_words="Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the "
-    "document prints. The other times contradict one another and are compared without a goal.",
-)
+    def kind_of(self, row: Evidence) -> Kind | None:
+        """Return what a left-out figure tells of; deletes on four nodes tell of nothing.
+
+        Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the prior's.
+        """
+        if row.scenario == "capacity":
+            return "rate"
+        if row.scenario not in ("alone", "mixed") or (row.request_class == "delete" and row.fold == "n4"):
+            return None
+        return "time"
+
+    def not_scored(self, row: Evidence) -> str:
+        if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
+            return "nothing else speaks of the round trip to a region"
+        if row.request_class == "delete" and row.fold == "n4":
+            return "nothing else speaks of what deletes wait for on four nodes"
+        return ""
+
+    def scored(self, row: Evidence) -> Scored | None:
+        if row.scenario in ("alone", "mixed"):
+            return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
+        if row.scenario != "capacity":
+            return None
+        family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"
+        return Scored(family, float(row.layout["nodes"]), family)
+
+    def group_of(self, row: Evidence) -> str:
+        """Return the request class: each has a model error of its own."""
+        return row.request_class
+
+    def group(self, scenario: Fedora4Scenario, request_class: str) -> str:
+        """Return the request class."""
+        del scenario
+        return request_class

@@ -9,8 +9,15 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Scenario
-from capplan.models.language.units import AtLeastOne, PositivePerSecond, check_number, is_scalar, parse_share
+from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.units import (
+    AtLeastOne,
+    PositivePerSecond,
+    check_number,
+    is_scalar,
+    parse_rate_per_s,
+    parse_share,
+)
 
 REGIONS = ("us-east", "us-west", "asia", "eu")
 """Where the document's clients were; the cluster stood in `us-east`."""
@@ -56,11 +63,18 @@ class Fedora4Scenario(Scenario):
     """
 
     system: Literal["fedora4"] = "fedora4"
-    nodes: AtLeastOne = 3
-    write_share: WriteShare = 0.0
-    region: str = "us-east"
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
+    nodes: Annotated[AtLeastOne, Option("Nodes of the repository cluster.", "nodes", measured=True)] = 3
+    write_share: Annotated[
+        WriteShare, Option("Writes as a share of the requests: 5%.", "share of writes", "SHARE", read=parse_share)
+    ] = 0.0
+    region: Annotated[
+        str, Option("Where the clients are: us-east, us-west, eu, asia.", "region of the clients", "NAME")
+    ] = "us-east"
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option("Offered requests per second over all nodes.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+    ] = None
+    slo: Annotated[tuple[str, ...], Option("Objective, such as 'read.p99<50ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.nodes > LARGEST:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capplan.calibration.system import System
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations, stays_local
 from capplan.models.cassandra.encryption import encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
@@ -21,7 +20,7 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -35,7 +34,7 @@ OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write"
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
 """Request classes as the document reports them, by the classes of the network."""
 
-PARAMETERS = (
+PARAMETERS: tuple[Parameter, ...] = (
     Parameter("replica_read_s", 1.1e-3, "s", "fitted", 1.0, "wide prior: a read of one replica takes 0.1 to 10 ms"),
     Parameter("mutation_s", 0.85e-3, "s", "fitted", 1.0, "wide prior: a mutation takes 0.1 to 5 ms"),
     Parameter("unseen_work", 1.2, "1", "fitted", 0.7, "wide prior: GC, compaction and kernel work beside the visible"),
@@ -221,7 +220,7 @@ def _at_front(
     sent = (
         (ForkJoin((Visit(front_name(*place), Exponential(values["front_s"]), name="proxy"),), 0),) if forwards else ()
     )
-    return Hold(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
+    return Acquire(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
 
 
 def _workers(scenario: OpenproviderScenario, values: Values, dc: int, front: int) -> Pool:
@@ -235,16 +234,3 @@ def front_name(dc: int, front: int) -> str:
 
 def _pool_name(dc: int, front: int) -> str:
     return f"workers/dc{dc + 1}/{front + 1}"
-
-
-SYSTEM = System(
-    "openprovider",
-    "AAA (RADIUS) policy server on Cassandra 3.11: front nodes with a pool of workers, sessions of one authorization "
-    "and seven accounting requests to any data centre, reads and mutations with local coordinators, round trips "
-    "between data centres, accounting proxy, LDAP.",
-    OpenproviderScenario,
-    PARAMETERS,
-    REPORTED,
-    network,
-    folded_network,
-)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from capplan.calibration.about import About, Case, Outside
-from capplan.calibration.case.solution import Figures, Layout
-from capplan.calibration.evidence.table import load as load_evidence
-from capplan.calibration.evidence.table import select
+from capplan.calibration.case.extrapolation import Excess
+from capplan.calibration.case.solution import Figures
+from capplan.calibration.evidence.table import Evidence, select
 from capplan.calibration.fit.fitted_file import Hypothesis
-from capplan.calibration.study import Experiment
+from capplan.calibration.observations import LoadTest
+from capplan.calibration.system import Case, Notes
 from capplan.models.cassandra.encryption import LINKS
 from capplan.models.cassandra.round_trip import round_trip_s
-from capplan.models.language.parameter import defaults
-from capplan.models.language.units import Number
-from capplan.planner.predict.prediction import Capacity, Outage
-from capplan.systems.components.encryption_costs import median_values_of
-from capplan.systems.components.encryption_notes import encryption_notes, encryption_outside, without_encryption
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.results import Capacity
+from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import PARAMETERS
-from capplan.systems.openprovider.outages import outages
 from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_visibility import compared, session_not_found
+from capplan.systems.openprovider.session_visibility import compared
 
 _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
@@ -37,17 +34,17 @@ _BY_LINK = {
 """What encrypted links do to the probability that a session is not found."""
 
 
-def _outside(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
+def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
     levels = (scenario.consistency_read, scenario.consistency_write)
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
     if levels != usual:
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
-        found.append((_LEVELS, words))
-    return [*found, *encryption_outside(scenario)]
+        found.append(Excess(_LEVELS, words))
+    return [*found, *encryption_excess(scenario)]
 
 
-def _wan(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside:
+def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
     known = tests[0].scenario.distance_m()
     given = scenario.given_rtt_s()
     if given is not None:
@@ -56,49 +53,20 @@ def _wan(scenario: OpenproviderScenario, tests: Sequence[Experiment]) -> Outside
     if math.isclose(distance, known):
         return []
     words = f"data centres {distance / 1000:g} km apart: the test had {known / 1000:g} km"
-    return [(_doublings(distance, known, _LEAST_DISTANCE_M), words)]
+    return [Excess(_doublings(distance, known, _LEAST_DISTANCE_M), words)]
 
 
-def _round_trips(longest_s: float, known_s: float) -> Outside:
+def _round_trips(longest_s: float, known_s: float) -> Sequence[Excess]:
     """Return how far given round trips lie from those of the test, which are known by their distance only."""
     words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
-    return [(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words)]
+    return [Excess(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words)]
 
 
 def _doublings(value: float, known: float, least: float) -> float:
     return min(abs(math.log2(max(value, least) / known)), 3.0)
 
 
-def _claims(scenario: OpenproviderScenario) -> tuple[str, ...]:
-    """Return what the document says without a measurement, to stand beside the prediction."""
-    rows = select(load_evidence("openprovider"), quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
-    if not rows or scenario.cass_nodes == 3:
-        return ()
-    best = max(row.value for row in rows)
-    linear = best * scenario.cass_nodes / 3
-    return (
-        f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
-        f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
-    )
-
-
-def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
-    notes = []
-    if case.layout.bottleneck == "cassandra-storage":
-        notes.append(
-            "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
-            "TS4 bears on it, by growing so little over TS3."
-        )
-    if case.layout.bottleneck != "workers":
-        notes.append(_front_note(case.scenario, capacity))
-    notes.append(_levels_note(case))
-    notes.extend(_session_notes(case, figures))
-    if case.scenario.data_factor == 1:
-        notes.append(_production_note(case))
-    return notes + encryption_notes(case)
-
-
-def _levels_note(case: Case) -> str:
+def _levels_note(case: Case[OpenproviderScenario]) -> str:
     best, *others = case.fitted.hypotheses
     worse = ", ".join(f"{'/'.join(_levels(each))} {each.misfit - best.misfit:+.1f}" for each in others)
     write, read = _levels(best)
@@ -108,7 +76,7 @@ def _levels_note(case: Case) -> str:
     )
 
 
-def _session_notes(case: Case, figures: Figures) -> list[str]:
+def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[str]:
     """Return what a reader must know of sessions that are not found."""
     shown, heavy = compared(case, figures)
     if not shown:
@@ -134,8 +102,8 @@ def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
     return hypothesis.choice["consistency_write"], hypothesis.choice["consistency_read"]
 
 
-def _front_note(scenario: OpenproviderScenario, capacity: Capacity) -> str:
-    seen = max(row.value for row in select(load_evidence("openprovider"), quantity="incoming_rate", scenario="TS1"))
+def _front_note(evidence: Sequence[Evidence], scenario: OpenproviderScenario, capacity: Capacity) -> str:
+    seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
     nodes = scenario.dcs * scenario.front_nodes
     tier = seen * nodes
     text = f"One policing node was seen to carry {seen:,.0f} TPS, so {nodes} carry at least {tier:,.0f}"
@@ -144,11 +112,12 @@ def _front_note(scenario: OpenproviderScenario, capacity: Capacity) -> str:
     return text + "; whether they carry more, up to this band, nobody measured: the policing tier may saturate first."
 
 
-def _production_note(case: Case) -> str:
+def _production_note(case: Case[OpenproviderScenario]) -> str:
     slower = np.array([3.0, 2.0])  # both at once, as two draws
     times = ("replica_read_s", "mutation_s", "storage_s")
-    single = median_values_of(case.fitted, case.scenario)
-    slow = Layout(case.scenario, {**single, **{name: single[name] * slower for name in times}}, folded=True).capacity
+    single = case.system.median_values(case.fitted, case.scenario)
+    slow_values: Values = {**single, **{name: single[name] * slower for name in times}}
+    slow = case.system.solution(case.scenario, slow_values, folded=True).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
@@ -156,33 +125,41 @@ def _production_note(case: Case) -> str:
     )
 
 
-def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
-    return outages(case.scenario, case.values, offered_tps, case.uncertainty)
+class OpenproviderNotes(Notes[OpenproviderScenario]):
+    """What a reader must know of `openprovider`."""
 
+    rates = (
+        "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
+        "the time between them."
+    )
+    accuracy = (
+        "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
+        "--engine compiled simulates them."
+    )
 
-def _workers(scenario: OpenproviderScenario) -> Mapping[str, Number]:
-    return {"front": scenario.front_workers}
+    def claims(self, scenario: OpenproviderScenario) -> tuple[str, ...]:
+        """Return what the document says without a measurement, to stand beside the prediction."""
+        rows = select(self.evidence, quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
+        if not rows or scenario.cass_nodes == 3:
+            return ()
+        best = max(row.value for row in rows)
+        linear = best * scenario.cass_nodes / 3
+        return (
+            f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
+            f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+        )
 
-
-ABOUT = About(
-    axes={
-        "dcs": "data centres",
-        "cass_nodes": "Cassandra nodes per data centre",
-        "rf": "replicas per data centre",
-        "front_nodes": "policing nodes per data centre",
-        "front_workers": "workers per policing node",
-        "data_factor": "times the test's service times",
-    },
-    rates="Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts "
-    "and the time between them.",
-    approximate="Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high "
-    "above; "
-    "--engine compiled simulates them.",
-    claims=_claims,
-    notes=_notes,
-    outside=_outside,
-    outages=_outages,
-    bounded_by=without_encryption,
-    sessions=session_not_found,
-    workers=_workers,
-)
+    def notes(self, case: Case[OpenproviderScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        notes = []
+        if case.solution.bottleneck == "cassandra-storage":
+            notes.append(
+                "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
+                "TS4 bears on it, by growing so little over TS3."
+            )
+        if case.solution.bottleneck != "workers":
+            notes.append(_front_note(self.evidence, case.scenario, capacity))
+        notes.append(_levels_note(case))
+        notes.extend(_session_notes(case, figures))
+        if case.scenario.data_factor == 1:
+            notes.append(_production_note(case))
+        return notes + encryption_notes(case)

@@ -8,35 +8,20 @@ scored once, as a rate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from scipy import special
 
-from capplan.calibration.evidence.table import Evidence, load, select
-from capplan.calibration.study import Experiment, Kind, Scored, Study
+from capplan.calibration.evidence.table import Evidence, select
+from capplan.calibration.observations import Kind, LoadTest, Observations, Scored
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, peak_ratio, phases, solve
-from capplan.systems.openprovider.network import REPORTED, SYSTEM, network
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, phases, solve
+from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
-
-
-def experiments(choice: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-    """Return the independent load tests; `choice` has the consistency levels, where they are not the default."""
-    base = changed(OpenproviderScenario(), **choice)
-    rows = [row for row in load("openprovider") if row.use in ("fit", "check") and row.scenario != "all"]
-    names = dict.fromkeys(row.scenario for row in select(rows, use="fit", quantity="incoming_rate"))
-    found = []
-    for name in names:
-        own = [row for row in select(rows, scenario=name) if row.quantity in _COMPARED]
-        own = [row for row in own if row.proxy == own[0].proxy]  # with and without forwarding: one experiment
-        found.append(Experiment(name, own[0].fold, _layout(base, own[0]), tuple(own)))
-    return tuple(found)
-
 
 _COMPARED = ("incoming_rate", "latency", "busy_workers")
 
@@ -53,10 +38,10 @@ def _layout(base: OpenproviderScenario, row: Evidence) -> OpenproviderScenario:
     )
 
 
-def predicted(experiment: Experiment, values: Values) -> dict[str, FloatArray]:
+def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dict[str, FloatArray]:
     """Predict the figures of an experiment by row id, in SI, arrays over draws (draws,)."""
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate = capacity_per_s(analysis, LARGEST_LOSS)
+    rate = capacity_per_s(analysis, MAX_DROP_RATE)
     point = solve(analysis, rate)
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
     known = {
@@ -67,22 +52,13 @@ def predicted(experiment: Experiment, values: Values) -> dict[str, FloatArray]:
     return {row.id: known[row.quantity, row.request_class] for row in experiment.rows}
 
 
-def predicted_all(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
-    """Predict the figures of several experiments."""
-    return {name: value for test in tests for name, value in predicted(test, values).items()}
-
-
-def _share_of_time(experiment: Experiment, row: Evidence, values: Values) -> float | None:
-    return share_of_time_at_most(experiment, values, row.value) if row.quantity == "busy_workers" else None
-
-
-def share_of_time_at_most(experiment: Experiment, values: Values, workers: float) -> float:
+def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Values, workers: float) -> float:
     """Share of the time in which a policing node has at most `workers` busy workers, at the model's highest rate.
 
     Requests inside are spread over the policing nodes at random (binomially); `values` are single numbers.
     """
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate, server = capacity_per_s(analysis, LARGEST_LOSS), analysis.server
+    rate, server = capacity_per_s(analysis, MAX_DROP_RATE), analysis.server
     if server is None:
         raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
@@ -90,37 +66,6 @@ def share_of_time_at_most(experiment: Experiment, values: Values, workers: float
     split = special.bdtr(workers, np.maximum(inside, workers).astype(int), 1 / nodes)
     below = np.where(inside <= workers, 1.0, split)
     return sum(time * float(server.chances(rate * ratio)[0] @ below) for time, ratio in phases(analysis))
-
-
-def bounds_of(row: Evidence) -> tuple[float, float] | None:
-    """Return what meets the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider (SI).
-
-    None for what no goal speaks of (busy workers: Little's law refutes the document's own).
-    """
-    if row.quantity not in ("incoming_rate", "latency"):
-        return None
-    error = 0.03 * row.value if row.quantity == "incoming_rate" else max(0.5e-3, 0.1 * row.value)
-    return row.value - error, row.value + error
-
-
-def _kind_of(row: Evidence) -> Kind | None:
-    """LDAP is a second look at TS4: no independent scenario, and without it nothing speaks of LDAP's times."""
-    if row.ldap or row.quantity == "busy_workers":
-        return None
-    return "rate" if row.quantity == "incoming_rate" else "time"
-
-
-def _scored(row: Evidence) -> Scored | None:
-    if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
-        return None
-    nodes = float(row.dcs * row.cass_nodes)
-    if row.quantity == "incoming_rate":
-        return Scored("capacity", nodes, "capacity")
-    return Scored(f"{row.request_class} mean time", nodes, "times")
-
-
-def _not_scored(row: Evidence) -> str:
-    return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
 
 
 CHOICES = tuple(
@@ -134,17 +79,62 @@ REPEATABILITY = {"incoming_rate": 0.0025, "latency": 0.03}
 """Relative standard deviation of a repeat of the load test beside the rounding: guesses. The rounding of a rate is the
 step of the search for the highest one, and times are means over fifteen minutes: little is left beside it."""
 
-STUDY = Study(
-    system=SYSTEM,
-    experiments=experiments,
-    predicted=predicted_all,
-    repeatability=lambda row: REPEATABILITY[row.quantity],
-    bounds_of=bounds_of,
-    kind_of=_kind_of,
-    scored=_scored,
-    not_scored=_not_scored,
-    goals_in_words="Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared "
-    "at the model's own highest rate.",
-    choices=CHOICES,
-    share_of_time=_share_of_time,
-)
+
+class OpenproviderObservations(Observations[OpenproviderScenario]):
+    """The load tests of `openprovider`."""
+
+    goals_in_words = (
+        "Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared at the "
+        "model's own highest rate."
+    )
+    choices = CHOICES
+
+    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[OpenproviderScenario], ...]:
+        """Return the independent load tests; `choice` has the consistency levels, where they are not the default."""
+        base = changed(OpenproviderScenario(), **(choice or {}))
+        rows = [row for row in self.system.evidence if row.use in ("fit", "check") and row.scenario != "all"]
+        names = dict.fromkeys(row.scenario for row in select(rows, use="fit", quantity="incoming_rate"))
+        found = []
+        for name in names:
+            own = [row for row in select(rows, scenario=name) if row.quantity in _COMPARED]
+            own = [row for row in own if row.proxy == own[0].proxy]  # with and without forwarding: one experiment
+            found.append(LoadTest(name, own[0].fold, _layout(base, own[0]), tuple(own)))
+        return tuple(found)
+
+    def predicted(self, tests: Sequence[LoadTest[OpenproviderScenario]], values: Values) -> dict[str, FloatArray]:
+        """Predict the figures of several experiments."""
+        return {name: value for test in tests for name, value in predicted(test, values).items()}
+
+    def repeatability(self, row: Evidence) -> float:
+        """Return the relative standard deviation of a repeat of the load test, besides the rounding."""
+        return REPEATABILITY[row.quantity]
+
+    def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
+        """Return what meets the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider (SI).
+
+        None for what no goal speaks of (busy workers: Little's law refutes the document's own).
+        """
+        if row.quantity not in ("incoming_rate", "latency"):
+            return None
+        error = 0.03 * row.value if row.quantity == "incoming_rate" else max(0.5e-3, 0.1 * row.value)
+        return row.value - error, row.value + error
+
+    def kind_of(self, row: Evidence) -> Kind | None:
+        """LDAP is a second look at TS4: no independent scenario, and without it nothing speaks of LDAP's times."""
+        if row.ldap or row.quantity == "busy_workers":
+            return None
+        return "rate" if row.quantity == "incoming_rate" else "time"
+
+    def scored(self, row: Evidence) -> Scored | None:
+        if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
+            return None
+        nodes = float(row.dcs * row.cass_nodes)
+        if row.quantity == "incoming_rate":
+            return Scored("capacity", nodes, "capacity")
+        return Scored(f"{row.request_class} mean time", nodes, "times")
+
+    def not_scored(self, row: Evidence) -> str:
+        return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
+
+    def share_of_time(self, test: LoadTest[OpenproviderScenario], row: Evidence, values: Values) -> float | None:
+        return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None

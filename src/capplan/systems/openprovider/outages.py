@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-import numpy as np
-
-from capplan.calibration.case.solution import Layout
-from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import node_name
 from capplan.models.cassandra.consistency import available
 from capplan.models.errors import InputError
-from capplan.models.language.parameter import Values
+from capplan.models.language.parameter import Values, thinned
 from capplan.models.language.scenario import changed
-from capplan.models.language.units import Number
-from capplan.planner.predict.prediction import Band, Outage
+from capplan.models.results import Band, Outage
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-_THINNED = 16  # every sixteenth draw decides a capacity's band well enough, and an outage costs as much as a prediction
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
 
 
-def outages(
-    scenario: OpenproviderScenario, values: Values, offered_tps: float, uncertainty: Uncertainty
-) -> tuple[Outage, ...]:
+def outages(case: Case[OpenproviderScenario], offered_per_s: float) -> tuple[Outage, ...]:
     """Return a row for each loss that the layout can suffer, and another with the levels lowered where they fail.
 
     Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
     for the lost replicas are not modelled.
     """
-    fewer = thinned(values)
-    return tuple(row for lost in _losses(scenario) for row in _rows(scenario, fewer, offered_tps, uncertainty, lost))
+    asked = _Asked(case, thinned(case.values), offered_per_s)
+    return tuple(row for lost in _losses(case.scenario) for row in _rows(asked, lost))
 
 
-def thinned(values: Values) -> dict[str, Number]:
-    """Return every sixteenth draw of the parameters."""
-    return {name: value[::_THINNED] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+class _Asked(NamedTuple):
+    """A case with the parameter draws that are solved, and the offered rate."""
+
+    case: Case[OpenproviderScenario]
+    values: Values
+    offered_per_s: float
 
 
 def _losses(scenario: OpenproviderScenario) -> list[dict[str, int]]:
@@ -47,32 +44,25 @@ def _losses(scenario: OpenproviderScenario) -> list[dict[str, int]]:
     return found
 
 
-def _rows(
-    scenario: OpenproviderScenario, values: Values, offered_tps: float, uncertainty: Uncertainty, lost: dict[str, int]
-) -> Iterator[Outage]:
+def _rows(asked: _Asked, lost: dict[str, int]) -> Iterator[Outage]:
+    scenario = asked.case.scenario
     alive = _alive_replicas(scenario, lost)
-    asked = f"{_levels(scenario)} as asked"
+    levels = f"{_levels(scenario)} as asked"
     if _meets(scenario, alive):
-        yield _row(scenario, values, offered_tps, uncertainty, (lost, asked))
+        yield _row(asked, scenario, lost, levels)
         return
-    yield Outage(lost, False, asked, Band.exactly(0.0), False)
+    yield Outage(lost, False, levels, Band.exactly(0.0), False)
     for level in _LOWER:
         lowered = _lowered(scenario, alive, level)
         if lowered is not None and _meets(lowered, alive):
-            yield _row(lowered, values, offered_tps, uncertainty, (lost, f"levels lowered to {_levels(lowered)}"))
+            yield _row(asked, lowered, lost, f"levels lowered to {_levels(lowered)}")
             return
 
 
-def _row(
-    scenario: OpenproviderScenario,
-    values: Values,
-    offered_tps: float,
-    uncertainty: Uncertainty,
-    case: tuple[dict[str, int], str],
-) -> Outage:
-    lost, assumed = case
-    capacity = uncertainty.of_rate(Layout(scenario, values, _lost_nodes(scenario, lost)).capacity)
-    return Outage(lost, True, assumed, capacity, capacity.low >= offered_tps)
+def _row(asked: _Asked, scenario: OpenproviderScenario, lost: dict[str, int], assumed: str) -> Outage:
+    solution = asked.case.system.solution(scenario, asked.values, _lost_nodes(scenario, lost))
+    capacity = asked.case.uncertainty.of_rate(solution.capacity)
+    return Outage(lost, True, assumed, capacity, capacity.low >= asked.offered_per_s)
 
 
 def _lowered(scenario: OpenproviderScenario, alive: list[int], level: str) -> OpenproviderScenario | None:

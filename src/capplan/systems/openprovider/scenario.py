@@ -11,8 +11,27 @@ from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Scenario
-from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_duration_s, parse_length_m
+from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.units import (
+    AtLeastOne,
+    PositivePerSecond,
+    check_number,
+    parse_duration_s,
+    parse_length_m,
+    parse_rate_per_s,
+)
+
+
+def _kilometres(text: str) -> str:
+    return f"{parse_length_m(text) / 1000:g}km"
+
+
+def _factor(text: str) -> float:
+    try:
+        return float(check_number(float(text), "data factor", above=0.0))
+    except (ValueError, OverflowError):
+        raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
+
 
 LARGEST_POOL = 4096  # worker threads of a policing node
 
@@ -60,22 +79,62 @@ class OpenproviderScenario(Scenario):
     """
 
     system: Literal["openprovider"] = "openprovider"
-    dcs: AtLeastOne = 3
-    cass_nodes: AtLeastOne = 3
-    rf: AtLeastOne = 3
-    front_nodes: AtLeastOne = 2
-    front_workers: AtLeastOne = 64
-    consistency_read: str = "LOCAL_QUORUM"
-    consistency_write: str = "QUORUM"
-    distance: str = "150km"
-    rtt: str | tuple[tuple[str, ...], ...] | None = None
-    proxy: bool = False
-    ldap: bool = False
-    data_factor: Annotated[float, Field(gt=0, le=100)] = 1.0
-    encryption: str | None = None
-    vpn: str | None = None
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
+    dcs: Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)] = 3
+    cass_nodes: Annotated[
+        AtLeastOne, Option("Cassandra nodes per data centre.", "Cassandra nodes per data centre", measured=True)
+    ] = 3
+    rf: Annotated[AtLeastOne, Option("Replicas per data centre.", "replicas per data centre", measured=True)] = 3
+    front_nodes: Annotated[
+        AtLeastOne, Option("Policing nodes per data centre.", "policing nodes per data centre", measured=True)
+    ] = 2
+    front_workers: Annotated[
+        AtLeastOne, Option("Worker threads of a policing node.", "workers per policing node", measured=True)
+    ] = 64
+    consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
+        "LOCAL_QUORUM"
+    )
+    consistency_write: Annotated[str, Option("Consistency level of writes.", "consistency of writes", "LEVEL")] = (
+        "QUORUM"
+    )
+    distance: Annotated[
+        str,
+        Option(
+            "Distance instead of --rtt, for example 150; fibre routes are longer, by a calibrated factor.",
+            "distance, km",
+            "KM",
+            name="distance_km",
+            read=_kilometres,
+            replaces=("rtt",),
+        ),
+    ] = "150km"
+    rtt: Annotated[
+        str | tuple[tuple[str, ...], ...] | None,
+        Option("Round trip between data centres, for example 3ms.", "round trip, ms", "TIME"),
+    ] = None
+    proxy: Annotated[bool, Option("Forward accounting requests.", "accounting proxy")] = False
+    ldap: Annotated[bool, Option("Ask LDAP on each authorization.", "LDAP")] = False
+    data_factor: Annotated[
+        float,
+        Field(gt=0, le=100),
+        Option(
+            "Cassandra's times over the test's: 2.5.",
+            "times the test's service times",
+            "X",
+            read=_factor,
+            measured=True,
+        ),
+    ] = 1.0
+    encryption: Annotated[
+        str | None, Option("Encrypted links: client, internode or client+internode.", "encrypted links", "LINKS")
+    ] = None
+    vpn: Annotated[str | None, Option("Where links are encrypted: user or kernel space.", "encryption in", "WHERE")] = (
+        None
+    )
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+    ] = None
+    slo: Annotated[tuple[str, ...], Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         for name in ("dcs", "cass_nodes", "front_nodes"):
@@ -97,9 +156,9 @@ class OpenproviderScenario(Scenario):
         links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
         object.__setattr__(self, "encryption", links)
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something; of distance and round trip, the one that counts."""
-        return {name: value for name, value in super().told().items() if self.rtt is None or name != "distance"}
+        return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""

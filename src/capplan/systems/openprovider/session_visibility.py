@@ -13,16 +13,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.about import Case
-from capplan.calibration.case.solution import Figures, resource_of
+from capplan.calibration.case.solution import Figures, kind_of
 from capplan.calibration.case.uncertainty import HIGH, LOW
+from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.cassandra.visibility import Load, Question, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.operating_point import LARGEST_LOSS, phases
-from capplan.planner.predict.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
+from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
+from capplan.models.solver.operating_point import MAX_DROP_RATE, phases
 from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -44,7 +44,7 @@ Levels = tuple[str, str]
 """Consistency levels of reads and of writes."""
 
 
-def session_not_found(case: Case, figures: Figures) -> tuple[SessionNotFound, ...]:
+def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tuple[SessionNotFound, ...]:
     """Return the probability by consistency levels and gap; nothing with one data centre, or beyond capacity.
 
     Levels whose reads the cores would not carry at the offered rate are left out, but for those asked for.
@@ -60,9 +60,9 @@ def session_not_found(case: Case, figures: Figures) -> tuple[SessionNotFound, ..
     return tuple(row for levels in compared(case, figures)[0] for row in sampled.rows(levels))
 
 
-def compared(case: Case, figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
+def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
     """Return the levels that are looked at, those of the scenario first, and those left out as too heavy."""
-    if case.scenario.dcs == 1 or float(np.median(figures.point.loss)) > LARGEST_LOSS:
+    if case.scenario.dcs == 1 or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
         return (), ()
     own, sampled = (case.scenario.consistency_read, case.scenario.consistency_write), _Sampled(case, figures)
     others = tuple(levels for levels in OTHERS if levels != own)
@@ -74,14 +74,13 @@ def compared(case: Case, figures: Figures) -> tuple[tuple[Levels, ...], tuple[Le
 class _Sampled:
     """A layout at its offered rate, at a few draws of its parameters."""
 
-    case: Case
+    case: Case[OpenproviderScenario]
     figures: Figures
 
     @property
     def scenario(self) -> OpenproviderScenario:
         """The layout."""
-        scenario: OpenproviderScenario = self.case.scenario
-        return scenario
+        return self.case.scenario
 
     @cached_property
     def chosen(self) -> NDArray[np.intp]:
@@ -133,7 +132,7 @@ class _Sampled:
     def load(self, read: str) -> Load:
         """Return how busy Cassandra's cores are, by phase, if reads were at another level: they ask more replicas."""
         analysis, scenario = self.figures.analysis, self.scenario
-        names = [name for name in analysis.work if resource_of(name) == "cassandra"]
+        names = [name for name in analysis.demands if kind_of(name) == "cassandra"]
         own = np.mean([analysis.load(name) for name in names], axis=0)[self.chosen]
         more = self._asked(read) - self._asked(scenario.consistency_read)
         cores = scenario.dcs * scenario.cass_nodes * CASSANDRA_CORES

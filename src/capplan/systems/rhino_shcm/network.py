@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.calibration.system import System
 from capplan.models.cassandra.encryption import Exchanges, encrypted
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential, Lognormal, Mixture
 from capplan.models.language.network import Network
@@ -37,7 +36,7 @@ SERVER, REQUEST = "server", "request"
 REPORTED = {REQUEST: (REQUEST,)}
 """The document does not tell kinds of requests apart."""
 
-PARAMETERS = (
+PARAMETERS: tuple[Parameter, ...] = (
     Parameter("application_s", 2e-3, "s", "fitted", 0.5, "wide prior: the JVM works 0.7 to 5 ms a request"),
     Parameter("uncached_excess", 0.3, "1", "fitted", 0.5, "wide prior: 0.1 to 0.8 more work of the JVM without caches"),
     Parameter("cassandra_s", 2e-3, "s", "fitted", 0.7, "wide prior: a replica works 0.5 to 8 ms a request"),
@@ -284,16 +283,3 @@ def _beside_saturation(
 def _drained(scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray) -> tuple[WaitTail, FloatArray]:
     """Return the law of the wait, and the share of the server that small services leave."""
     return server_wait(scenario, values, rate_per_s), np.asarray(1 - rate_per_s * _server_s(scenario, values))
-
-
-SYSTEM = System(
-    "rhino-shcm",
-    "Sh cache microservice (a JVM) on Cassandra: one application server that stalls now and then, with or without "
-    "caches, Cassandra on its own servers with a quorum of replicas, or colocated with the application.",
-    RhinoShcmScenario,
-    PARAMETERS,
-    REPORTED,
-    network,
-    response=response_s,
-    settling=settling_s,
-)

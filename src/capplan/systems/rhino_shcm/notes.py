@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from capplan.calibration.about import About, Case, Outside
+from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures
-from capplan.calibration.evidence.table import by_id, load
-from capplan.calibration.study import Experiment
+from capplan.calibration.evidence.table import by_id
+from capplan.calibration.observations import LoadTest
+from capplan.calibration.system import Case, Notes
 from capplan.models.language.units import FloatArray
-from capplan.planner.predict.prediction import Band, Capacity, Outage
-from capplan.systems.components.encryption_notes import encryption_notes, encryption_outside, without_encryption
+from capplan.models.results import Band, Capacity, Outage
+from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.rhino_shcm.network import CORES, application_cores, disk_bytes, two_hour_maximum_s
 from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
 
@@ -22,56 +23,32 @@ _UNCACHED = 0.3  # of a layout apart without caches: they were switched off besi
 _APART = 3  # nodes and replicas of the only cluster that was measured apart
 
 
-def _outside(scenario: RhinoShcmScenario, tests: Sequence[Experiment]) -> Outside:
+def excess(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]) -> Sequence[Excess]:
     """Return how far a layout lies from the two that were measured: one node beside the application, or three apart."""
     del tests
-    found: list[tuple[float, str]] = [*encryption_outside(scenario)]
+    found: list[Excess] = [*encryption_excess(scenario)]
     if scenario.colocated and scenario.nodes == 1:
         return found
     if scenario.colocated:
-        found.append((_BESIDE, "one Cassandra node beside the application and others apart: measured one or the other"))
+        found.append(
+            Excess(_BESIDE, "one Cassandra node beside the application and others apart: measured one or the other")
+        )
     for count, words in ((scenario.nodes, "Cassandra nodes"), (scenario.replicas, "replicas")):
         if count != _APART:
             what = f"{count} {words if count > 1 else words.removesuffix('s')} apart: measured only with {_APART}"
-            found.append((abs(math.log2(count / _APART)), what))
+            found.append(Excess(abs(math.log2(count / _APART)), what))
     if not scenario.cache:
-        found.append((_UNCACHED, "no caches with Cassandra apart: measured with Cassandra beside the application only"))
+        found.append(
+            Excess(_UNCACHED, "no caches with Cassandra apart: measured with Cassandra beside the application only")
+        )
     return found
 
 
-def _measured_per_s(scenario: RhinoShcmScenario, tests: Sequence[Experiment]) -> float:
+def highest_measured_rate(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]) -> float:
     """Return the highest rate that was measured with Cassandra in the same place and the same caches, if any."""
     same = [each.scenario for each in tests if each.scenario.colocated == scenario.colocated]
     alike = [each for each in same if each.cache == scenario.cache] or same
-    return max(float(each.offered_per_s()) for each in alike)
-
-
-def _claims(scenario: RhinoShcmScenario) -> tuple[str, ...]:
-    if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
-        return ()
-    rate = by_id(load("rhino-shcm"))["t5.sustained_rate"].value
-    return (
-        f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} requests "
-        "per second sustainably; it measured that rate for two hours, and a higher one too.",
-    )
-
-
-def _notes(case: Case, capacity: Capacity, figures: Figures) -> list[str]:
-    scenario: RhinoShcmScenario = case.scenario
-    values, offered = case.values, figures.peak_rate
-    cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
-    cpu = (
-        f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
-        f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
-    )
-    return [
-        cpu,
-        _longest(case, offered),
-        _disk_note(),
-        _stalls(case),
-        *_doubts(scenario, capacity, figures),
-        *encryption_notes(case),
-    ]
+    return max(float(each.offered_per_s() or 0.0) for each in alike)
 
 
 def _and_links(scenario: RhinoShcmScenario) -> str:
@@ -82,7 +59,7 @@ def _every(value: object, like: FloatArray) -> FloatArray:
     return np.broadcast_to(np.asarray(value, dtype=float), like.shape)
 
 
-def _longest(case: Case, offered: FloatArray) -> str:
+def _longest(case: Case[RhinoShcmScenario], offered: FloatArray) -> str:
     draws = _every(two_hour_maximum_s(case.scenario, case.values, offered) * 1e3, offered)
     if not np.all(np.isfinite(draws)):
         return "No longest answer of two hours: with some draws of the parameters the rate is beyond capacity."
@@ -102,8 +79,8 @@ def _disk_note() -> str:
     )
 
 
-def _stalls(case: Case) -> str:
-    values = {name: float(np.median(value)) for name, value in case.fitted.values().items()}
+def _stalls(case: Case[RhinoShcmScenario]) -> str:
+    values = {name: float(np.median(value)) for name, value in case.fitted.values(case.system.parameters).items()}
     short, long = (
         f"{values[f'{kind}_stall_s'] * 1e3:.0f} ms for one request in {values[f'{kind}_stall_requests']:,.0f}"
         for kind in ("short", "long")
@@ -137,31 +114,53 @@ def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -
 
 
 def _cassandra_full_per_s(figures: Figures) -> FloatArray:
-    loads = [figures.analysis.load(name) for name in figures.analysis.work if name.startswith("cassandra/")]
+    loads = [figures.analysis.load(name) for name in figures.analysis.demands if name.startswith("cassandra/")]
     return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
 
 
-def _outages(case: Case, offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[RhinoShcmScenario], offered_tps: float) -> tuple[Outage, ...]:
     """Return what is left without one Cassandra node: a quorum of each row's replicas, or nothing."""
     scenario: RhinoShcmScenario = case.scenario
     lost, needed = {"Cassandra node": 1}, scenario.replicas // 2 + 1
     if scenario.replicas - 1 < needed:
         why = "it is the only replica" if scenario.replicas == 1 else f"a quorum of {scenario.replicas} needs them all"
         return (Outage(lost, False, why, Band.exactly(0.0), False),)
-    capacity = case.uncertainty.of_rate(case.layout.capacity)
+    capacity = case.uncertainty.of_rate(case.solution.capacity)
     return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_tps),)
 
 
-ABOUT = About(
-    axes={},
-    rates=f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests.",
-    approximate="Without a simulation latencies are those of the closed form, which leaves Cassandra's own servers "
-    "out: up to 18 % below a simulation with three nodes or more apart, up to 62 % below with one or two, whose stalls "
-    "no quorum hides, and within 8 % where it is colocated.",
-    claims=_claims,
-    notes=_notes,
-    outside=_outside,
-    measured_per_s=_measured_per_s,
-    outages=_outages,
-    bounded_by=without_encryption,
-)
+class RhinoShcmNotes(Notes[RhinoShcmScenario]):
+    """What a reader must know of `rhino-shcm`."""
+
+    rates = f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests."
+    accuracy = (
+        "Without a simulation latencies are those of the closed form, which leaves Cassandra's own servers out: up to "
+        "18 % below a simulation with three nodes or more apart, up to 62 % below with one or two, whose stalls no "
+        "quorum hides, and within 8 % where it is colocated."
+    )
+
+    def claims(self, scenario: RhinoShcmScenario) -> tuple[str, ...]:
+        if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
+            return ()
+        rate = by_id(self.evidence)["t5.sustained_rate"].value
+        return (
+            f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} requests "
+            "per second sustainably; it measured that rate for two hours, and a higher one too.",
+        )
+
+    def notes(self, case: Case[RhinoShcmScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        scenario: RhinoShcmScenario = case.scenario
+        values, offered = case.values, figures.peak_rate
+        cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
+        cpu = (
+            f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
+            f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
+        )
+        return [
+            cpu,
+            _longest(case, offered),
+            _disk_note(),
+            _stalls(case),
+            *_doubts(scenario, capacity, figures),
+            *encryption_notes(case),
+        ]

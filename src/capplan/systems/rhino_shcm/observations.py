@@ -15,21 +15,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.evidence.table import PERCENTILES, Evidence, load, select
-from capplan.calibration.study import Experiment, Goal, Kind, Scored, Study
-from capplan.calibration.validation.baselines import BASELINES
+from capplan.calibration.evidence.table import PERCENTILES, Evidence, select
+from capplan.calibration.observations import Goal, Kind, LoadTest, Observations, Scored
+from capplan.calibration.validation.baselines import BASELINES, Baseline
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.units import FloatArray, Number
+from capplan.simulator.analysis.extremes import block_maxima_s, maximum_over_s
 from capplan.simulator.experiments.draws import DrawRun, simulate_draws
-from capplan.simulator.results.extremes import block_maxima_s, maximum_over_s
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.scope import check_draws
 from capplan.systems.rhino_shcm.network import (
     NEAREST,
     PARAMETERS,
     REQUEST,
-    SYSTEM,
     application_cores,
     network,
     response_s,
@@ -67,15 +66,8 @@ _QUANTITIES = ("latency", "cpu", "request_rate")
 _HALVINGS = 40
 
 
-def experiments(_: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-    """Return the seven load tests."""
-    rows = [row for row in load("rhino-shcm") if row.quantity in _QUANTITIES and row.use in ("fit", "check")]
-    names = dict.fromkeys(row.scenario for row in rows)
-    return tuple(_experiment(name, select(rows, scenario=name)) for name in names)
-
-
-def _experiment(name: str, rows: tuple[Evidence, ...]) -> Experiment:
-    return Experiment(name, rows[0].fold, _scenario(rows[0]), rows)
+def _load_test(name: str, rows: tuple[Evidence, ...]) -> LoadTest[RhinoShcmScenario]:
+    return LoadTest(name, rows[0].fold, _scenario(rows[0]), rows)
 
 
 def _scenario(row: Evidence) -> RhinoShcmScenario:
@@ -97,21 +89,18 @@ def at_the_edge(row: Evidence) -> bool:
     return load_per_s > _EDGE * float(np.asarray(saturation_per_s(_scenario(row), REFERENCE)))
 
 
-def _offered(test: Experiment) -> float:
+def _offered(test: LoadTest[RhinoShcmScenario]) -> float:
     """Return the load of a test, requests per second."""
-    return float(test.scenario.offered_per_s())
+    return float(test.scenario.offered_per_s() or 0.0)
 
 
-def predicted(tests: Sequence[Experiment], values: Values) -> dict[str, FloatArray]:
-    """Predict the figures of some load tests by row id, in SI, arrays over draws (draws,)."""
-    return {row.id: _figure(test, row, values) for test in tests for row in test.rows}
-
-
-def _figure(test: Experiment, row: Evidence, values: Values) -> FloatArray:
+def _figure(
+    evidence: Sequence[Evidence], test: LoadTest[RhinoShcmScenario], row: Evidence, values: Values
+) -> FloatArray:
     if row.quantity == "cpu":
         return np.atleast_1d(application_cores(test.scenario, values, _offered(test)))
     if row.quantity == "request_rate":
-        return load_at_latency(test, _scored_latency(row), values)
+        return load_at_latency(test, _scored_latency(evidence, row), values)
     return carried(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, _offered(test))
 
 
@@ -120,9 +109,9 @@ def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_p
     return response_s(scenario, values, rate_per_s, PERCENTILES.get(statistic, FAR))
 
 
-def carried(test: Experiment) -> dict[str, float]:
+def carried(test: LoadTest[RhinoShcmScenario]) -> dict[str, float]:
     """Return, by statistic, the simulated latency at the reference parameters over that in closed form."""
-    simulated = {name: float(value[0]) for name, value in _at_reference(test.name).items()}
+    simulated = {name: float(value[0]) for name, value in _at_reference(test.name, test.scenario).items()}
     return {
         name: value / float(closed_s(test.scenario, REFERENCE, name, _offered(test))[0])
         for name, value in simulated.items()
@@ -130,9 +119,8 @@ def carried(test: Experiment) -> dict[str, float]:
 
 
 @lru_cache(maxsize=16)
-def _at_reference(name: str) -> dict[str, FloatArray]:
-    test = next(each for each in experiments() if each.name == name)
-    return simulated_s(network(test.scenario, REFERENCE, _offered(test)), LENGTH_S, RUNS[name])
+def _at_reference(name: str, scenario: RhinoShcmScenario) -> dict[str, FloatArray]:
+    return simulated_s(network(scenario, REFERENCE, scenario.offered_per_s() or 0.0), LENGTH_S, RUNS[name])
 
 
 def simulated_s(model: Network, length_s: float, runs: int, seed: int = SEED) -> dict[str, FloatArray]:
@@ -167,13 +155,13 @@ def _read(run: Run) -> tuple[list[float], FloatArray]:
     return [latencies.quantile_s(level) for level in PERCENTILES.values()], block_maxima_s(run)
 
 
-def _scored_latency(row: Evidence) -> Evidence:
+def _scored_latency(evidence: Sequence[Evidence], row: Evidence) -> Evidence:
     """Return the documented latency by which the load of a row's test is scored."""
-    found = select(load("rhino-shcm"), scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)
+    found = select(evidence, scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)
     return found[0]
 
 
-def load_at_latency(test: Experiment, row: Evidence, values: Values) -> FloatArray:
+def load_at_latency(test: LoadTest[RhinoShcmScenario], row: Evidence, values: Values) -> FloatArray:
     """Return the load at which the model has the documented latency, requests per second, (draws,).
 
     Near saturation one per cent of load moves latencies by twenty and more: there the load is the better score.
@@ -195,53 +183,8 @@ def load_at_latency(test: Experiment, row: Evidence, values: Values) -> FloatArr
     return (low + high) / 2
 
 
-def repeatability(row: Evidence) -> float:
-    """Return the relative standard deviation of a figure between repeats of the load test, beside its rounding.
-
-    Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by less
-    (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest latency.
-    """
-    if row.quantity == "cpu":
-        return 0.03
-    return 0.2 if row.statistic == LONGEST or at_the_edge(row) else 0.1
-
-
-def bounds_of(row: Evidence) -> tuple[float, float] | None:
-    """Return what meets the goal: the JVM's cores within 10 %. Percentiles have goals together."""
-    return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
-
-
-def goals(medians: Mapping[str, float]) -> tuple[Goal, ...]:
-    """Return the root mean square logarithmic errors of the percentiles, by configuration; `medians` by row id, SI."""
-    errors: dict[str, list[float]] = {name: [] for name in LIMITS}
-    for test in experiments():
-        for row in test.rows:
-            if row.statistic in PERCENTILES and row.id in medians:
-                errors[row.layout["configuration"]].append(np.log(medians[row.id] / row.value))
-    return tuple(
-        Goal(f"percentiles of configuration {name}, root mean square of log errors", _rms(errors[name]), limit)
-        for name, limit in LIMITS.items()
-        if errors[name]
-    )
-
-
 def _rms(errors: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(errors))))
-
-
-def _kind_of(row: Evidence) -> Kind | None:
-    """Cores and the load at a latency tell of rates; the longest latency is only a check.
-
-    At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity, and
-    latencies there have no steady state, while the load itself is met within a few per cent. It is scored as the miss
-    that it is, and widens no band. Without caches there is one test: left out, its two parameters are at their priors,
-    and the error is the priors'.
-    """
-    if row.layout["cache"] == "no":
-        return None
-    if row.quantity in ("cpu", "request_rate"):
-        return "rate"
-    return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
 
 
 def _place(colocated: bool) -> str:
@@ -249,40 +192,93 @@ def _place(colocated: bool) -> str:
     return "colocated" if colocated else "apart"
 
 
-def _scored(row: Evidence) -> Scored | None:
-    """Rules learn from the tests with the same database layout; the load is their size, and the latency is a load's."""
-    load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
-    if row.quantity == "cpu":
-        return Scored("cores", load_per_s, "cores")
-    if row.quantity == "request_rate":
-        family = f"load at the {_LOAD_LEVEL}"
-        return Scored(family, _scored_latency(row).value, family)
-    if row.statistic not in PERCENTILES:
-        return None
-    place = _place(row.layout["colocated"] == "yes")
-    return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
+class RhinoShcmObservations(Observations[RhinoShcmScenario]):
+    """The load tests of `rhino-shcm`."""
 
+    goals_in_words = (
+        "Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and 35 % (A and "
+        "C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies by twenty, "
+        f"so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}."
+    )
+    start = _NEAR_THE_FIT
+    baselines: Mapping[str, Baseline] = MappingProxyType(
+        {name: rule for name, rule in BASELINES.items() if name != "USL"}  # it is about capacities
+    )
+    logarithmic = True
 
-def _not_scored(row: Evidence) -> str:
-    return "no other test is without caches" if row.layout["cache"] == "no" else ""
+    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[RhinoShcmScenario], ...]:
+        """Return the seven load tests."""
+        del choice
+        rows = [row for row in self.system.evidence if row.quantity in _QUANTITIES and row.use in ("fit", "check")]
+        names = dict.fromkeys(row.scenario for row in rows)
+        return tuple(_load_test(name, select(rows, scenario=name)) for name in names)
 
+    def predicted(self, tests: Sequence[LoadTest[RhinoShcmScenario]], values: Values) -> dict[str, FloatArray]:
+        """Predict the figures of some load tests by row id, in SI, arrays over draws (draws,)."""
+        return {row.id: _figure(self.system.evidence, test, row, values) for test in tests for row in test.rows}
 
-STUDY = Study(
-    system=SYSTEM,
-    experiments=experiments,
-    predicted=predicted,
-    repeatability=repeatability,
-    bounds_of=bounds_of,
-    kind_of=_kind_of,
-    scored=_scored,
-    not_scored=_not_scored,
-    goals_in_words="Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and "
-    "35 % (A and C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies "
-    f"by twenty, so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}.",
-    goals=goals,
-    group_of=lambda row: _place(row.layout["colocated"] == "yes"),
-    group=lambda scenario, _: _place(scenario.colocated),
-    start=_NEAR_THE_FIT,
-    baselines={name: rule for name, rule in BASELINES.items() if name != "USL"},  # a law of capacities
-    logarithmic=True,
-)
+    def repeatability(self, row: Evidence) -> float:
+        """Return the relative standard deviation of a figure between repeats of the load test, beside its rounding.
+
+        Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by less
+        (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest latency.
+        """
+        if row.quantity == "cpu":
+            return 0.03
+        return 0.2 if row.statistic == LONGEST or at_the_edge(row) else 0.1
+
+    def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
+        """Return what meets the goal: the JVM's cores within 10 %. Percentiles have goals together."""
+        return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
+
+    def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
+        """Return the root mean square logarithmic errors of the percentiles, by configuration; `medians` by row id, SI."""
+        errors: dict[str, list[float]] = {name: [] for name in LIMITS}
+        for test in self.load_tests():
+            for row in test.rows:
+                if row.statistic in PERCENTILES and row.id in medians:
+                    errors[row.layout["configuration"]].append(np.log(medians[row.id] / row.value))
+        return tuple(
+            Goal(f"percentiles of configuration {name}, root mean square of log errors", _rms(errors[name]), limit)
+            for name, limit in LIMITS.items()
+            if errors[name]
+        )
+
+    def kind_of(self, row: Evidence) -> Kind | None:
+        """Cores and the load at a latency tell of rates; the longest latency is only a check.
+
+        At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity, and
+        latencies there have no steady state, while the load itself is met within a few per cent. It is scored as the miss
+        that it is, and widens no band. Without caches there is one test: left out, its two parameters are at their priors,
+        and the error is the priors'.
+        """
+        if row.layout["cache"] == "no":
+            return None
+        if row.quantity in ("cpu", "request_rate"):
+            return "rate"
+        return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
+
+    def scored(self, row: Evidence) -> Scored | None:
+        """Rules learn from the tests with the same database layout; the load is their size, and the latency is a load's."""
+        load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
+        if row.quantity == "cpu":
+            return Scored("cores", load_per_s, "cores")
+        if row.quantity == "request_rate":
+            family = f"load at the {_LOAD_LEVEL}"
+            return Scored(family, _scored_latency(self.system.evidence, row).value, family)
+        if row.statistic not in PERCENTILES:
+            return None
+        place = _place(row.layout["colocated"] == "yes")
+        return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
+
+    def not_scored(self, row: Evidence) -> str:
+        return "no other test is without caches" if row.layout["cache"] == "no" else ""
+
+    def group_of(self, row: Evidence) -> str:
+        """Return where Cassandra stands in the load test of a figure."""
+        return _place(row.layout["colocated"] == "yes")
+
+    def group(self, scenario: RhinoShcmScenario, request_class: str) -> str:
+        """Return where Cassandra stands in a scenario."""
+        del request_class
+        return _place(scenario.colocated)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic.dataclasses import dataclass
 
 from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Scenario
-from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond
+from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
 _USUAL_NODES = 3  # evidence b.cassandra_nodes
@@ -52,15 +52,33 @@ class RhinoShcmScenario(Scenario):
     """
 
     system: Literal["rhino-shcm"] = "rhino-shcm"
-    cass_nodes: AtLeastOne | None = None
-    rf: AtLeastOne | None = None
-    colocated: bool = False
-    cache: bool = True
-    encryption: str | None = None
-    vpn: str | None = None
-    sps: PositivePerSecond | None = None
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
+    cass_nodes: Annotated[AtLeastOne | None, Option("Cassandra nodes.", "Cassandra nodes")] = None
+    rf: Annotated[AtLeastOne | None, Option("Replicas of each row.", "replicas")] = None
+    colocated: Annotated[bool, Option("Cassandra on the application's host.", "colocated")] = False
+    cache: Annotated[bool, Option("Caches in the application.", "caches")] = True
+    encryption: Annotated[
+        str | None, Option("Encrypted links: client, internode or client+internode.", "encrypted links", "LINKS")
+    ] = None
+    vpn: Annotated[str | None, Option("Where links are encrypted: user or kernel space.", "encryption in", "WHERE")] = (
+        None
+    )
+    sps: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered sessions per second, instead of --tps.",
+            "offered sessions per second",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps",),
+        ),
+    ] = None
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option("Offered requests per second.", "offered rate, TPS", "RATE", read=parse_rate_per_s, replaces=("sps",)),
+    ] = None
+    slo: Annotated[
+        tuple[str, ...], Option("Objective, such as 'request.p99<150ms'; may be repeated.", "objectives")
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.nodes > LARGEST:
@@ -91,7 +109,7 @@ class RhinoShcmScenario(Scenario):
         """Replicas of each row: as given, or as many as in the load tests where there are so many nodes."""
         return self.rf or min(_USUAL_REPLICAS, self.nodes)
 
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that say something, with the numbers of nodes and replicas that are taken."""
         resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}
         return {name: value for name, value in resolved.items() if value is not None and value != ()}

@@ -1,1 +1,59 @@
-"""vcider."""
+"""`vcider`: four Cassandra nodes on an encrypted virtual network, beside the same on native interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from capplan.calibration.case.extrapolation import Excess
+from capplan.calibration.observations import LoadTest, Observations
+from capplan.calibration.system import Notes, System
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
+from capplan.models.language.units import FloatArray, Number
+from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
+from capplan.systems.vcider.notes import VciderNotes, excess
+from capplan.systems.vcider.observations import VciderObservations
+from capplan.systems.vcider.scenario import VciderScenario
+
+
+class Vcider(System[VciderScenario]):
+    """Cassandra on a virtual network; documented as ratios of throughput only."""
+
+    name = "vcider"
+    summary = (
+        "Cassandra on four nodes of an encrypted virtual network in the kernel, as ratios of throughput to native "
+        "interfaces with and without encryption in user space."
+    )
+    scenario = VciderScenario
+    parameters = PARAMETERS
+    reported = REPORTED
+    ratios_only = True
+
+    def network(
+        self, scenario: VciderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
+    ) -> Network:
+        """Compose the system; see `capplan.systems.vcider.network`."""
+        del lost
+        return network(scenario, values, rate_per_s)
+
+    def ratios(self, scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
+        """Return throughput on the virtual network over that of each native reference."""
+        return ratios(scenario, values)
+
+    @cached_property
+    def observations(self) -> Observations[VciderScenario]:
+        """The documented comparisons."""
+        return VciderObservations(self)
+
+    @cached_property
+    def notes(self) -> Notes[VciderScenario]:
+        """What a reader must know."""
+        return VciderNotes(self.evidence)
+
+    def excess(self, scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
+        """Return how far another reading of the document is from the fitted one."""
+        return excess(scenario, tests)
+
+
+SYSTEM = Vcider()

@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capplan.calibration.system import System
 from capplan.models.cassandra.encryption import End
 from capplan.models.language.distribution import Erlang
 from capplan.models.language.network import Network
@@ -43,7 +42,7 @@ OPERATION = "operation"
 REPORTED = {OPERATION: (OPERATION,)}
 _STAGES = 2  # of every service's Erlang law, SCV 0.5: a guess, as in `capplan.models.cassandra.cluster`
 
-PARAMETERS = (
+PARAMETERS: tuple[Parameter, ...] = (
     Parameter("replica_work", 1.0, "1", "fitted", 0.7, "wide prior: a replica works 0.25 to 4 times its coordinator"),
     Parameter("client_message", 0.2, "1", "fitted", 1.0, "wide prior: OpenVPN in user space, a message, 0.03 to 1.5"),
     Parameter("internode_message", 0.03, "1", "fitted", 1.0, "wide prior: TLS in user space, a message, 0.004 to 0.2"),
@@ -224,15 +223,3 @@ def _work(operations: Number) -> Erlang:
 
 def _node(number: int) -> str:
     return f"cassandra/{number + 1}"
-
-
-SYSTEM = System(
-    name="vcider",
-    models="Cassandra on four nodes of an encrypted virtual network in the kernel, as ratios of throughput to native "
-    "interfaces with and without encryption in user space.",
-    scenario=VciderScenario,
-    parameters=PARAMETERS,
-    reported=REPORTED,
-    network=network,
-    ratios=ratios,
-)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from capplan.calibration.about import About, Case, Outside
+from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.study import Experiment
+from capplan.calibration.observations import LoadTest
+from capplan.calibration.system import Case, Notes
 from capplan.systems.vcider.network import COLUMNS
 from capplan.systems.vcider.scenario import VciderScenario
 
@@ -32,33 +33,7 @@ _BY_REPLICAS = {
 """What replicas do to the ratio, by what the native reference encrypts."""
 
 
-def _claims(scenario: VciderScenario) -> tuple[str, ...]:
-    """Return what the document says without a measurement, to stand beside the prediction."""
-    del scenario
-    return (
-        "The document, by the maker of the virtual network, expects much the same in several regions. Nobody measured "
-        "it.",
-    )
-
-
-def _notes(case: Case) -> list[str]:
-    scenario: VciderScenario = case.scenario
-    notes = [
-        "The document says performance and not of what: it is read as the throughput of a stress tool that saturates "
-        "the nodes. No rate, no time and no machine is given, so nothing else is predicted.",
-        "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the "
-        "kernel.",
-        _BY_REPLICAS[scenario.encryption],
-        f"Rows are taken to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. The "
-        "documented widths show no trend, so what a byte costs is a prior. All ratios over encrypted references depend "
-        "on both.",
-    ]
-    if scenario.encryption != "none":
-        notes.append(_hypotheses(case.fitted))
-    return notes
-
-
-def _outside(scenario: VciderScenario, tests: Sequence[Experiment]) -> Outside:
+def excess(scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
     """Return how far another reading of the document is from the one that the parameters were fitted under."""
     del tests
     if scenario.virtual_encrypts == _FITTED:
@@ -67,7 +42,7 @@ def _outside(scenario: VciderScenario, tests: Sequence[Experiment]) -> Outside:
         f"the field virtual_encrypts = {scenario.virtual_encrypts!r} is another reading of the document and no layout: "
         f"the parameters were fitted under {_FITTED!r}"
     )
-    return ((_HYPOTHESIS, words),)
+    return (Excess(_HYPOTHESIS, words),)
 
 
 def _hypotheses(fitted: Fitted) -> str:
@@ -88,13 +63,35 @@ def _said(choice: Mapping[str, str]) -> str:
     return _IN_WORDS[choice["virtual_encrypts"]]
 
 
-ABOUT = About(
-    axes={"rf": "replicas", "column_bytes": "bytes a column"},
-    rates="These are ratios of machines of 2011, taken as without instructions for AES. Today encryption costs less, "
-    "so a gain over an encrypted reference may be smaller. A ratio is the throughput on the virtual network over that "
-    "on native interfaces of the same four nodes.",
-    approximate="",
-    claims=_claims,
-    notes=_notes,
-    outside=_outside,
-)
+class VciderNotes(Notes[VciderScenario]):
+    """What a reader must know of `vcider`."""
+
+    rates = (
+        "These are ratios of machines of 2011, taken as without instructions for AES. Today encryption costs less, so a "
+        "gain over an encrypted reference may be smaller. A ratio is the throughput on the virtual network over that "
+        "on native interfaces of the same four nodes."
+    )
+
+    def claims(self, scenario: VciderScenario) -> tuple[str, ...]:
+        """Return what the document says without a measurement, to stand beside the prediction."""
+        del scenario
+        return (
+            "The document, by the maker of the virtual network, expects much the same in several regions. Nobody measured "
+            "it.",
+        )
+
+    def notes_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
+        scenario: VciderScenario = case.scenario
+        notes = [
+            "The document says performance and not of what: it is read as the throughput of a stress tool that saturates "
+            "the nodes. No rate, no time and no machine is given, so nothing else is predicted.",
+            "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the "
+            "kernel.",
+            _BY_REPLICAS[scenario.encryption],
+            f"Rows are taken to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. The "
+            "documented widths show no trend, so what a byte costs is a prior. All ratios over encrypted references depend "
+            "on both.",
+        ]
+        if scenario.encryption != "none":
+            notes.append(_hypotheses(case.fitted))
+        return notes

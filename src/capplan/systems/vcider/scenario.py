@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic.dataclasses import dataclass
 
 from capplan.models.cassandra.encryption import in_order
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import Scenario
-from capplan.models.language.units import AtLeastOne, PositivePerSecond
+from capplan.models.language.scenario import Option, Scenario
+from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_rate_per_s
 
 NODES = 4  # evidence nodes: the cluster of the document
 ENCRYPTION = ("client+internode", "internode", "none")
@@ -50,12 +50,18 @@ class VciderScenario(Scenario):
     """
 
     system: Literal["vcider"] = "vcider"
-    rf: AtLeastOne = 3
-    column_bytes: AtLeastOne = 128
-    encryption: str = "client+internode"
+    rf: Annotated[AtLeastOne, Option("Replicas of each row.", "replicas", measured=True)] = 3
+    column_bytes: Annotated[AtLeastOne, Option("Width of a column, bytes.", "bytes a column", measured=True)] = 128
+    encryption: Annotated[
+        str,
+        Option("What the native reference encrypts: internode, client+internode or none.", "encrypted links", "LINKS"),
+    ] = "client+internode"
     virtual_encrypts: str = "same"
-    tps: PositivePerSecond | None = None
-    slo: tuple[str, ...] = ()
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option("Not documented: leave it out.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+    ] = None
+    slo: Annotated[tuple[str, ...], Option("Not documented: leave it out.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.rf > NODES:

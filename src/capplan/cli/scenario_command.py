@@ -1,0 +1,192 @@
+"""Commands whose options are the fields of a scenario: which fields, the command's target decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from inspect import Parameter, Signature
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from capplan.cli.target import is_network, scenario_type
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of
+from capplan.systems.registry import DEFAULT, every_system, names
+
+_SCENARIO = "capplan.scenario"  # key of the scenario type in a context
+_GIVEN = "capplan.given"  # key of the options that were given
+
+
+class ScenarioCommand(TyperCommand):
+    """A command on a target: the fields of the target's scenario are its options."""
+
+    ranges = False
+    """Whether each option takes several values, such as `1..5`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the command line with the options of its target.
+
+        Raises
+        ------
+        InputError
+            When an option belongs to another system.
+        """
+        ctx.meta[_SCENARIO] = chosen = _target_type(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            foreign = getattr(error, "option_name", None)
+            if chosen is not None and foreign is not None:
+                _refuse_foreign(chosen, str(foreign))
+            raise
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the arguments, the options of the scenario, then the command's own."""
+        own, chosen = super().get_params(ctx), ctx.meta.get(_SCENARIO)
+        arguments = [each for each in own if each.param_type_name == "argument"]
+        known = {each.name for each in own}
+        fields = (
+            [] if chosen is None else [each for each in _click_options(chosen, self.ranges) if each.name not in known]
+        )
+        return [*arguments, *fields, *(each for each in own if each.param_type_name != "argument")]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; the scenario's options are kept for `given`."""
+        found = {} if (chosen := ctx.meta.get(_SCENARIO)) is None else options_of(chosen)
+        wanted = {name: option.name or name for name, option in found.items()}
+        taken = {field: ctx.params.pop(name, None) for field, name in wanted.items()}
+        ctx.meta[_GIVEN] = {field: value for field, value in taken.items() if value is not None and value != ()}
+        return super().invoke(ctx)
+
+
+class RangesCommand(ScenarioCommand):
+    """The same with several values for each option."""
+
+    ranges = True
+
+
+def given(ctx: typer.Context) -> dict[str, Any]:
+    """Return the options of the scenario that were given, by field, as they were typed."""
+    found: dict[str, Any] = ctx.meta[_GIVEN]
+    return found
+
+
+def _target_type(args: Sequence[str]) -> type[Scenario] | None:
+    """Return the scenario type of the target on a command line; None for a network."""
+    for word in args:
+        if word in names():
+            return scenario_type(word)
+    for before, word in zip(("", *args), args, strict=False):
+        if word.endswith((".toml", ".json")) and not before.startswith("--") and Path(word).is_file():
+            return None if is_network(word) else scenario_type(word)
+    return scenario_type(DEFAULT)
+
+
+@lru_cache(maxsize=16)
+def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
+    """Return the options of a scenario as the command line has them."""
+    hints = get_type_hints(scenario)
+    declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
+
+    def carrier(**_: Any) -> None:
+        """Carry the options: typer makes them from a signature."""
+
+    carrier.__signature__ = Signature(declared)  # type: ignore[attr-defined]  # typer reads it
+    carrier.__annotations__ = {each.name: each.annotation for each in declared}
+    app = typer.Typer(add_completion=False)
+    app.command()(carrier)
+    return [each for each in get_command(app).params if each.param_type_name == "option"]
+
+
+def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
+    name, metavar = option.name or field, option.metavar or None
+    kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+    if get_origin(hint) is tuple:
+        annotation: Any = list[str] | None
+        declared = typer.Option(metavar=metavar or "TEXT", help=option.help)
+    elif ranges:
+        annotation = str | None
+        declared = typer.Option(metavar="YES,NO" if bool in kinds else metavar or "RANGE", help=option.help)
+    elif bool in kinds:
+        annotation = bool | None
+        declared = typer.Option(f"{flag(name)}/--no-{flag(name)[2:]}", help=option.help)
+    else:
+        annotation = int | None if int in kinds else str | None
+        declared = typer.Option(metavar=metavar, help=option.help)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
+
+
+def flag(name: str) -> str:
+    """Return an option as it is typed: `--cass-nodes`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def typed(scenario: type[Scenario], field: str) -> str:
+    """Return the option of a field as it is typed: `--cass-nodes`, `--proxy/--no-proxy`."""
+    name = flag(options_of(scenario)[field].name or field)
+    hint = get_type_hints(scenario)[field]
+    return f"{name}/--no-{name[2:]}" if hint is bool else name
+
+
+def described_options(scenario: type[Scenario]) -> dict[str, str]:
+    """Return the options of a scenario as they are typed, with what they mean and their defaults."""
+    usual = defaults_of(scenario)
+    return {
+        typed(scenario, field): f"{option.help.rstrip('.')}{_usual(usual[field])}"
+        for field, option in options_of(scenario).items()
+    }
+
+
+def _usual(default: Any) -> str:
+    """Return a default in parentheses, where there is one that is not off."""
+    if default is None or default is False or default == ():
+        return ""
+    return f" ({'on' if default is True else default})"
+
+
+def _refuse_foreign(scenario: type[Scenario], option: str) -> None:
+    """Refuse an option that belongs to other systems only, naming them."""
+    name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+    others = [
+        each.name
+        for each in every_system()
+        if any((option.name or field) == name for field, option in options_of(each.scenario).items())
+    ]
+    if not others:
+        return
+    *most, last = others
+    whose = f"{', '.join(most)} and {last}" if most else last
+    own = ", ".join(flag(option.name or field) for field, option in options_of(scenario).items())
+    system = defaults_of(scenario)["system"]
+    raise InputError(f"{option} is an option of {whose}, not of {system}, which takes {own}")
+
+
+def with_options(scenario: Scenario, texts: Mapping[str, Any]) -> Scenario:
+    """Return the scenario with options from the command line.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read or breaks a rule, or two of them exclude each other.
+    """
+    options = options_of(type(scenario))
+    fields: dict[str, Any] = {}
+    for field, text in texts.items():
+        option = options[field]
+        for other in option.replaces:
+            if other in texts:
+                one, two = sorted((flag(option.name or field), flag(options[other].name or other)))
+                raise InputError(f"{one} and {two} exclude each other: give one of them")
+        fields[field] = tuple(text) if isinstance(text, list) else text
+        if option.read is not None and isinstance(text, str):
+            fields[field] = option.read(text)
+    emptied = dict.fromkeys(other for field in texts for other in options[field].replaces)
+    try:
+        return changed(scenario, **{**emptied, **fields})
+    except InputError as error:  # nobody wrote the name of a class on the command line
+        raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
