@@ -28,7 +28,7 @@ def half_of(log_sd: float, scenarios: int) -> float:
 
 def test_independent_parts_of_a_band_add_up_by_their_squares() -> None:
     """Parameters 3 %, and errors of 5 % on five other scenarios, in the logarithm; the layout is inside the others."""
-    said = by_id(nested_at(left_out_at(VCIDER, 0.02, half_width=0.03), OFF))["r3.none.c64"].said["capplan"]
+    said = by_id(nested_at(left_out_at(VCIDER, 0.02, half_width=0.03), OFF))["r3.none.c64"].estimates["capplan"]
     half = math.hypot(0.03, half_of(0.05, 5))
 
     assert said.value == pytest.approx(0.953 * math.exp(0.02))
@@ -42,7 +42,7 @@ def test_each_side_of_a_band_has_its_own_part_of_the_parameters() -> None:
         replace(each, low=each.predicted * math.exp(-0.2), high=each.predicted * math.exp(0.1))
         for each in fitted.left_out
     )
-    said = by_id(replace(fitted, left_out=lopsided))["r1.both.c32"].said["capplan"]
+    said = by_id(replace(fitted, left_out=lopsided))["r1.both.c32"].estimates["capplan"]
 
     assert math.log(said.value / said.low) == pytest.approx(math.hypot(0.2, half_of(0.05, 5)))
     assert math.log(said.high / said.value) == pytest.approx(math.hypot(0.1, half_of(0.05, 5)))
@@ -51,7 +51,7 @@ def test_each_side_of_a_band_has_its_own_part_of_the_parameters() -> None:
 def test_the_discrepancy_is_that_of_refits_without_the_scored_scenario() -> None:
     """Errors of 9 % in the nested refits of a scenario itself do not widen its own band."""
     said = by_id(nested_at(left_out_at(VCIDER, 0.0), {**OFF, "r1.none": 0.9}))
-    own, others = said["r1.none.c32"].said["capplan"], said["r3.none.c32"].said["capplan"]
+    own, others = said["r1.none.c32"].estimates["capplan"], said["r3.none.c32"].estimates["capplan"]
 
     assert math.log(own.high / own.value) == pytest.approx(half_of(0.05, 5))
     assert math.log(others.high / others.value) == pytest.approx(half_of(math.sqrt((4 * 0.05**2 + 0.9**2) / 5), 5))
@@ -61,7 +61,7 @@ def test_a_layout_outside_the_others_has_a_wider_band() -> None:
     """Without TS4, the only one with three data centres, two are the most: log2(3/2) doublings beyond."""
     off = dict.fromkeys(("TS1", "TS2", "TS3", "TS4"), 0.05)
     said = by_id(nested_at(left_out_at(OPENPROVIDER, 0.0), off))
-    inside, outside = (said[name].said["capplan"] for name in ("ts2.incoming", "ts4.incoming"))
+    inside, outside = (said[name].estimates["capplan"] for name in ("ts2.incoming", "ts4.incoming"))
     widening = ABOUTS["openprovider"].widening
 
     assert widening > 0
@@ -83,7 +83,7 @@ def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monk
 
     assert any(each is not None for each in loads.values())
     for name, offered in loads.items():
-        wider = after[name].said["capplan"].half_width() > before[name].said["capplan"].half_width()
+        wider = after[name].estimates["capplan"].half_width() > before[name].estimates["capplan"].half_width()
         assert wider == (offered is not None), name
 
 
@@ -100,11 +100,11 @@ def test_what_is_listed(system: str) -> None:
     for each in found:
         row, scored = rows[each.id], its.scored(rows[each.id])
         assert (each.fold, each.scenario, each.unit, each.documented) == (row.fold, row.scenario, row.unit, row.value)
-        assert (each.uncounted, each.widens) == (its.uncounted(row), its.kind_of(row) is not None)
-        assert each.counts == (each.uncounted == "")
+        assert (each.not_scored, each.widens) == (its.not_scored(row), its.kind_of(row) is not None)
+        assert each.counts == (each.not_scored == "")
         assert each.family == (scored.family if scored else "")
-        assert list(each.said)[:1] == ["capplan"]
-        assert (len(each.said) > 1) == bool(each.family)
+        assert list(each.estimates)[:1] == ["capplan"]
+        assert (len(each.estimates) > 1) == bool(each.family)
         if scored:
             assert (each.group, each.size) == (scored.group, scored.size)
         else:
@@ -133,7 +133,7 @@ def test_why_figures_are_not_scored(system: str) -> None:
     reasons: dict[str, set[str]] = {}
     for each in left_out(load(system)):
         if not each.counts:
-            reasons.setdefault(each.uncounted, set()).add(each.fold)
+            reasons.setdefault(each.not_scored, set()).add(each.fold)
 
     assert reasons == APART.get(system, {})
 
@@ -159,7 +159,7 @@ def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> Non
 def test_the_packaged_bands_are_about_what_is_predicted(system: str) -> None:
     kept = {each.id: each for each in load(system).left_out}
     for each in left_out(load(system)):
-        said = each.said["capplan"]
+        said = each.estimates["capplan"]
         assert said.value == kept[each.id].predicted
         if math.isfinite(said.high):
             assert 0 < said.low <= kept[each.id].low
@@ -190,9 +190,9 @@ def test_rules_say_times_from_the_times_of_the_same_request() -> None:
 
     # 2.5, 3.5, 4 and 4 ms on 3, 3, 6 and 9 Cassandra nodes.
     assert [each.documented for each in times.values()] == [2.5e-3, 3.5e-3, 4e-3, 4e-3]
-    assert times["TS1"].said["persistence"].value == pytest.approx(3.5e-3)  # TS2
-    assert times["TS4"].said["persistence"].value == pytest.approx(4e-3)  # TS3
-    assert times["TS4"].said["affine"].value == pytest.approx(5e-3)  # (3, 3 ms) to (6, 4 ms)
+    assert times["TS1"].estimates["persistence"].value == pytest.approx(3.5e-3)  # TS2
+    assert times["TS4"].estimates["persistence"].value == pytest.approx(4e-3)  # TS3
+    assert times["TS4"].estimates["affine"].value == pytest.approx(5e-3)  # (3, 3 ms) to (6, 4 ms)
     assert {each.group for each in times.values()} == {"times"}
 
 
@@ -201,4 +201,4 @@ def test_errors_are_signed_and_relative() -> None:
 
     assert list(first.errors()) == ["capplan", "persistence", "linear", "affine", "USL"]
     assert first.errors()["capplan"] == pytest.approx(0.1)
-    assert all(np.sign(error) == np.sign(first.said[name].value - 0.918) for name, error in first.errors().items())
+    assert all(np.sign(error) == np.sign(first.estimates[name].value - 0.918) for name, error in first.errors().items())

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import astuple, replace
 
 import pytest
-from capplan.calibration.study import Scored, Study
-from capplan.systems.studies import STUDIES
 
 from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.study import Scored, Study
 from capplan.calibration.validation.baselines import BASELINES, linear, persistence
-from capplan.calibration.validation.estimate import Said
-from capplan.calibration.validation.simple_rules import said_by_rules
+from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import estimates_by_rules
+from capplan.systems.studies import STUDIES
 from capplan.systems.vcider.observations import STUDY, is_cell
 
 T_TWO, T_ONE = 2.919985580355516, 6.313751514675043  # 95th percentiles of Student's t, tables
@@ -19,7 +19,7 @@ ROW = STUDY.experiments()[0].rows[0]
 Figure = tuple[str, str, float, float]  # family, fold, size, value
 
 
-def said(figures: Sequence[Figure], units: dict[str, str] | None = None) -> dict[str, dict[str, Said]]:
+def said(figures: Sequence[Figure], units: dict[str, str] | None = None) -> dict[str, dict[str, IntervalEstimate]]:
     """Ask the rules about figures named `family.fold`; `units` by family where they differ."""
     rows = [
         replace(ROW, id=f"{family}.{fold}", fold=fold, value=value, unit=(units or {}).get(family, "1"))
@@ -27,7 +27,7 @@ def said(figures: Sequence[Figure], units: dict[str, str] | None = None) -> dict
     ]
     families = {f"{family}.{fold}": Scored(family, size, family) for family, fold, size, _ in figures}
     its = replace(STUDY, scored=lambda row: families[row.id], baselines={**BASELINES, "linear": linear})
-    return said_by_rules(its, rows)
+    return estimates_by_rules(its, rows)
 
 
 def around(value: float, half: float) -> object:
@@ -60,7 +60,7 @@ def test_degrees_of_freedom_are_scenarios_and_errors_are_figures() -> None:
     ]
     sizes = {name: Scored("F", size, "F") for name, (_, _, size, _) in zip(ids, rows, strict=True)}
     its = replace(STUDY, scored=lambda row: sizes[row.id], baselines={"persistence": persistence})
-    found = said_by_rules(its, made)["F.c"]["persistence"]
+    found = estimates_by_rules(its, made)["F.c"]["persistence"]
 
     root_mean_square = math.sqrt((math.log(2) ** 2 + math.log(2) ** 2 + math.log(4) ** 2) / 3)
     assert astuple(found) == around(400.0, T_TWO * root_mean_square)
@@ -150,7 +150,7 @@ def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Study) -> None:
     rows = rows_of(its)
     for fold in sorted({row.fold for row in rows if its.scored(row)})[:2]:
         changed = [replace(row, value=row.value * 1.5) if row.fold == fold else row for row in rows]
-        before, after = said_by_rules(its, rows), said_by_rules(its, changed)
+        before, after = estimates_by_rules(its, rows), estimates_by_rules(its, changed)
         mine = [row.id for row in rows if row.fold == fold and row.id in before]
         assert mine
         assert repr([after[name] for name in mine]) == repr([before[name] for name in mine])
@@ -160,7 +160,7 @@ def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Study) -> None:
 def test_every_rule_has_a_band_on_every_ratio_of_vcider() -> None:
     """Two replication factors beside each reference: the bands come from the other references."""
     cells = [row for row in rows_of(STUDY) if is_cell(row)]
-    found = said_by_rules(STUDY, rows_of(STUDY))
+    found = estimates_by_rules(STUDY, rows_of(STUDY))
 
     assert set(found) == {row.id for row in cells}
     for rules in found.values():
@@ -179,5 +179,5 @@ def test_persistence_on_a_ratio_of_vcider_by_hand() -> None:
     root_mean_square = math.sqrt(sum(each**2 for each in errors) / 20)
 
     t_four = 2.131846786326649
-    found = said_by_rules(STUDY, rows_of(STUDY))["r1.none.c256"]["persistence"]
+    found = estimates_by_rules(STUDY, rows_of(STUDY))["r1.none.c256"]["persistence"]
     assert astuple(found) == around(cells["r3.none.c32"], t_four * root_mean_square)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.estimate import IntervalEstimate
 
-BAND = Said(2.0, 1.0, math.e)  # one wide in the logarithm
+BAND = IntervalEstimate(2.0, 1.0, math.e)  # one wide in the logarithm
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_interval_score_is_the_width_and_twenty_times_what_it_misses_by(docu
 
 
 def test_a_band_of_no_width_is_scored_by_its_error_alone() -> None:
-    exact = Said(100.0, 100.0, 100.0)
+    exact = IntervalEstimate(100.0, 100.0, 100.0)
 
     assert exact.interval_score(100.0) == 0
     assert exact.interval_score(110.0) == pytest.approx(20 * math.log(1.1))
@@ -35,16 +35,16 @@ def test_a_band_of_no_width_is_scored_by_its_error_alone() -> None:
 
 @pytest.mark.parametrize("low", [0.0, -1.0])
 def test_a_band_down_to_zero_is_as_bad_as_can_be(low: float) -> None:
-    assert Said(1.0, low, 2.0).interval_score(1.0) == math.inf
+    assert IntervalEstimate(1.0, low, 2.0).interval_score(1.0) == math.inf
 
 
 def test_a_band_without_an_end_is_as_bad_as_can_be() -> None:
-    assert Said(1.0, 0.5, math.inf).interval_score(1.0) == math.inf
-    assert Said(1.0, 0.0, math.inf).interval_score(1.0) == math.inf
+    assert IntervalEstimate(1.0, 0.5, math.inf).interval_score(1.0) == math.inf
+    assert IntervalEstimate(1.0, 0.0, math.inf).interval_score(1.0) == math.inf
 
 
 def test_a_band_that_is_not_there_has_no_score_and_holds_nothing() -> None:
-    missing = Said(1.0, math.nan, math.nan)
+    missing = IntervalEstimate(1.0, math.nan, math.nan)
 
     assert math.isnan(missing.interval_score(1.0))
     assert math.isnan(missing.half_width())
@@ -53,7 +53,7 @@ def test_a_band_that_is_not_there_has_no_score_and_holds_nothing() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_what_is_not_positive_is_its_own_band(value: float) -> None:
-    alone = Said(value, value, value)
+    alone = IntervalEstimate(value, value, value)
 
     assert alone.interval_score(1.0) == math.inf
     assert math.isnan(alone.half_width())
@@ -61,7 +61,7 @@ def test_what_is_not_positive_is_its_own_band(value: float) -> None:
 
 
 def test_half_the_width_is_a_share_of_the_figure() -> None:
-    assert Said(200.0, 150.0, 300.0).half_width() == pytest.approx(0.375)
+    assert IntervalEstimate(200.0, 150.0, 300.0).half_width() == pytest.approx(0.375)
 
 
 @pytest.mark.parametrize(("documented", "held"), [(0.99, False), (1.0, True), (2.0, True), (math.e, True), (3, False)])
@@ -76,7 +76,7 @@ def test_the_true_quantiles_score_best(factor: float) -> None:
     end = stats.norm.ppf(0.95)
 
     def mean(width: float) -> float:
-        band = Said(1.0, math.exp(-width), math.exp(width))
+        band = IntervalEstimate(1.0, math.exp(-width), math.exp(width))
         return float(np.mean([band.interval_score(float(each)) for each in outcomes]))
 
     assert mean(end) < mean(factor * end)
