@@ -19,8 +19,15 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns
-from capplan.planner.predict.simulated_latency import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
-from capplan.planner.simulate.precision_target import Wish
+from capplan.planner.predict.simulated_latency import (
+    Drawn,
+    DrawPhases,
+    Plan,
+    SimulatedDraws,
+    carried_to_all,
+    mean_response_s,
+)
+from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.simulator.results.histogram import IntArray
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -34,7 +41,7 @@ MOST_DRAWS = 128  # beside saturation no number that anybody would wait for is e
 
 
 def simulated_rows(
-    rows: Sequence[Row], scenario: OpenproviderScenario, fitted: Fitted | None, wish: Wish, seed: int
+    rows: Sequence[Row], scenario: OpenproviderScenario, fitted: Fitted | None, wish: PrecisionTarget, seed: int
 ) -> Iterator[Row]:
     """Yield analytic rows of one layout with their latencies simulated; rows that have none stay without.
 
@@ -62,7 +69,7 @@ def simulated_rows(
 class _Point:
     """A layout whose latencies are simulated at one rate after another."""
 
-    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: Wish, seed: int) -> None:
+    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: PrecisionTarget, seed: int) -> None:
         self.wish, self.seed = wish, seed
         self.layout, self.drawn = _layout(scenario, fitted)
         wider = reach_of(scenario).factors(ABOUTS[scenario.system].widening)
@@ -71,7 +78,7 @@ class _Point:
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""
         figures, phases = self.layout.at(rate), list[DrawPhases]()
-        course = Course(self.drawn, figures.peak_rate, REQUESTS, Plan(self.seed, "compiled", threads=1))
+        course = SimulatedDraws(self.drawn, figures.peak_rate, REQUESTS, Plan(self.seed, "compiled", threads=1))
         width, wanted = math.inf, FIRST_DRAWS
         while wanted > len(phases):
             phases += course.run(range(len(phases), wanted))

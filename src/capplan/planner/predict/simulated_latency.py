@@ -100,7 +100,7 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
-    course = Course(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
+    course = SimulatedDraws(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
     return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
 
@@ -249,7 +249,7 @@ def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
 
 
-class Course:
+class SimulatedDraws:
     """Chosen draws at one offered rate, which may be simulated a few at a time.
 
     Parameters
