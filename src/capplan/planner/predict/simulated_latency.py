@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.solution import LEVELS, Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import Case
@@ -99,7 +100,7 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
-    chosen = evenly_chosen(mean_response_s(figures), size.draws)
+    chosen = evenly_along(mean_response_s(figures), size.draws)
     course = SimulatedDraws(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
     return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
@@ -151,12 +152,6 @@ def carried_to_all(
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
-
-
-def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
-    """Return the places of `count` draws, evenly along their order; with more than there are, some come again."""
-    places = ((np.arange(count) + 0.5) / count * len(order_by)).astype(np.int64)
-    return np.asarray(np.argsort(order_by, kind="stable")[places])
 
 
 def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
