@@ -94,9 +94,9 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         Seed, engine and budget.
     """
     uncertainty = case.uncertainty
-    settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+    settles_s = settling_s(case, figures)
     size = _effort(figures, plan, settles_s)
-    if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
+    if is_too_slow(figures, size.requests, settles_s):
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
@@ -104,6 +104,16 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
     course = SimulatedDraws(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
     return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
+
+
+def settling_s(case: Case[Any], figures: Figures) -> float:
+    """Return how long the layout takes to settle from empty at the offered rate, seconds; the median over draws."""
+    return float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+
+
+def is_too_slow(figures: Figures, requests: int, settles_s: float) -> bool:
+    """Whether a run of so many requests ends before the layout has settled, and a closed form does better."""
+    return figures.closed is not None and requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
