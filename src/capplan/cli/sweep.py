@@ -118,7 +118,9 @@ def _sweep(
     base = with_options(chosen.scenario, objectives)
     rates = _rates(texts, load, base)
     axes = {name: text for name, text in texts.items() if name not in {*rate_fields(kind), "slo"}}
-    values = {name: _values(options_of(kind)[name].name or name, text, value_type(kind, name)) for name, text in axes.items()}
+    values = {
+        name: _values(options_of(kind)[name].name or name, text, value_type(kind, name)) for name, text in axes.items()
+    }
     aim = None
     if precision is not None:
         if engine == "analytic":
