@@ -16,7 +16,7 @@ from capplan.models.number_words import rate, significant
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, latency_columns, layout_options
 
 MAX_WIDTH = 500  # columns
-HEADING = 12  # columns of a line of a heading
+HEADING = 9  # columns of a line of a heading
 
 
 def render(points: Sequence[SweepPoint], system: System[Any], screen: Console) -> None:
@@ -32,7 +32,9 @@ def render(points: Sequence[SweepPoint], system: System[Any], screen: Console) -
     for why in dict.fromkeys(point["refused"] for point in points if point["refused"] is not None):
         screen.print(f"refused: {why}")
     screen.print("\nRates are totals over the whole layout; in parentheses the 5th to the 95th percentile.")
-    screen.print("Basis: whether such a layout was measured, lies between measured ones, or beyond them.")
+    screen.print(
+        "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
+    )
     screen.print("Sustained: even the low end of the capacity is at least the rate.")
     screen.print(_engine(answered))
     if any(all(point[name] is None for name in latency_columns(system)) for point in answered):
@@ -53,24 +55,22 @@ def _width(lines: Table, screen: Console) -> int:
 
 
 def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
-    """Return a line for each point, with the bands in it or on a line of their own below."""
+    """Return a line for each point, or two with the bands and the basis on the second."""
     lines = table(
         *(("\n".join(textwrap.wrap(label, HEADING)), "right") for label in swept.values()),
         ("TPS", "right"),
-        ("basis", "left"),
-        ("sustained", "left"),
+        *((("sustained", "left"), ("basis", "left")) if banded else (("sustained,\nbasis", "left"),)),
         ("capacity", "right"),
-        *((f"{name} p99 ms", "right") for name in classes),
+        *((f"{name}\np99 ms", "right") for name in classes),
     )
     for point in points:
         cells = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
-        named = [*(_cell(point[column]) for column in swept), given(point["offered_tps"])]
-        verdicts = [point["basis"], "yes" if point["sustained"] else "no"]
+        named = [*(_cell(point[column]) for column in swept), given(point["offered_tps"]), _cell(point["sustained"])]
         if banded:
-            lines.add_row(*named, *verdicts, *(" ".join(cell) for cell in cells))
+            lines.add_row(*named, point["basis"], *(" ".join(cell) for cell in cells))
         else:
-            lines.add_row(*named, *verdicts, *(value for value, _ in cells))
-            lines.add_row(*("" for _ in (*named, *verdicts)), *(band for _, band in cells), style="dim")
+            lines.add_row(*named, *(value for value, _ in cells))
+            lines.add_row(*("" for _ in named[:-1]), point["basis"], *(band for _, band in cells), style="dim")
     return lines
 
 
