@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from capplan.cli.scenario_options import OPTIONS
 from pyarrow import parquet
 from rich.progress import Progress as Bar
 
@@ -20,7 +21,6 @@ from capplan.calibration.fit.fitted_file import load, write
 from capplan.cli import progress
 from capplan.cli.main import main
 from capplan.cli.progress import COMPILING
-from capplan.cli.scenario_options import OPTIONS
 from capplan.cli.simulate import simulate_
 from capplan.models.language.document import read_network
 from capplan.planner.predict.predict import predict
@@ -219,7 +219,16 @@ def test_people_read_it_in_eighty_columns(
     assert "\x1b" not in out
     assert "…" not in out
     assert "nan" not in out
-    for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
+    for part in (
+        "offered/s",
+        "throughput/s",
+        "drop rate %",
+        "p99.9",
+        "the intended start",
+        "Stations",
+        "Pools",
+        "busy %",
+    ):
         assert part in out
     finite = EXAMPLE in target
     assert "±" in out  # of a finite time and one replication, at least how large a loss that was not seen may be
