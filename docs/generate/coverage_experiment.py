@@ -15,7 +15,7 @@ from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.predict.controls import controls_of
 from capplan.planner.simulate.figures import Figures
-from capplan.planner.simulate.precision_target import read_wish
+from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.analysis.sample import Sample
@@ -82,7 +82,7 @@ class Trial:
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
         plan = ReplicationPlan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
-        wish = read_wish(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
+        wish = read_precision_target(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
         return figures(plan, Design(wish=wish))
 
 

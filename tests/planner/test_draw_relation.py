@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.model_error import Discrepancy
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.draw_relation import Relation, related
 from capplan.planner.predict.draw_samples import Samples
-from capplan.planner.predict.simulated_latency import carried_over, evenly_chosen
+from capplan.planner.predict.simulated_latency import carried_over
 
 NORMAL_95 = 1.6448536269514722
 NOTHING = np.zeros(0)
@@ -76,7 +77,7 @@ def test_units_do_not_matter(one: float, other: float, seed: int) -> None:
 
 @pytest.mark.parametrize("draws", [1, 6, 17, 240, 700])
 def test_draws_are_chosen_evenly_along_their_order(draws: int) -> None:
-    ranks = np.argsort(np.argsort(ENSEMBLE))[evenly_chosen(ENSEMBLE, draws)]
+    ranks = np.argsort(np.argsort(ENSEMBLE))[evenly_along(ENSEMBLE, draws)]
 
     assert np.all(np.abs((ranks + 0.5) / 240 - (np.arange(draws) + 0.5) / draws) <= 0.5 / 240 + 1e-12)
     counts = np.bincount(ranks, minlength=240)
@@ -85,7 +86,7 @@ def test_draws_are_chosen_evenly_along_their_order(draws: int) -> None:
 
 def noisy(generator: np.random.Generator, draws: int, slope: float, noise: float) -> tuple[Relation, FloatArray]:
     """Simulate some draws of an ensemble whose true figures are known; return the relation and the true figures."""
-    chosen = evenly_chosen(ENSEMBLE, draws)
+    chosen = evenly_along(ENSEMBLE, draws)
     truth = 1.2 * 5e-3 * (ENSEMBLE / 5e-3) ** slope
     return mean_related(ENSEMBLE[chosen], truth[chosen] * np.exp(noise * generator.standard_normal(draws))), truth
 
@@ -148,6 +149,6 @@ def test_the_control_narrows_the_band_by_what_the_parameters_scatter() -> None:
     """
     generator = np.random.default_rng(5)
     ratios = [noisy(generator, 12, 1.0, 0.01)[0].variance_ratio for _ in range(400)]
-    chosen = np.log(ENSEMBLE[evenly_chosen(ENSEMBLE, 12)])
+    chosen = np.log(ENSEMBLE[evenly_along(ENSEMBLE, 12)])
 
     assert np.median(ratios) == pytest.approx(1 + chosen.var(ddof=1) / 0.01**2, rel=0.15)

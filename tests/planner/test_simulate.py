@@ -22,7 +22,7 @@ from capplan.models.language.traffic import Closed, Open, RequestClass, Throttle
 from capplan.planner.predict.predict import predict
 from capplan.planner.simulate.figures import Figures
 from capplan.planner.simulate.parts import PrecisionReached
-from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.planner.simulate.rows import rows
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import Simulation, simulation_schema
@@ -330,8 +330,8 @@ def test_a_finite_horizon_is_the_mean_of_what_its_runs_measure() -> None:
     assert (alone.mean.half_width, alone.max.half_width) == (None, None)
 
 
-def wished(text: str) -> Wish:
-    return read_wish(text, ["ask"], ["*"])
+def wished(text: str) -> PrecisionTarget:
+    return read_precision_target(text, ["ask"], ["*"])
 
 
 def test_replications_go_on_until_the_interval_is_narrow_enough() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.model_error import Discrepancy
 from capplan.calibration.case.solution import Figures, Layout
 from capplan.calibration.case.uncertainty import Uncertainty
@@ -22,7 +23,7 @@ from capplan.models.language.units import FloatArray
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS, Latency
-from capplan.planner.predict.simulated_latency import Plan, Simulated, evenly_chosen, simulated_latency
+from capplan.planner.predict.simulated_latency import Plan, Simulated, simulated_latency
 from capplan.simulator.experiments.draws import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
@@ -53,7 +54,7 @@ def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Told:
     def pretend(system: Network, runs: Sequence[DrawRun], _: object, **__: Any) -> list[dict[str, Histogram]]:
         told.append((system, runs))
         half = len(runs) // 2
-        chosen = evenly_chosen(figures.point.response_s(*figures.point.request_shares), half)
+        chosen = evenly_along(figures.point.response_s(*figures.point.request_shares), half)
         generator = np.random.default_rng(next(numbers))
 
         def seen(run: DrawRun, name: str) -> Histogram:

@@ -97,7 +97,7 @@ def predict_case(
 def _predicted(case: Case[Any], effort: _Effort) -> Prediction:
     """Predict a layout whose rates and times are documented."""
     _ = case.objectives  # what cannot be read is refused before anything is solved
-    capacity, given = _capacity(case), case.scenario.offered_per_s()
+    capacity, given = capacity_of(case), case.scenario.offered_per_s()
     offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
     case = case.at(offered)
     figures = case.solution.at(offered)
@@ -143,6 +143,24 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: case.uncertainty.of_busy(busy, float(np.max(units))) for tier, units in workers.items()}
 
 
+def capacity_of(case: Case[Any]) -> Capacity:
+    """Return what a layout completes with its objectives met, requests per second, with its band.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
+    rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
+    if case.upper_bound is not None:
+        band = _at_most(band, capacity_of(case.upper_bound).high)
+    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
+    if case.objectives:
+        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
+    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
+
+
 def default_rate(case: Case[Any]) -> float:
     """Return the peak rate at which a layout is looked at when none is given: 80 % of its median capacity.
 
@@ -157,17 +175,6 @@ def default_rate(case: Case[Any]) -> float:
 def rate_at(share: float, capacity: float) -> float:
     """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
     return max(round(share * capacity, -1), 1.0)
-
-
-def _capacity(case: Case[Any]) -> Capacity:
-    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
-    rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
-    if case.upper_bound is not None:
-        band = _at_most(band, _capacity(case.upper_bound).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
-    if case.objectives:
-        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
-    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
 
 
 def _latency(case: Case[Any], figures: Figures, effort: _Effort) -> tuple[dict[str, Latency], list[str]]:

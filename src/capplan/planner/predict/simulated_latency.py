@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.solution import LEVELS, Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import Case
@@ -93,16 +94,26 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         Seed, engine and budget.
     """
     uncertainty = case.uncertainty
-    settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+    settles_s = settling_s(case, figures)
     size = _effort(figures, plan, settles_s)
-    if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
+    if is_too_slow(figures, size.requests, settles_s):
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
-    chosen = evenly_chosen(mean_response_s(figures), size.draws)
-    course = Course(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
+    chosen = evenly_along(mean_response_s(figures), size.draws)
+    course = SimulatedDraws(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
     found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
     return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
+
+
+def settling_s(case: Case[Any], figures: Figures) -> float:
+    """Return how long the layout takes to settle from empty at the offered rate, seconds; the median over draws."""
+    return float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+
+
+def is_too_slow(figures: Figures, requests: int, settles_s: float) -> bool:
+    """Whether a run of so many requests ends before the layout has settled, and a closed form does better."""
+    return figures.closed is not None and requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
@@ -151,12 +162,6 @@ def carried_to_all(
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
-
-
-def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
-    """Return the places of `count` draws, evenly along their order; with more than there are, some come again."""
-    places = ((np.arange(count) + 0.5) / count * len(order_by)).astype(np.int64)
-    return np.asarray(np.argsort(order_by, kind="stable")[places])
 
 
 def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
@@ -249,7 +254,7 @@ def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
 
 
-class Course:
+class SimulatedDraws:
     """Chosen draws at one offered rate, which may be simulated a few at a time.
 
     Parameters

@@ -20,7 +20,7 @@ from capplan.planner.predict.controls import controls_of
 from capplan.planner.predict.predict import default_rate
 from capplan.planner.simulate.figures import Figures
 from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
-from capplan.planner.simulate.precision_target import Wish
+from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
 from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
@@ -113,7 +113,7 @@ class Design:
 
     horizon: Horizon = "steady"
     warmup: WarmupSource = "mser"
-    wish: Wish | None = None
+    wish: PrecisionTarget | None = None
 
     def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
         """Return what all replications of a network leave out, given the first ones.
@@ -199,7 +199,7 @@ def _figures(plan: ReplicationPlan, sample: Sample) -> Figures:
     return Figures(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: Figures, wish: Wish) -> ConfidenceInterval:
+def _wished(figures: Figures, wish: PrecisionTarget) -> ConfidenceInterval:
     """Return the widest of the intervals that a wish is about."""
     found = [figures.latency(name, wish.statistic) for name in wish.classes]
     return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
@@ -256,7 +256,7 @@ def summed_up(
     )
 
 
-def _precision(figures: Figures, wish: Wish | None) -> PrecisionReached | None:
+def _precision(figures: Figures, wish: PrecisionTarget | None) -> PrecisionReached | None:
     if wish is None:
         return None
     relative = _wished(figures, wish).relative

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
-from capplan.models.language.parameter import thinned
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits

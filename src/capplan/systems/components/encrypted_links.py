@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case, System
 from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE
-from capplan.models.language.parameter import Values, thinned
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.vcider import SYSTEM as VCIDER

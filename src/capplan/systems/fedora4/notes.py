@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.solution import Figures
@@ -14,7 +15,7 @@ from capplan.calibration.case.uncertainty import Offset
 from capplan.calibration.evidence.table import Evidence, select
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
-from capplan.models.language.parameter import Values, thinned
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
 from capplan.models.results import Band, Capacity, Outage

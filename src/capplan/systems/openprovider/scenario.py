@@ -102,6 +102,7 @@ class OpenproviderScenario(Scenario):
             "Distance instead of --rtt, for example 150; fibre routes are longer, by a calibrated factor.",
             "distance, km",
             "KM",
+            unit="km",
             name="distance_km",
             read=_kilometres,
             replaces=("rtt",),
@@ -109,7 +110,7 @@ class OpenproviderScenario(Scenario):
     ] = "150km"
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...] | None,
-        Option("Round trip between data centres, for example 3ms.", "round trip, ms", "TIME"),
+        Option("Round trip between data centres, for example 3ms.", "round trip, ms", "TIME", unit="ms"),
     ] = None
     proxy: Annotated[bool, Option("Forward accounting requests.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Ask LDAP on each authorization.", "LDAP")] = False
