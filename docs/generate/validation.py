@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from capplan.systems.studies import STUDIES
+
 from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.planner.reports.validation_page import page
 from capplan.planner.reports.validation_plot import digest
 from capplan.planner.reports.validation_report import figures
-from capplan.systems.studies import STUDIES
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"

@@ -11,7 +11,7 @@ from tests.planner.predictions import UNBOUNDED, prediction
 from capplan.cli import figures
 from capplan.cli.prediction_view import headline, render
 from capplan.cli.terminal import Screen
-from capplan.planner.predict.prediction import Band, Basis, Latency, Outage
+from capplan.planner.predict.prediction import Band, EvidenceSummary, Latency, Outage
 from capplan.planner.reports import number_words
 
 
@@ -101,7 +101,7 @@ def test_beyond_capacity_nothing_is_bounded() -> None:
 
 def test_texts_are_data_not_markup() -> None:
     why = "A [bold]layout[/bold] with [24.6, 28.8] :smile:"
-    out = shown(evidence=Basis((), "near", why), outages=(Outage({"dc": 1}, True, "[red]x", None, None),))
+    out = shown(evidence=EvidenceSummary((), "near", why), outages=(Outage({"dc": 1}, True, "[red]x", None, None),))
 
     assert why in out
     assert "[red]x" in out

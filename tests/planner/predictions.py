@@ -6,7 +6,7 @@ from typing import Any
 from capplan.models.objective import judged, parse
 from capplan.planner.predict.prediction import (
     Band,
-    Basis,
+    EvidenceSummary,
     Capacity,
     Latency,
     Outage,
@@ -34,7 +34,7 @@ SESSIONS = (
     SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 0.5, Band.exactly(0.0)),
     SessionNotFound("LOCAL_QUORUM", "EACH_QUORUM", 1.6304, 5.0, Band.exactly(0.0)),
 )
-EVIDENCE = Basis(
+EVIDENCE = EvidenceSummary(
     sources=("OpenProvider performance tests, the part with the results (vendor blog post).",),
     extrapolation="far",
     why="Every measured layout had 3 Cassandra nodes in each data centre; 6 were never tried.",

@@ -9,7 +9,7 @@ from capplan.calibration.case.model_error import Discrepancy
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.draw_relation import Relation, related
-from capplan.planner.predict.draw_samples import Samples
+from capplan.planner.predict.draw_relation import DrawLatencies
 from capplan.planner.predict.simulated_latency import carried_over, evenly_chosen
 
 NORMAL_95 = 1.6448536269514722
@@ -18,7 +18,7 @@ ENSEMBLE = 5e-3 * np.exp(0.04 * np.random.default_rng(3).standard_normal(240))  
 
 
 def mean_related(analytic: FloatArray, simulated: FloatArray) -> Relation:
-    return related(analytic, Samples(simulated, NOTHING.astype(np.int64), NOTHING, NOTHING), None)
+    return related(analytic, DrawLatencies(simulated, NOTHING.astype(np.int64), NOTHING, NOTHING), None)
 
 
 def test_a_solver_that_is_wrong_in_proportion_is_put_right_exactly() -> None:

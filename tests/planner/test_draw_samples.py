@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.calibration.case.solution import LEVELS
-from capplan.planner.predict.draw_samples import samples
+from capplan.planner.predict.draw_relation import samples
 from capplan.simulator.results.histogram import Histogram
 
 MS = 10**6

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import SYSTEMS, scenario
 
@@ -21,7 +21,7 @@ WITH_RATES = [name for name, its in SYSTEMS.items() if its.ratios is None]
 
 
 @cache
-def by(engine: Engine, name: str) -> Prediction:
+def by(engine: PredictionEngine, name: str) -> Prediction:
     """Ask with the least that is ever simulated: the same requests with either engine."""
     return predict(scenario(name, **CHEAP[name]), engine=engine, budget_s=1e-3)
 
@@ -59,7 +59,7 @@ def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
 
 @pytest.mark.parametrize("engine", ["analytic", "compiled", "simpy"])
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in WITH_RATES])
-def test_a_system_of_ratios_is_solved_whatever_engine_is_asked_for(name: str, engine: Engine) -> None:
+def test_a_system_of_ratios_is_solved_whatever_engine_is_asked_for(name: str, engine: PredictionEngine) -> None:
     made = by(engine, name)
 
     assert made == by("analytic", name)

@@ -16,7 +16,7 @@ import pytest
 from tests.planner.predictions import UNBOUNDED, prediction
 
 from capplan.planner.predict.prediction import Band, Latency, Parts, Prediction, plain, prediction_schema
-from capplan.planner.predict.rows import Row, lost_in_words, rows, to_csv
+from capplan.planner.predict.prediction import Row, lost_in_words, rows, to_csv
 
 ROOT = Path(__file__).parents[2]
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
@@ -154,7 +154,7 @@ def test_outages_in_words(lost: dict[str, int], words: str) -> None:
 
 
 def test_importing_it_is_cheap() -> None:
-    command = "import sys, capplan.planner.predict.rows; print(*sys.modules, sep='\\n')"
+    command = "import sys, capplan.planner.predict.prediction; print(*sys.modules, sep='\\n')"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
 
     assert {"numpy", "pydantic", "rich", "scipy"} & set(result.stdout.split()) == set()

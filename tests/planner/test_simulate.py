@@ -20,10 +20,10 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Delay, ForkJoin, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict.predict import predict
-from capplan.planner.simulate.figures import Figures
-from capplan.planner.simulate.parts import PrecisionReached
-from capplan.planner.simulate.precision_target import Wish, read_wish
-from capplan.planner.simulate.rows import rows
+from capplan.planner.simulate.estimates import SampleEstimates
+from capplan.planner.simulate.simulation import PrecisionReached
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
+from capplan.planner.simulate.simulation import rows
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import Simulation, simulation_schema
 from capplan.simulator.analysis.sample import Sample, observe, warmup_of
@@ -283,7 +283,7 @@ def test_a_percentile_is_that_of_all_replications_whatever_each_has_seen() -> No
     """Some 500 requests a replication, five beyond p99 in the mean: those that see fewer are calm ones, and count."""
     simulation = simulated(busy_queue(), 0.65, 30, Design("steady", "none"))
     p99 = simulation.classes["*"].latency_ms.intended.p99
-    plain = Figures(
+    plain = SampleEstimates(
         Sample(tuple(observed(Plan(busy_queue(), 0.65, 0.0, 1, 30, "simpy"), Design("steady", "none"))), "steady")
     ).latency("*", "p99")
 
@@ -327,8 +327,8 @@ def test_a_finite_horizon_is_the_mean_of_what_its_runs_measure() -> None:
     assert (alone.mean.half_width, alone.max.half_width) == (None, None)
 
 
-def wished(text: str) -> Wish:
-    return read_wish(text, ["ask"], ["*"])
+def wished(text: str) -> PrecisionTarget:
+    return read_precision_target(text, ["ask"], ["*"])
 
 
 def test_replications_go_on_until_the_interval_is_narrow_enough() -> None:

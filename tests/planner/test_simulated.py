@@ -22,7 +22,7 @@ from capplan.models.language.units import FloatArray
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS, Latency
-from capplan.planner.predict.simulated_latency import Plan, Simulated, evenly_chosen, simulated_latency
+from capplan.planner.predict.simulated_latency import SimulationSettings, SimulatedLatency, evenly_chosen, simulated_latency
 from capplan.simulator.experiments.draws import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
@@ -67,9 +67,9 @@ def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Told:
     return told
 
 
-def asked(figures: Figures, budget_s: float) -> Simulated:
+def asked(figures: Figures, budget_s: float) -> SimulatedLatency:
     return simulated_latency(
-        ONE_DC, VALUES, figures, Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1), Plan(1, "compiled", budget_s)
+        ONE_DC, VALUES, figures, Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1), SimulationSettings(1, "compiled", budget_s)
     )
 
 
@@ -147,7 +147,7 @@ def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures:
         VALUES,
         replace(figures, peak_rate=np.full(DRAWS, 1e8)),
         Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1),
-        Plan(1, "compiled", 2),
+        SimulationSettings(1, "compiled", 2),
     )
     ((_, runs),) = pretending
 

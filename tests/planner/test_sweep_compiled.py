@@ -14,7 +14,7 @@ from capplan.planner.explore.sweep_compiled import MOST_DRAWS, spread_out
 from capplan.planner.explore.sweep_table import Row, band_columns, csv_text
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS
-from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
 from capplan.simulator.experiments.experiment import Case, Experiment, perform
 from capplan.simulator.experiments.store import open_store
@@ -25,8 +25,8 @@ TIMES = [column for name in REPORTED for each in STATISTICS for column in band_c
 ONE_DC = OpenproviderScenario(dcs=1)
 
 
-def wished(text: str) -> Wish:
-    return read_wish(text, tuple(REPORTED), tuple(REPORTED))
+def wished(text: str) -> PrecisionTarget:
+    return read_precision_target(text, tuple(REPORTED), tuple(REPORTED))
 
 
 def sweep(*loads: float, wish: str = "p99<5%", **fields: object) -> Sweep:

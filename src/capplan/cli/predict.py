@@ -11,14 +11,13 @@ from capplan.cli.prediction_view import render
 from capplan.cli.progress import announce_compilation, counting
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
-from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.predict.rows import to_csv
 
-ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
+ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
 
 def predict_(
@@ -63,14 +62,14 @@ def predict_(
         raise typer.Exit(1)
 
 
-def _engine(name: str) -> Engine:
+def _engine(name: str) -> PredictionEngine:
     for known in ENGINES:
         if name == known:
             return known
     raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
 
 
-def _budget_s(text: str | None, engine: Engine) -> float | None:
+def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
     if text is None:
         return None
     if engine == "analytic":
@@ -82,6 +81,6 @@ def _show(prediction: Prediction, as_json: bool, as_csv: bool) -> None:
     if as_json:
         write_json(prediction.to_json())
     elif as_csv:
-        sys.stdout.write(to_csv(prediction))
+        write_frame(prediction.to_frame())
     else:
         render(prediction, Screen())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,12 +14,19 @@ from rich.text import Text
 from capplan.cli.figures import Format, band, given, share_band, width
 from capplan.cli.layout import Justify, bullets, facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
-from capplan.cli.session_view import render_sessions
 from capplan.models.language.scenario import defaults_of
 from capplan.models.number_words import rate, significant
-from capplan.models.results import STATISTICS, Band, Latency, ObjectiveVerdict, Outage, Parts
-from capplan.planner.predict.prediction import Prediction
-from capplan.planner.predict.rows import lost_in_words
+from capplan.models.results import (
+    LEAST_PROBABILITY,
+    STATISTICS,
+    Band,
+    Latency,
+    ObjectiveVerdict,
+    Outage,
+    Parts,
+    SessionNotFound,
+)
+from capplan.planner.predict.prediction import Prediction, lost_in_words
 from capplan.systems.registry import system
 
 STATISTIC_NAMES = {"p999": "p99.9"}
@@ -31,6 +38,8 @@ HOW_FAR = {
 STYLES = {"measured": "green", "interpolated": "green", "extrapolated": "red"}
 UNIT_NAMES = {"1": "", "1/s": " TPS", "ms": " ms"}
 NOT_MODELLED = "not modelled"
+SPOKEN_GAP_MS = 5.0  # "a few milliseconds", says the document
+_LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent that nothing smaller is told of
 
 
 def render(prediction: Prediction, console: Console) -> None:
@@ -240,3 +249,61 @@ def _evidence(prediction: Prediction, console: Console) -> None:
         console.print(bullets(f"{title}: {text}" for text in texts))
     made = f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}"
     console.print(Text(made, style="dim"))
+
+
+def render_sessions(rows: Sequence[SessionNotFound], console: Console) -> None:
+    """Print the probabilities, levels by gap; nothing where there are none."""
+    if not rows:
+        return
+    console.print(section("A session just started, looked for in another DC"))
+    console.print(Padding(_sessions_sentence(rows), (0, 0, 0, 2)))
+    gaps = tuple(dict.fromkeys(row.gap_ms for row in rows))
+    titles = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
+    listed = table(("  % not found, reads/writes", "left"), *((title, "right") for title in titles))
+    listed.padding = 0  # five bands beside the longest levels just fit into 80 columns
+    for name, bands in _by_levels(rows):
+        listed.add_row(f"  {name}", *(_percent_of(each) for each in bands))
+        if name == _levels(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
+            listed.add_row(Text("    90 % band", style="dim"), *(Text(_range(each), style="dim") for each in bands))
+    console.print(listed)
+
+
+def percent(probability: float) -> str:
+    """Return a probability in percent without the sign: `3.1`, `0.14`, `100`, `0`."""
+    if probability >= 0.995:
+        return "100"
+    return f"{100 * probability:.2g}" if probability >= 1e-3 or not probability else f"{probability:.2%}".rstrip("%")
+
+
+def _sessions_sentence(rows: Sequence[SessionNotFound]) -> str:
+    own = [row for row in rows if _levels(row) == _levels(rows[0])]
+    at_once, spoken = own[0], min(own, key=lambda row: abs(row.gap_ms - SPOKEN_GAP_MS))
+    later = f"; {spoken.gap_ms:g} ms after, {_percent_band(spoken.probability)}" if spoken is not at_once else ""
+    return (
+        f"Of messages that arrive {at_once.gap_ms:g} ms after the start was answered {_percent_band(at_once.probability)} find "
+        f"no session{later}. The RTT is {spoken.rtt_ms:.3g} ms."
+    )
+
+
+def _percent_of(band: Band) -> str:
+    """Return the value of a band in percent; `<0.01` where it is less than what is told, `0` where it is never."""
+    return f"<{_LESS}" if band.high and not band.value else percent(band.value)
+
+
+def _percent_band(band: Band) -> str:
+    if band.high <= LEAST_PROBABILITY:
+        return f"fewer than {_LESS} %" if band.high else "0 %"
+    return f"{_percent_of(band)} % ({percent(band.low)} to {percent(band.high)})"
+
+
+def _range(band: Band) -> str:
+    return f"{percent(band.low)}-{percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
+
+
+def _by_levels(rows: Sequence[SessionNotFound]) -> Iterator[tuple[str, list[Band]]]:
+    for name in dict.fromkeys(map(_levels, rows)):
+        yield name, [row.probability for row in rows if _levels(row) == name]
+
+
+def _levels(row: SessionNotFound) -> str:
+    return f"{row.consistency_read}/{row.consistency_write}"

@@ -15,12 +15,11 @@ from capplan.cli.progress import simulating
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
+from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_frame, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate.precision_target import read_wish
-from capplan.planner.simulate.rows import Row, rows
+from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
 from capplan.simulator.analysis.sample import Observation, Sample
@@ -89,7 +88,7 @@ def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
     if as_json:
         write_json(simulation.to_json())
     elif as_csv:
-        write_csv(Row._fields, rows(simulation))
+        write_frame(simulation.to_frame())
     else:
         render(simulation, Screen())
 
@@ -100,7 +99,7 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
     classes = [each.name for each in network.classes]
-    wish = None if precision is None else read_wish(precision, classes, classes)
+    wish = None if precision is None else read_precision_target(precision, classes, classes)
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
     return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
 

@@ -45,7 +45,7 @@ from capplan.planner.explore.sweep import (
     layouts,
 )
 from capplan.planner.explore.sweep_table import SCHEMA, Row, check_ending, csv_text, write_table
-from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.executors import Executor, dask, in_process
 from capplan.simulator.experiments.executors import processes as processes_of_own
 from capplan.systems.openprovider.network import REPORTED
@@ -137,12 +137,12 @@ def _engine(name: str) -> SweepEngine:
     raise InputError(f"engine {name!r} does not sweep{nearest(name, ENGINES)}")
 
 
-def _wish(text: str | None, engine: SweepEngine) -> Wish:
+def _wish(text: str | None, engine: SweepEngine) -> PrecisionTarget:
     if text is None:
         return DEFAULT_WISH
     if engine == "analytic":
         raise InputError(f"--precision {text} is for simulated latencies: add --engine compiled, or leave it out")
-    return read_wish(text, tuple(REPORTED), tuple(REPORTED))
+    return read_precision_target(text, tuple(REPORTED), tuple(REPORTED))
 
 
 def _sweep(target: str, given: Mapping[str, Any], load: str | None, how: tuple[SweepEngine, int, int]) -> Sweep:

@@ -7,13 +7,16 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from capplan.models.errors import InputError
 from capplan.models.results import plain
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
@@ -66,3 +69,9 @@ def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(plain(row) for row in rows)
+
+
+def write_frame(frame: DataFrame) -> None:
+    """Print a data frame as CSV; a missing or unbounded number is an empty cell."""
+    finite = frame.replace([float("inf"), float("-inf")], float("nan"))
+    finite.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")

@@ -25,11 +25,11 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
 from capplan.models.results import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts
 
-Kind = Literal["duration", "share", "number", "rate"]
-Relation = Literal["<", "<=", ">", ">=", "in"]
+MetricKind = Literal["duration", "share", "number", "rate"]
+Comparator = Literal["<", "<=", ">", ">=", "in"]
 
-_ALONE: dict[str, Kind] = {"capacity": "rate", "loss": "share"}
-_OF_RESOURCE: dict[str, Kind] = {"utilisation": "share", "busy_workers": "number"}
+_ALONE: dict[str, MetricKind] = {"capacity": "rate", "loss": "share"}
+_OF_RESOURCE: dict[str, MetricKind] = {"utilisation": "share", "busy_workers": "number"}
 _UNITS = {"duration": "ms", "share": "1", "number": "1", "rate": "1/s"}  # of figures in a verdict
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -47,7 +47,7 @@ class Metric:
 
     subject: str
     statistic: str
-    kind: Kind
+    kind: MetricKind
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Metric:
 
 
 Lookup = Callable[[Metric], Band | None]
-Values = Callable[[Metric], Any]
+MetricValues = Callable[[Metric], Any]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Comparison:
 
     text: str
     metric: Metric
-    relation: Relation
+    relation: Comparator
     bounds: tuple[float, ...]
 
     def holds(self, value: Any) -> Any:
@@ -108,7 +108,7 @@ class Objective:
         """Return every metric once, in the order of the text."""
         return tuple(dict.fromkeys(each.metric for each in self.comparisons()))
 
-    def holds(self, values: Values) -> Any:
+    def holds(self, values: MetricValues) -> Any:
         """Tell whether it is satisfied; with arrays of draws, for each draw.
 
         Parameters
@@ -270,7 +270,7 @@ class _Reader:
         spaced = f" {relation} " if relation == "in" else relation
         return Comparison(f"{metric.name}{spaced}{written}", metric, relation, _bounds(written, metric, relation))
 
-    def relation(self, metric: Metric) -> Relation:
+    def relation(self, metric: Metric) -> Comparator:
         """Read a relation."""
         token = self.take().casefold() if self.peek() else "the end"
         for known in ("<", "<=", ">", ">=", "in"):
@@ -323,7 +323,7 @@ def _known_metrics(classes: Collection[str], resources: Collection[str]) -> list
     return [*_ALONE, *latencies, *of_resources]
 
 
-def _bounds(text: str, metric: Metric, relation: Relation) -> tuple[float, ...]:
+def _bounds(text: str, metric: Metric, relation: Comparator) -> tuple[float, ...]:
     if relation != "in":
         return (_value(text, metric),)
     low, dots, high = text.partition("..")

@@ -22,7 +22,7 @@ from capplan.planner.explore.ranges import MOST_POINTS
 from capplan.planner.explore.sweep_analytic import analytic_rows
 from capplan.planner.explore.sweep_compiled import simulated_rows
 from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
-from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.experiment import Case, Experiment
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -30,7 +30,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 RatesAs = Literal["given", "load", "default"]
 SweepEngine = Literal["analytic", "compiled"]
 ENGINES: tuple[SweepEngine, ...] = ("analytic", "compiled")
-DEFAULT_WISH = read_wish("p99<2%", (), tuple(REPORTED))
+DEFAULT_WISH = read_precision_target("p99<2%", (), tuple(REPORTED))
 DEFAULT_DRAWS = 48  # of the ensemble's 512: medians within 1 % (times of encrypted links 4 %), ends within 5 %
 # Rates of one task: more are several tasks, so that one layout keeps several processors busy, and little is lost.
 MOST_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
@@ -77,7 +77,7 @@ class Task:
     draws: int
     engine: SweepEngine
     seed: int
-    wish: Wish = DEFAULT_WISH
+    wish: PrecisionTarget = DEFAULT_WISH
 
     @cached_property
     def key(self) -> str:
@@ -134,7 +134,7 @@ class Sweep:
     draws: int = DEFAULT_DRAWS
     engine: SweepEngine = "analytic"
     seed: int = 1
-    wish: Wish = DEFAULT_WISH
+    wish: PrecisionTarget = DEFAULT_WISH
 
     def __post_init__(self) -> None:
         if self.points > MOST_POINTS:

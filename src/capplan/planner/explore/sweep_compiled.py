@@ -19,8 +19,8 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns
-from capplan.planner.predict.simulated_latency import Course, Drawn, DrawPhases, Plan, carried_to_all, mean_response_s
-from capplan.planner.simulate.precision_target import Wish
+from capplan.planner.predict.simulated_latency import RateSimulation, ChosenDraws, DrawPhases, SimulationSettings, carried_to_all, mean_response_s
+from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.simulator.results.histogram import IntArray
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -34,7 +34,7 @@ MOST_DRAWS = 128  # beside saturation no number that anybody would wait for is e
 
 
 def simulated_rows(
-    rows: Sequence[Row], scenario: OpenproviderScenario, fitted: Fitted | None, wish: Wish, seed: int
+    rows: Sequence[Row], scenario: OpenproviderScenario, fitted: Fitted | None, wish: PrecisionTarget, seed: int
 ) -> Iterator[Row]:
     """Yield analytic rows of one layout with their latencies simulated; rows that have none stay without.
 
@@ -62,7 +62,7 @@ def simulated_rows(
 class _Point:
     """A layout whose latencies are simulated at one rate after another."""
 
-    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: Wish, seed: int) -> None:
+    def __init__(self, scenario: OpenproviderScenario, fitted: Fitted, wish: PrecisionTarget, seed: int) -> None:
         self.wish, self.seed = wish, seed
         self.layout, self.drawn = _layout(scenario, fitted)
         wider = reach_of(scenario).factors(ABOUTS[scenario.system].widening)
@@ -71,7 +71,7 @@ class _Point:
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""
         figures, phases = self.layout.at(rate), list[DrawPhases]()
-        course = Course(self.drawn, figures.peak_rate, REQUESTS, Plan(self.seed, "compiled", threads=1))
+        course = RateSimulation(self.drawn, figures.peak_rate, REQUESTS, SimulationSettings(self.seed, "compiled", threads=1))
         width, wanted = math.inf, FIRST_DRAWS
         while wanted > len(phases):
             phases += course.run(range(len(phases), wanted))
@@ -109,11 +109,11 @@ def spread_out(order_by: FloatArray, count: int) -> IntArray:
 
 
 @lru_cache(maxsize=2)
-def _layout(scenario: OpenproviderScenario, fitted: Fitted) -> tuple[Layout, Drawn]:
+def _layout(scenario: OpenproviderScenario, fitted: Fitted) -> tuple[Layout, ChosenDraws]:
     """Return a layout with all draws, and those that may be simulated; rates of a layout come one after another."""
     layout = Layout(scenario, values_of(fitted, scenario))
     busy = layout.at(USUAL_LOAD * float(np.median(layout.capacity)))
-    return layout, Drawn(scenario, values_of(fitted, scenario), spread_out(mean_response_s(busy), MOST_DRAWS))
+    return layout, ChosenDraws(scenario, values_of(fitted, scenario), spread_out(mean_response_s(busy), MOST_DRAWS))
 
 
 def _columns(latency: dict[str, Latency]) -> Row:

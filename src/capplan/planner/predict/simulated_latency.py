@@ -25,8 +25,7 @@ from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import DEFAULT_BUDGET_S, Effort, effort
-from capplan.planner.predict.draw_relation import Relation, related
-from capplan.planner.predict.draw_samples import samples
+from capplan.planner.predict.draw_relation import Relation, related, samples
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
@@ -50,7 +49,7 @@ _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure 
 
 
 @dataclass(frozen=True)
-class Plan:
+class SimulationSettings:
     """How to simulate.
 
     Attributes
@@ -73,14 +72,14 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedLatency:
     """Latencies by reported class (ms), and a sentence on how they came about."""
 
     latency_ms: dict[str, Latency]
     note: str
 
 
-def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulated:
+def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSettings) -> SimulatedLatency:
     """Simulate draws of the ensemble and return latencies with all parts of their bands.
 
     Parameters
@@ -89,20 +88,22 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         The layout with its parameters.
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
-    plan : Plan
+    settings : SimulationSettings
         Seed, engine and budget.
     """
     uncertainty = case.uncertainty
     settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
-    size = _effort(figures, plan, settles_s)
+    size = _effort(figures, settings, settles_s)
     if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
         carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
-        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
+        return SimulatedLatency(
+            solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond
+        )
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
-    course = Course(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
-    found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
-    return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
+    simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
+    found, gains = carried_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
+    return SimulatedLatency(found, _note(size, figures, gains, len(simulation.phases) > 1))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
@@ -183,10 +184,10 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
     )
 
 
-def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
+def _effort(figures: Figures, settings: SimulationSettings, settles_s: float) -> Effort:
     visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
     warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
-    return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
+    return effort(settings.budget_s, figures.analysis.network, visits, warmup, settings.engine)
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ class Phase:
     measured: float
 
 
-class Drawn:
+class ChosenDraws:
     """A layout with chosen draws of its parameters, as a network without bursts.
 
     Parameters
@@ -249,7 +250,7 @@ def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
 
 
-class Course:
+class RateSimulation:
     """Chosen draws at one offered rate, which may be simulated a few at a time.
 
     Parameters
@@ -260,7 +261,7 @@ class Course:
         The offered peak rate by draw, all of them; shape (draws,).
     requests
         How many are measured at each.
-    plan
+    settings
         How to simulate; its budget is not looked at.
 
     Raises
@@ -269,8 +270,8 @@ class Course:
         When the rate is too low.
     """
 
-    def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
-        self.requests, self.plan, self.phases = requests, plan, drawn.phases
+    def __init__(self, drawn: ChosenDraws, peak_rate: FloatArray, requests: int, settings: SimulationSettings) -> None:
+        self.requests, self.settings, self.phases = requests, settings, drawn.phases
         self.reported = drawn.reported
         self.settles_s = float(np.median(drawn.settling(peak_rate)))
         peak = peak_rate[drawn.chosen]
@@ -285,16 +286,16 @@ class Course:
 
     def run(self, places: range) -> list[DrawPhases]:
         """Simulate the draws that are chosen in these places; return what was seen in the phases of each."""
-        plan = self.plan
+        settings = self.settings
         runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
         seen = simulate_draws(
             self.network,
             runs,
             self._seen,
-            seed=plan.seed,
-            engine=plan.engine,
-            progress=plan.progress,
-            threads=plan.threads,
+            seed=settings.seed,
+            engine=settings.engine,
+            progress=settings.progress,
+            threads=settings.threads,
         )
         return [
             [(float(phase.share[place]), seen[number * len(places) + at]) for number, phase in enumerate(self.phases)]

@@ -13,7 +13,7 @@ FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
 
 
 @dataclass(frozen=True)
-class Wish:
+class PrecisionTarget:
     """A precision that was asked for.
 
     Attributes
@@ -34,7 +34,7 @@ class Wish:
     relative: float
 
 
-def read_wish(text: str, classes: Sequence[str], everything: Sequence[str]) -> Wish:
+def read_precision_target(text: str, classes: Sequence[str], everything: Sequence[str]) -> PrecisionTarget:
     """Read a precision.
 
     Parameters
@@ -61,4 +61,4 @@ def read_wish(text: str, classes: Sequence[str], everything: Sequence[str]) -> W
         raise InputError(
             f"the precision {text!r} is finer than percentiles are read: ask for {FINEST:.1%} or more, or for a mean"
         )
-    return Wish(text, (subject,) if subject else tuple(everything), statistic, asked.relative)
+    return PrecisionTarget(text, (subject,) if subject else tuple(everything), statistic, asked.relative)

@@ -16,12 +16,19 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import check_number
-from capplan.planner.predict.controls import controls_of
 from capplan.planner.predict.predict import default_rate
-from capplan.planner.simulate.figures import Figures
-from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
-from capplan.planner.simulate.precision_target import Wish
-from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
+from capplan.planner.simulate.estimates import SampleEstimates, controls_of
+from capplan.planner.simulate.precision_target import PrecisionTarget
+from capplan.planner.simulate.simulation import (
+    EVERY_CLASS,
+    Backlog,
+    Estimate,
+    Horizon,
+    OfferedSource,
+    PrecisionReached,
+    Simulation,
+    WarmupSource,
+)
 from capplan.simulator.analysis.output import Interval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
@@ -113,7 +120,7 @@ class Design:
 
     horizon: Horizon = "steady"
     warmup: WarmupSource = "mser"
-    wish: Wish | None = None
+    wish: PrecisionTarget | None = None
 
     def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
         """Return what all replications of a network leave out, given the first ones.
@@ -195,11 +202,11 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
     return replications_needed(found, len(seen), design.wish.relative, plan.replications)
 
 
-def _figures(plan: Plan, sample: Sample) -> Figures:
-    return Figures(sample, controls_of(sample, plan.network))
+def _figures(plan: Plan, sample: Sample) -> SampleEstimates:
+    return SampleEstimates(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: Figures, wish: Wish) -> Interval:
+def _wished(figures: SampleEstimates, wish: PrecisionTarget) -> Interval:
     """Return the widest of the intervals that a wish is about."""
     found = [figures.latency(name, wish.statistic) for name in wish.classes]
     return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
@@ -254,7 +261,7 @@ def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: S
     )
 
 
-def _precision(figures: Figures, wish: Wish | None) -> PrecisionReached | None:
+def _precision(figures: SampleEstimates, wish: PrecisionTarget | None) -> PrecisionReached | None:
     if wish is None:
         return None
     relative = _wished(figures, wish).relative
