@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -105,7 +105,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
     name, metavar = option.name or field, option.metavar or None
     kinds = {hint, *get_args(hint)}
-    if tuple in {getattr(each, "__origin__", each) for each in kinds} and str not in kinds:
+    if get_origin(hint) is tuple:
         annotation: Any = list[str] | None
         declared = typer.Option(metavar=metavar or "TEXT", help=option.help)
     elif ranges:
@@ -148,19 +148,19 @@ def _usual(default: Any) -> str:
     return f" ({'on' if default is True else default})"
 
 
+def _option_names(scenario: type[Scenario]) -> list[str]:
+    return [option.name or field for field, option in options_of(scenario).items()]
+
+
 def _refuse_foreign(scenario: type[Scenario], option: str) -> None:
     """Refuse an option that belongs to other systems only, naming them."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    others = [
-        each.name
-        for each in every_system()
-        if any((option.name or field) == name for field, option in options_of(each.scenario).items())
-    ]
+    others = [each.name for each in every_system() if name in _option_names(each.scenario)]
     if not others:
         return
     *most, last = others
     whose = f"{', '.join(most)} and {last}" if most else last
-    own = ", ".join(flag(option.name or field) for field, option in options_of(scenario).items())
+    own = ", ".join(map(flag, _option_names(scenario)))
     system = defaults_of(scenario)["system"]
     raise InputError(f"{option} is an option of {whose}, not of {system}, which takes {own}")
 
