@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from capplan.cli.scenario_options import OPTIONS
 from pyarrow import parquet
 from rich.progress import Progress as Bar
 
@@ -20,7 +21,6 @@ from capplan.calibration.fit.fitted_file import load, write
 from capplan.cli import progress
 from capplan.cli.main import main
 from capplan.cli.progress import COMPILING
-from capplan.cli.scenario_options import OPTIONS
 from capplan.cli.simulate import simulate_
 from capplan.models.language.document import read_network
 from capplan.planner.predict.predict import predict

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.draw_relation import DrawLatencies, Relation, related, samples

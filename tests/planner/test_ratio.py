@@ -12,7 +12,6 @@ from capplan.systems.registry import system
 from capplan.systems.vcider.network import ratio
 from capplan.systems.vcider.scenario import VciderScenario
 
-
 REFERENCES = {
     "client+internode": "native, client+internode encryption",
     "internode": "native, internode encryption",

@@ -21,11 +21,9 @@ from capplan.models.language.step import Delay, ForkJoin, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.predict.predict import predict
 from capplan.planner.simulate.estimates import SampleEstimates
-from capplan.planner.simulate.simulation import PrecisionReached
 from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
-from capplan.planner.simulate.simulation import rows
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulate.simulation import Simulation, simulation_schema
+from capplan.planner.simulate.simulation import PrecisionReached, Simulation, rows, simulation_schema
 from capplan.simulator.analysis.sample import Sample, observe, warmup_of
 from capplan.simulator.experiments.replications import Plan, replicate
 from capplan.systems.openprovider.scenario import OpenproviderScenario

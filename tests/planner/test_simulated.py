@@ -22,7 +22,12 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Latency
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
-from capplan.planner.predict.simulated_latency import SimulationSettings, SimulatedLatency, evenly_chosen, simulated_latency
+from capplan.planner.predict.simulated_latency import (
+    SimulatedLatency,
+    SimulationSettings,
+    evenly_chosen,
+    simulated_latency,
+)
 from capplan.simulator.experiments.draws import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
