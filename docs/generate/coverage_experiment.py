@@ -87,8 +87,8 @@ class Trial:
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
         plan = Plan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
-        wish = read_precision_target(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
-        return figures(plan, Design(wish=wish))
+        target = read_precision_target(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
+        return figures(plan, Design(precision=target))
 
 
 def figures(plan: Plan, design: Design) -> dict[str, float | None]:

@@ -99,9 +99,9 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
     classes = [each.name for each in network.classes]
-    wish = None if precision is None else read_precision_target(precision, classes, classes)
+    target = None if precision is None else read_precision_target(precision, classes, classes)
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
-    return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
+    return Design(HORIZONS[named], unsaid if warmup is None else "given", target)
 
 
 def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:

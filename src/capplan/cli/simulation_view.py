@@ -287,13 +287,15 @@ def _controls_note(simulation: Simulation) -> str:
     )
 
 
-def _precision_note(simulation: Simulation, wish: PrecisionReached) -> str:
-    name, runs = wish.asked.partition("<")[0].strip(), simulation.replications
-    known = "is known to " + f"{wish.relative:.2%}".replace("%", " %")
-    if not math.isfinite(wish.relative):
+def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
+    name, runs = precision.asked.partition("<")[0].strip(), simulation.replications
+    known = "is known to " + f"{precision.relative:.2%}".replace("%", " %")
+    if not math.isfinite(precision.relative):
         known = "has no interval"
-    if wish.reached:
-        return f"Asked for {wish.asked}: {name} {known} after {runs} replications."
+    if precision.reached:
+        return f"Asked for {precision.asked}: {name} {known} after {runs} replications."
     if simulation.backlog is not None and simulation.backlog.verdict == "overloaded":
-        return f"Asked for {wish.asked}, given up after {runs} replications: more of them would not help an overload."
-    return f"Asked for {wish.asked}, not reached: {name} {known} after {runs} replications. Allow more, or longer ones."
+        return (
+            f"Asked for {precision.asked}, given up after {runs} replications: more of them would not help an overload."
+        )
+    return f"Asked for {precision.asked}, not reached: {name} {known} after {runs} replications. Allow more, or longer ones."

@@ -114,13 +114,13 @@ class Design:
         What is estimated: the `steady` state, or means over a `finite` time.
     warmup
         Where the end of the warm-up comes from.
-    wish
+    precision
         The precision that decides how many replications there are; None where their number is given.
     """
 
     horizon: Horizon = "steady"
     warmup: WarmupSource = "mser"
-    wish: PrecisionTarget | None = None
+    precision: PrecisionTarget | None = None
 
     def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
         """Return what all replications of a network leave out, given the first ones.
@@ -190,7 +190,7 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
 
     An overloaded network gets no more: there is no steady state to be precise about.
     """
-    if design.wish is None:
+    if design.precision is None:
         return plan.replications
     if len(seen) < FIRST:
         return min(FIRST, plan.replications)
@@ -198,17 +198,17 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
     backlog = _backlog(plan, sample)
     if backlog is not None and backlog.verdict == "overloaded":
         return len(seen)
-    found = _wished(_figures(plan, sample), design.wish)
-    return replications_needed(found, len(seen), design.wish.relative, plan.replications)
+    found = _widest(_figures(plan, sample), design.precision)
+    return replications_needed(found, len(seen), design.precision.relative, plan.replications)
 
 
 def _figures(plan: Plan, sample: Sample) -> SampleEstimates:
     return SampleEstimates(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: SampleEstimates, wish: PrecisionTarget) -> Interval:
-    """Return the widest of the intervals that a wish is about."""
-    found = [figures.latency(name, wish.statistic) for name in wish.classes]
+def _widest(figures: SampleEstimates, target: PrecisionTarget) -> Interval:
+    """Return the widest of the intervals of a precision target."""
+    found = [figures.latency(name, target.statistic) for name in target.classes]
     return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
@@ -248,7 +248,7 @@ def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: S
         warmup_source=design.warmup,
         settled=sample.settled,
         backlog=_backlog(plan, sample),
-        precision=_precision(figures, design.wish),
+        precision=_precision(figures, design.precision),
         seed=plan.seed,
         replications=len(seen),
         classes={name: figures.of_class(name) for name in (*together.classes, EVERY_CLASS)},
@@ -261,8 +261,8 @@ def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: S
     )
 
 
-def _precision(figures: SampleEstimates, wish: PrecisionTarget | None) -> PrecisionReached | None:
-    if wish is None:
+def _precision(figures: SampleEstimates, target: PrecisionTarget | None) -> PrecisionReached | None:
+    if target is None:
         return None
-    relative = _wished(figures, wish).relative
-    return PrecisionReached(wish.text, relative, relative <= wish.relative)
+    relative = _widest(figures, target).relative
+    return PrecisionReached(target.text, relative, relative <= target.relative)
