@@ -74,12 +74,12 @@ def broken() -> None:
     raise ZeroDivisionError
 
 
-def test_an_interrupt_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_has_no_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(VERBS, "interrupt", Verb("unused", "Stop."))
     monkeypatch.setattr(groups, "import_target", lambda _: interrupt)
 
     assert main(["interrupt"]) == 130
-    assert capsys.readouterr().err.count("\n") == 1
+    assert capsys.readouterr().err.count("\n") <= 1
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,15 @@ EVIDENCE = EvidenceSummary(
 
 def prediction(**changed: Any) -> Prediction:
     fields: dict[str, Any] = {
-        "scenario": {"dcs": 3, "cass_nodes": 6, "rf": 3, "front_nodes": 2, "ldap": False, "rtt": "1.5ms"},
+        "scenario": {
+            "system": "openprovider",
+            "dcs": 3,
+            "cass_nodes": 6,
+            "rf": 3,
+            "front_nodes": 2,
+            "ldap": False,
+            "rtt": "1.5ms",
+        },
         "capacity_tps": Capacity(
             17432.6, 12010.4, 24020.9, Parts(parameter=5200.0, simulation=41.0), criterion="loss below 0.1 %, no drift"
         ),

@@ -54,14 +54,12 @@ class RhinoShcmScenario(Scenario):
     system: Literal["rhino-shcm"] = "rhino-shcm"
     cass_nodes: Annotated[AtLeastOne | None, Option("Cassandra nodes.", "Cassandra nodes")] = None
     rf: Annotated[AtLeastOne | None, Option("Replicas of each row.", "replicas")] = None
-    colocated: Annotated[bool, Option("Cassandra on the application's host.", "colocated")] = False
-    cache: Annotated[bool, Option("Caches in the application.", "caches")] = True
+    colocated: Annotated[bool, Option("Run Cassandra on the application's server.", "colocated")] = False
+    cache: Annotated[bool, Option("Use the application's caches.", "caches")] = True
     encryption: Annotated[
-        str | None, Option("Encrypted links: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where links are encrypted: user or kernel space.", "encryption in", "WHERE")] = (
-        None
-    )
+    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
     sps: Annotated[
         PositivePerSecond | None,
         Option(
