@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from capplan.calibration.study import Experiment
 
 from capplan.calibration.fit import calibrate, posterior, refits
-from capplan.calibration.study import Experiment
 from capplan.systems.vcider.observations import STUDY, experiments
 
 FOLDS = ("r1.none", "r1.both", "r3.both")

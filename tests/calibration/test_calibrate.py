@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from capplan.calibration.study import Experiment
 from tests.calibration.small_calibration import FOLDS, SMALL, few_draws
 
 from capplan.calibration.evidence.table import data_hash
@@ -16,7 +17,6 @@ from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json
 from capplan.calibration.fit.stages import refit_code
-from capplan.calibration.study import Experiment
 
 
 @pytest.fixture(autouse=True)

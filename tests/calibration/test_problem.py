@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from capplan.calibration.study import Experiment
+from capplan.systems.studies import STUDIES
 
 from capplan.calibration.fit.problem import problem, start_of
-from capplan.calibration.study import Experiment
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider.observations import STUDY, experiments
 from capplan.systems.rhino_shcm.observations import STUDY as LOGARITHMIC
-from capplan.systems.studies import STUDIES
 
 
 def test_the_model_is_asked_for_the_fitted_figures_only() -> None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from capplan.calibration.study import Experiment, Study
 from tests.calibration.small_calibration import few_draws
 
 from capplan.calibration.fit.fitted_file import load
@@ -14,7 +15,6 @@ from capplan.calibration.fit.posterior import resampled
 from capplan.calibration.fit.problem import problem
 from capplan.calibration.fit.refits import Refits, figures, folds, refits_of, refitted
 from capplan.calibration.fit.stages import Stages
-from capplan.calibration.study import Experiment, Study
 from capplan.models.language.parameter import from_log
 from capplan.systems.vcider.observations import STUDY, experiments
 

@@ -174,7 +174,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
             "32",
         ),
         *("--consistency-read", "local_one", "--consistency-write", "EACH_QUORUM", "--rtt", "3ms", "--proxy", "--ldap"),
-        *("--data-factor", "2.5", "--tps", "90000/min", "--slo", "acct.p99<20ms", "--slo", "loss<1%"),
+        *("--data-factor", "2.5", "--tps", "90000/min", "--slo", "acct.p99<20ms", "--slo", "drop_rate<1%"),
         *("--seed", "7", "--engine", "simpy", "--budget", "1.5min", "--json"),
     )
     ((scenario, options),) = asked
@@ -192,7 +192,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
         ldap=True,
         data_factor=2.5,
         tps=1500.0,
-        slo=("acct.p99<20ms", "loss<1%"),
+        slo=("acct.p99<20ms", "drop_rate<1%"),
     )
     assert options == {"seed": 7, "engine": "simpy", "budget_s": 90.0, "fitted": None}
 
@@ -289,7 +289,7 @@ def test_one_objective_of_two_that_fails_is_a_no(capsys: pytest.CaptureFixture[s
         "--tps",
         "1000",
         "--slo",
-        "loss<1%",
+        "drop_rate<1%",
         "--slo",
         "capacity>1e6",
         "--json",

@@ -34,9 +34,9 @@ def test_systems_lists_the_options_of_each(name: str, capsys: pytest.CaptureFixt
 
 
 def test_options_are_read_with_their_units() -> None:
-    made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["loss<1%"]})
+    made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["drop_rate<1%"]})
 
-    assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("loss<1%",))
+    assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("drop_rate<1%",))
 
 
 def test_encryption_is_an_option_of_systems_with_cassandra() -> None:

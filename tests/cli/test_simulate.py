@@ -155,7 +155,7 @@ def test_json_says_what_was_run(plans: list[Plan], capsys: pytest.CaptureFixture
 
     (plan,) = plans
     assert (plan.duration_s, plan.warmup_s, plan.seed, plan.replications, plan.engine) == (900, 0, 7, 1, "compiled")
-    assert document["schema"] == "capplan.simulation/1"
+    assert document["schema"] == "capplan.simulation/2"
     assert (document["target"], document["scenario"]["dcs"], document["seed"]) == ("openprovider", 1, 7)
     assert (document["offered_tps"], document["offered_source"]) == (1000, "given")
     assert document["mean_tps"] < 1000  # bursts have the peak rate
@@ -204,7 +204,16 @@ def test_people_read_it_in_eighty_columns(
     assert "\x1b" not in out
     assert "…" not in out
     assert "nan" not in out
-    for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
+    for part in (
+        "offered/s",
+        "throughput/s",
+        "drop rate %",
+        "p99.9",
+        "the intended start",
+        "Stations",
+        "Pools",
+        "busy %",
+    ):
         assert part in out
     assert "±" in out  # of a finite time and one replication, at least how large a loss that was not seen may be
     assert ("(MSER)" in out) is (EXAMPLE not in target)  # its timeline has no steady state, so nothing is left out

@@ -79,7 +79,7 @@ def test_drops_are_losses() -> None:
     made = replace(two_requests(), pools=(Pool("pool", 1, queue_limit=0),))
     figures = simulated(made).classes["*"]
 
-    assert (figures.dropped, figures.loss.value) == (1, 0.5)
+    assert (figures.dropped, figures.drop_rate.value) == (1, 0.5)
 
 
 def test_equal_replications_leave_nothing_open() -> None:
@@ -90,7 +90,7 @@ def test_equal_replications_leave_nothing_open() -> None:
     assert simulation.replications == 5
     assert figures.started == 50
     assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (100, 0)
-    assert (figures.loss.value, figures.loss.half_width) == (0, 3 / 50)  # the rule of three
+    assert (figures.drop_rate.value, figures.drop_rate.half_width) == (0, 3 / 50)  # the rule of three
     assert (figures.latency_ms.intended.mean.value, figures.latency_ms.intended.mean.half_width) == (6.5, 0)
     assert figures.latency_ms.intended.p50.half_width == figures.latency_ms.intended.p50.value / 256  # a bin
     assert figures.latency_ms.intended.p99.half_width is None  # ten latencies a run, none of them beyond it

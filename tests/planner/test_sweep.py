@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from capplan.systems.components.encryption_costs import values_of
 
 from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.encryption import INTERNODE_SHARE
@@ -18,7 +19,6 @@ from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, rou
 from capplan.planner.predict.representatives import representatives
 from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
 from capplan.simulator.experiments.experiment import perform
-from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 POINTS = [

@@ -74,7 +74,7 @@ def test_beyond_capacity_nothing_is_simulated() -> None:
 
     assert {row[column] for column in (*TIMES, "simulation")} == {None}
     assert row["engine"] == "compiled"
-    assert row["loss"] > 0
+    assert row["drop_rate"] > 0
 
 
 def test_points_are_cases_of_their_own() -> None:

@@ -84,11 +84,11 @@ def test_classes_by_hand() -> None:
     assert (read.started, read.completed, read.dropped, read.timed_out, read.unfinished) == (3, 2, 1, 0, 0)
     assert (read.retries, read.completions, read.throughput_per_s) == (3, 2, 2 / 8)
     assert (read.intended.mean_s, read.intended.max_s, read.actual.mean_s, read.actual.max_s) == (3.5, 4, 3, 4)
-    assert read.loss_fraction == 1 / 3
+    assert read.drop_rate == 1 / 3
     assert read.number_ticks == (1 + 2 + 1 + 2) * S
     assert read.response_ticks == (2 + 4 + 2) * S
     assert (write.started, write.completed, write.dropped, write.timed_out, write.unfinished) == (2, 0, 0, 1, 1)
-    assert (write.number_ticks, write.response_ticks, write.loss_fraction) == ((1 + 2) * S, S, 0.5)
+    assert (write.number_ticks, write.response_ticks, write.drop_rate) == ((1 + 2) * S, S, 0.5)
     assert math.isnan(write.intended.mean_s)
 
 
@@ -97,7 +97,7 @@ def test_all_classes_together_have_one_window() -> None:
     both = run.report()
     assert (both.name, both.window_s, both.started, both.completions) == ("*", 8.0, 5, 2)
     assert run.throughput_per_s() == 0.25
-    assert run.loss_fraction() == 0.4
+    assert run.drop_rate() == 0.4
     assert [run.count(status) for status in Status] == [1, 2, 1, 1]
     assert run.latency_mean_s() == 3.5
     little = run.little()
@@ -111,7 +111,7 @@ def test_series_by_hand() -> None:
     assert series.offered_per_s[:, 0].tolist() == [0.5, 0.5, 0.5, 0, 0.5]
     assert series.offered_per_s[:, 1].tolist() == [0, 0, 0.5, 0, 0.5]
     assert series.throughput_per_s[:, 0].tolist() == [0, 0.5, 0.5, 0, 0]
-    assert series.loss_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
+    assert series.drops_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
     assert series.latency_mean_s[:, 0].tolist() == pytest.approx([math.nan, 2, 3, math.nan, math.nan], nan_ok=True)
 
 

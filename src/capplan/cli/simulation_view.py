@@ -29,7 +29,7 @@ Cell = Estimate | str
 
 MOST_ROWS = 15  # of stations and of pools: a screen
 SMALLEST_GROWTH = 1e-4  # of a backlog: what is less is told so
-LITTLE_LOSS = 0.001  # share of the requests; it is what a capacity allows
+LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
 NONE = "-"  # where nothing was there to see
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
@@ -144,9 +144,9 @@ def _requests(simulation: Simulation, console: Console) -> None:
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
     console.print(section("Requests"))
-    listed = _Table(("offered/s", "throughput/s", "loss %", *(name.replace("_", " ") for name in counts)))
+    listed = _Table(("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts)))
     for name, figures in simulation.classes.items():
-        cells = (figures.offered_per_s, figures.throughput_per_s, figures.loss)
+        cells = (figures.offered_per_s, figures.throughput_per_s, figures.drop_rate)
         listed.add(
             _named(name), [*cells, *(f"{getattr(figures, each):,}" for each in counts)], {0: rate, 1: rate, 2: _percent}
         )
@@ -226,8 +226,8 @@ def notes(simulation: Simulation) -> Iterator[str]:
             "Simulated is a rate that nothing holds back. The clients of this layout wait for their answers, so they "
             "would fall behind it: `capplan predict` says how long they then wait."
         )
-    lost = simulation.classes[EVERY_CLASS].loss.value
-    if lost > LITTLE_LOSS:
+    lost = simulation.classes[EVERY_CLASS].drop_rate.value
+    if lost > LOW_DROP_RATE:
         yield (
             f"{lost:.1%}".replace("%", " %") + " of the requests were turned away or given up: more comes than is"
             " carried, and latencies are of the rest. A lost request ends its session, whose others never come."

@@ -5,7 +5,7 @@
     one        = "(" objective ")" | metric relation value | metric "in" value ".." value
     relation   = "<" | "<=" | ">" | ">="
     metric     = class "." ("mean" | "p50" | "p90" | "p95" | "p99" | "p999")       a duration: 20ms
-               | resource ".utilisation" | "loss"                                  a share: 80% or 0.8
+               | resource ".utilisation" | "drop_rate"                             a share: 80% or 0.8
                | resource ".busy_workers"                                          a number
                | "capacity"                                                        a rate: 7000, 7000/s
 
@@ -28,7 +28,8 @@ from capplan.models.results import STATISTICS, Band, ComparisonVerdict, Objectiv
 MetricKind = Literal["duration", "share", "number", "rate"]
 Comparator = Literal["<", "<=", ">", ">=", "in"]
 
-_ALONE: dict[str, MetricKind] = {"capacity": "rate", "loss": "share"}
+_ALONE: dict[str, MetricKind] = {"capacity": "rate", "drop_rate": "share"}
+_FORMER = {"loss": "drop_rate"}  # names of earlier versions
 _OF_RESOURCE: dict[str, MetricKind] = {"utilisation": "share", "busy_workers": "number"}
 _UNITS = {"duration": "ms", "share": "1", "number": "1", "rate": "1/s"}  # of figures in a verdict
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -188,7 +189,7 @@ def scaled(band: Band, factor: float) -> Band:
 
 
 def parse(text: str, classes: Collection[str] = (), resources: Collection[str] = ()) -> Objective:
-    """Read an objective such as `acct.p99<20ms and loss<0.1%`.
+    """Read an objective such as `acct.p99<20ms and drop_rate<0.1%`.
 
     Parameters
     ----------
@@ -293,6 +294,8 @@ class _Reader:
 def _metric(name: str, classes: Collection[str], resources: Collection[str]) -> Metric:
     if name in _ALONE:
         return Metric("", name, _ALONE[name])
+    if name in _FORMER:
+        raise InputError(f"{name!r} is not a metric; it is now called {_FORMER[name]!r}")
     if name[0].isdigit():
         raise InputError(f"{name!r} is not a metric: write the metric first, such as 'acct.p99<20ms'")
     subject, dot, statistic = name.partition(".")

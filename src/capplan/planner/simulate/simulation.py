@@ -1,4 +1,4 @@
-"""What `simulate` answers: the contract `capplan.simulation/1`, as frozen data and as JSON.
+"""What `simulate` answers: the contract `capplan.simulation/2`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. The figures are those of one set
 of parameters, and the same for both engines, so neither the engine nor its speed stands here.
@@ -15,7 +15,7 @@ from capplan.models.results import plain
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SCHEMA = "capplan.simulation/1"
+SCHEMA = "capplan.simulation/2"
 EVERY_CLASS = "*"
 COLUMNS = ("kind", "name", "quantity", "statistic", "value", "half_width", "unit")
 
@@ -142,7 +142,7 @@ class ClassFigures:
         Requests that started, per second.
     throughput_per_s
         Requests that completed after the warm-up and before the end of the traffic, per second.
-    loss
+    drop_rate
         Share that was dropped or timed out. Where there was none, the half-width is what independent losses could be
         at most (3 over the number of requests); losses that come in clusters are rarer and larger.
     latency_ms
@@ -159,7 +159,7 @@ class ClassFigures:
     retries: int
     offered_per_s: Estimate
     throughput_per_s: Estimate
-    loss: Estimate
+    drop_rate: Estimate
     latency_ms: LatencyByClock
     little: Little
 
@@ -450,7 +450,7 @@ def _class_rows(name: str, figures: ClassFigures) -> Iterator[tuple[Any, ...]]:
         yield "class", name, "requests", count, getattr(figures, count), None, "1"
     yield "class", name, "offered", "mean", *_cells(figures.offered_per_s), "1/s"
     yield "class", name, "throughput", "mean", *_cells(figures.throughput_per_s), "1/s"
-    yield "class", name, "loss", "mean", *_cells(figures.loss), "1"
+    yield "class", name, "drop_rate", "mean", *_cells(figures.drop_rate), "1"
     for clock in ("intended", "actual"):
         for statistic, figure in vars(getattr(figures.latency_ms, clock)).items():
             if isinstance(figure, Estimate):

@@ -10,7 +10,7 @@ from capplan.simulator.reference.requests import Attempt
 Inner = Callable[[Attempt], Happening]
 
 
-class Batch(list[tuple[Attempt, Moment]]):
+class RequestBatch(list[tuple[Attempt, Moment]]):
     """The members in order, each with the moment at which it goes on."""
 
 
@@ -20,7 +20,7 @@ class Gathering:
     def __init__(self, clockwork: Clockwork, size: int, longest: int, inner: Inner, number: int) -> None:
         self.clockwork, self.size, self.longest, self.inner = clockwork, size, longest, inner
         self.due_rank, self.done_rank = step_rank(Kind.DELAY, number), step_rank(Kind.RESUME, number)
-        self.open: Batch | None = None
+        self.open: RequestBatch | None = None
 
     def join(self, attempt: Attempt) -> Moment:
         """Become a member; the moment returned is the end of the step, which this one may start."""
@@ -31,21 +31,21 @@ class Gathering:
             self._start(batch)
         return done
 
-    def _opened(self, attempt: Attempt) -> Batch:
+    def _opened(self, attempt: Attempt) -> RequestBatch:
         """Open a batch, which `attempt` is the first member of."""
-        self.open = batch = Batch()
+        self.open = batch = RequestBatch()
         if self.size > 1:
             due = Moment(self.clockwork, lambda _: self._start(batch))
             due.at(self.clockwork.tick + self.longest, attempt.rank + self.due_rank)
         return batch
 
-    def _start(self, batch: Batch) -> None:
+    def _start(self, batch: RequestBatch) -> None:
         """Do the step for a batch, unless that was started before."""
         if batch is self.open:
             self.open = None
             Work(self.clockwork, self._do(batch))
 
-    def _do(self, batch: Batch) -> Happening:
+    def _do(self, batch: RequestBatch) -> Happening:
         dropped = False
         try:
             yield from self.inner(batch[0][0])

@@ -264,7 +264,7 @@ def _series(tally: Tally, servers: IntArray) -> Series:
         boundaries_s=tally.boundaries / TICKS_PER_S,
         offered_per_s=_per_s(counts[:, :, STARTED], length),
         throughput_per_s=_per_s(completed, length),
-        loss_per_s=_per_s(counts[:, :, DROPPED] + counts[:, :, TIMED_OUT], length),
+        drops_per_s=_per_s(counts[:, :, DROPPED] + counts[:, :, TIMED_OUT], length),
         latency_mean_s=latency,
         number=number / length,
         station_queue=tally.station_series[:-1, :, QUEUED] / length,

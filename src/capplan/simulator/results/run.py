@@ -174,7 +174,7 @@ class ClassReport:
         return self.completions / self.window_s
 
     @property
-    def loss_fraction(self) -> float:
+    def drop_rate(self) -> float:
         """Share of measured requests that were dropped or whose client gave up."""
         return (self.dropped + self.timed_out) / self.started if self.started else 0.0
 
@@ -216,7 +216,7 @@ class Series:
     ----------
     boundaries_s
         Where intervals begin and the last one ends; shape (intervals + 1,).
-    offered_per_s, throughput_per_s, loss_per_s
+    offered_per_s, throughput_per_s, drops_per_s
         Requests that started, completed, and were dropped or given up, per second; shape (intervals, classes).
     latency_mean_s
         Mean latency, from the intended start, of those that completed; nan when none did; shape (intervals, classes).
@@ -231,7 +231,7 @@ class Series:
     boundaries_s: FloatArray
     offered_per_s: FloatArray
     throughput_per_s: FloatArray
-    loss_per_s: FloatArray
+    drops_per_s: FloatArray
     latency_mean_s: FloatArray
     number: FloatArray
     station_queue: FloatArray
@@ -383,9 +383,9 @@ class Run:
         """Return the rate of completions inside the window, whenever the requests had started."""
         return self.report(request_class).throughput_per_s
 
-    def loss_fraction(self, request_class: str | None = None) -> float:
+    def drop_rate(self, request_class: str | None = None) -> float:
         """Return the share of measured requests that were dropped or whose client gave up."""
-        return self.report(request_class).loss_fraction
+        return self.report(request_class).drop_rate
 
     def little(self, request_class: str | None = None) -> LittleCheck:
         """Return both sides of Little's law for the requests that clients wait for."""

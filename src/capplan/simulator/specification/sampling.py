@@ -92,7 +92,7 @@ def _empirical(values_s: list[float]) -> Sampler:
 def _components(law: Hyperexponential | Mixture) -> tuple[list[float], list[Distribution]]:
     shares = [float(probability) for probability in law.probabilities]
     if isinstance(law, Mixture):
-        return shares, list(law.laws)
+        return shares, list(law.distributions)
     return shares, [Exponential(mean_s) for mean_s in law.means_s]
 
 
