@@ -1,4 +1,4 @@
-"""`capplan predict`: what a layout carries, how fast it answers, how sure that is."""
+"""`capplan predict`: what a layout sustains, how fast it responds, and how certain that is."""
 
 from __future__ import annotations
 
@@ -26,23 +26,20 @@ def predict_(
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="What latencies come from: compiled or simpy simulate them, analytic is quick."
-        ),
+        typer.Option(metavar="NAME", help="How to obtain latencies: compiled or simpy simulate, analytic is fast."),
     ] = "compiled",
     budget: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long to simulate, on a nominal machine with two threads of 200 ns a visit, so that the answer "
-            "does not hang on this one; each system has its own, 800ms at most. Four times as long, half the "
-            "simulation's part of a band.",
+            help="Simulation time on a nominal machine (two threads, 200 ns per visit), so results do not depend on "
+            "yours. Each system has a default of at most 800ms. Four times the budget halves the simulation part of a band.",
         ),
     ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Predict what a layout carries, how fast it answers and how sure that is; exit 1 if an objective is not met.
+    """Predict capacity, latency, utilisation and outages of a layout; exit 1 if an objective is not met.
 
     Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.

@@ -1,4 +1,4 @@
-"""Numbers for people: three significant digits, thousands separated, per cent with a blank."""
+"""Numbers for people: three significant digits, thousands separators, a space before %."""
 
 from __future__ import annotations
 

@@ -19,7 +19,14 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns
-from capplan.planner.predict.simulated_latency import RateSimulation, ChosenDraws, DrawPhases, SimulationSettings, carried_to_all, mean_response_s
+from capplan.planner.predict.simulated_latency import (
+    RateSimulation,
+    ChosenDraws,
+    DrawPhases,
+    SimulationSettings,
+    carried_to_all,
+    mean_response_s,
+)
 from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.simulator.results.histogram import IntArray
 from capplan.systems.openprovider.network import REPORTED
@@ -71,7 +78,9 @@ class _Point:
     def columns(self, rate: float) -> Row:
         """Return the latencies at a rate, and how precise they are."""
         figures, phases = self.layout.at(rate), list[DrawPhases]()
-        course = RateSimulation(self.drawn, figures.peak_rate, REQUESTS, SimulationSettings(self.seed, "compiled", threads=1))
+        course = RateSimulation(
+            self.drawn, figures.peak_rate, REQUESTS, SimulationSettings(self.seed, "compiled", threads=1)
+        )
         width, wanted = math.inf, FIRST_DRAWS
         while wanted > len(phases):
             phases += course.run(range(len(phases), wanted))

@@ -23,8 +23,8 @@ from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
 _JUDGED = (
-    "Objectives at the offered rate are judged by the simulated latencies; the capacity that meets them is found with "
-    "the analytic approximations."
+    "Objectives at the offered rate are judged by simulated latencies; the capacity that meets them comes from the "
+    "analytic approximations."
 )
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
@@ -123,8 +123,8 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
 
 
 def _predicted(case: Case[Any], method: _Method) -> Prediction:
-    """Predict a layout whose rates and times are documented."""
-    _ = case.objectives  # what cannot be read is refused before anything is solved
+    """Predict a layout with documented rates and times."""
+    _ = case.objectives  # refuse one that cannot be read before anything is solved
     capacity, given = _capacity(case), case.scenario.offered_per_s()
     offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
     case = case.at(offered)
@@ -154,7 +154,7 @@ def _at_most(band: Band, highest: float) -> Band:
 
 
 def _outages(case: Case[Any], offered: float) -> tuple[Outage, ...]:
-    """Return what is left, which completes no more than what is left of the layout that bounds this one."""
+    """Return the outages, with no band above that of the same outage of the upper bound."""
     found, bound = case.system.outages(case, offered), case.upper_bound
     if bound is None:
         return found
@@ -172,7 +172,7 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
 
 
 def default_rate(case: Case[Any]) -> float:
-    """Return the peak rate at which a layout is looked at when none is given: 80 % of its median capacity.
+    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
 
     Raises
     ------
@@ -192,14 +192,14 @@ def _capacity(case: Case[Any]) -> Capacity:
     rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
     if case.upper_bound is not None:
         band = _at_most(band, _capacity(case.upper_bound).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
+    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no growing backlog"
     if case.objectives:
         criterion += " and " + ", ".join(objective.text for objective in case.objectives)
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
 
 
 def _latency(case: Case[Any], figures: Figures, method: _Method) -> tuple[dict[str, Latency], list[str]]:
-    """Return latencies by class, with notes on how they came about."""
+    """Return latencies by class, with notes on how they were obtained."""
     accuracy = case.system.notes.accuracy
     if method.engine == "analytic":
         return solved_latency(figures, case.uncertainty), [accuracy]
@@ -236,7 +236,7 @@ def _notes(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: li
         *of_latency,
     )
     if case.objectives:
-        notes = (*notes, "What is left after an outage is judged by loss and backlog only, not by the objectives.")
+        notes = (*notes, "Capacity after an outage is judged by drop rate and backlog only, not by the objectives.")
     return notes
 
 
@@ -248,14 +248,14 @@ def _evidence(case: Case[Any], notes: tuple[str, ...]) -> EvidenceSummary:
 
 
 def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[str, ...]:
-    """Say how likely the offered rate is not sustained, where that is open."""
+    """Return how likely it is that the offered rate is not sustained, where that is open."""
     offered = float(np.max(figures.peak_rate))
     if not capacity.low < offered <= capacity.value:
         return ()
     chance = case.uncertainty.chance_of_less(case.solution.capacity_with(case.objectives), offered)
     return (
-        f"The offered rate lies inside the band of the capacity. The chance that it is not sustained is about "
-        f"{chance:.0%}; the latencies assume that it is.",
+        f"The offered rate lies within the capacity band. The chance that it is not sustained is about {chance:.0%}; "
+        "the latencies assume that it is.",
     )
 
 
@@ -264,8 +264,8 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
     if lost <= MAX_DROP_RATE or figures.bounded:
         return ()
     if figures.analysis.pool is None:
-        return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)
+        return ("The offered rate exceeds the capacity: queues and latency grow without bound.",)
     return (
-        f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
-        "Beyond capacity queues grow with time: simulated latencies are those of the first seconds at most.",
+        f"At the offered rate about {lost:.1%} of the requests are dropped; latencies are of the requests that "
+        "complete. Beyond capacity queues grow with time, so simulated latencies describe the first seconds at most.",
     )

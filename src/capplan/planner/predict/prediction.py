@@ -1,6 +1,6 @@
 """What `predict` answers: the contract `capplan.prediction/2`, as frozen data and as JSON.
 
-Everything in front of this value computes it, everything behind it only shows it.
+All computation ends in this value; views and reports only show it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class EvidenceSummary:
     Attributes
     ----------
     sources
-        Sources of the evidence used, as they are to be cited.
+        Citations of the evidence.
     basis
         Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them.
     why
-        Why, in one plain sentence.
+        Why, in one sentence.
     claims
-        What documents claim about the figure without a measurement, in plain sentences, to stand beside it.
+        What documents claim about such a layout without a measurement.
     notes
-        What else a reader must know, in plain sentences.
+        What else a reader must know.
     """
 
     sources: tuple[str, ...]
@@ -58,14 +58,14 @@ class EvidenceSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a layout carries, how fast it answers, and how sure that is.
+    """What a layout sustains, how fast it responds, and how certain that is.
 
     Attributes
     ----------
     scenario
         The layout and the load that were asked about; keys are those of a scenario file.
     capacity_tps
-        What the layout carries; null for systems that are documented as ratios only.
+        The rate that the layout sustains; null for systems that are documented as ratios only.
     bottleneck
         The resource that saturates first; null when no capacity is modelled.
     offered_tps
@@ -82,14 +82,14 @@ class Prediction:
     throughput_ratio
         Throughput over that of the reference layout, for systems that are documented as ratios only; else null.
     throughput_ratios
-        The same beside each reference that the documents have, the one that was asked about first; else empty.
+        The same for each documented reference, the requested one first; else empty.
     outages
-        What is left when parts of the layout are lost.
+        What remains when parts of the layout are lost.
     session_not_found
-        How likely a session that was just started is not found in another data centre, by consistency levels and gap,
-        those asked for first; empty with one data centre, beyond capacity, and for systems without such sessions.
+        How likely a session that just started is not found in another data centre, by consistency levels and gap,
+        the requested levels first; empty with one data centre, beyond capacity, and for systems without sessions.
     objectives
-        The objectives that were given, judged.
+        Verdicts on the given objectives.
     evidence
         What the prediction rests on.
     engine

@@ -37,12 +37,12 @@ DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests 
 
 SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
 _WORTH_TELLING = 1.2
-_SETTLINGS = 1.5  # times to settle that a run must last beside its warm-up of one: else it shows how it began
-_ENDLESS = "Nothing bounds the latencies there: they grow for as long as the load lasts."
-_ALL_WAIT = "Beyond what is carried all clients wait: latencies are those of the closed form."
-_UNBOUNDED = " Some draws cannot carry the load: figures that nothing bounds there are those of the closed form."
+_SETTLINGS = 1.5  # settling times that a run must last after its warm-up of one: a shorter one shows the transient
+_ENDLESS = "The offered rate exceeds the capacity: latency grows without bound."
+_ALL_WAIT = "The offered rate exceeds the capacity and all clients wait: latencies come from the closed form."
+_UNBOUNDED = " Some draws do not sustain the rate: unbounded figures come from the closed form."
 _TOO_SLOW = (
-    "So near saturation it takes {:,.0f} s to settle, longer than the --budget simulates: latencies are those of the "
+    "So near saturation the system takes {:,.0f} s to settle, longer than --budget simulates: latencies come from the "
     "closed form."
 )
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
@@ -59,7 +59,7 @@ class SimulationSettings:
     budget_s
         Seconds of a nominal machine; see `capplan.planner.predict.budget`.
     progress
-        Told how many of how many runs have ended.
+        Called with the number of finished runs and of all runs.
     threads
         How many runs of the compiled engine go on at a time; None is as many as there are processors.
     """
@@ -73,7 +73,7 @@ class SimulationSettings:
 
 @dataclass(frozen=True)
 class SimulatedLatency:
-    """Latencies by reported class (ms), and a sentence on how they came about."""
+    """Latencies by reported class (ms), and a note on how they were obtained."""
 
     latency_ms: dict[str, Latency]
     note: str
@@ -125,13 +125,13 @@ def carried_to_all(
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
     uncertainty : Uncertainty
-        The discrepancy.
+        The model error.
 
     Returns
     -------
     tuple
-        Latencies by reported class, the closed form's where nothing bounds them in some draw; and for each of their
-        figures, how much wider the simulation's part of its band would be without the analytic solutions.
+        Latencies by reported class, from the closed form where some draw has no bound; and for each of their figures,
+        how much wider the simulation part of its band would be without the analytic solutions.
     """
     found: dict[str, Latency] = {}
     gains: list[float] = []
@@ -161,7 +161,7 @@ def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
 
 
 def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
-    """Return the band of a time, in ms: what the parameters leave open, the discrepancy, and the simulation's part.
+    """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
     analytic_s : array
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
-        The discrepancy.
+        The model error.
     name
         The request class.
     """
@@ -277,7 +277,7 @@ class RateSimulation:
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:
             raise InputError(
-                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or take "
+                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or use "
                 "--engine analytic"
             )
         self.draws = len(peak)
@@ -303,7 +303,7 @@ class RateSimulation:
         ]
 
     def _run(self, number: int, place: int) -> DrawRun:
-        """Return a run of a phase; beyond capacity, a warm-up of more than are measured helps nobody."""
+        """Return a run of a phase; its warm-up is at most as long as its measurement."""
         place += number * self.draws
         window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
         warmup_s = min(self.settles_s, window_s)
@@ -318,16 +318,16 @@ class RateSimulation:
 
 
 def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> str:
-    apart = ", bursts and the time between them apart," if bursts else ""
+    separately = ", bursts and the time between them separately," if bursts else ""
     text = (
-        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each{apart} and "
-        f"carried over to all {figures.analysis.draws} draws by the analytic solutions."
+        f"Latencies are simulated at {size.draws} parameter draws, {size.requests:,} requests each{separately} and "
+        f"extended to all {figures.analysis.draws} draws by the analytic solutions."
     )
     gain = float(np.median(gains)) if gains else 0.0
     if gain >= _WORTH_TELLING:
-        text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
+        text += f" Without them, the simulation part of a band would be {gain:.2g} times as wide (median)."
     if len(gains) < len(figures.asked) * len(STATISTICS):
-        text += " Where no measured request was completed, there is no figure."
+        text += " Where no measured request completed, there is no figure."
     if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.asked):
         text += _UNBOUNDED
-    return f"{text} Four times the --budget makes the simulation's part half as wide."
+    return f"{text} Four times the --budget halves the simulation part."

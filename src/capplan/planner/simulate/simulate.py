@@ -1,4 +1,4 @@
-"""`simulate`: replications of a system at one offered rate, with one set of parameters, and what they have seen."""
+"""`simulate`: replications of a system at one offered rate with one set of parameters, and their estimates."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     case = resolve(scenario, fitted)
     if case.system.ratios_only:
         raise InputError(
-            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
-            f"ask `capplan predict {scenario.system}`"
+            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
+            f"run `capplan predict {scenario.system}` instead"
         )
     given = scenario.offered_per_s()
     offered = default_rate(case) if given is None else float(np.max(given))
@@ -94,8 +94,8 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
     if isinstance(traffic, Closed):
         if rate_per_s is not None:
             raise InputError(
-                f"--tps does not fit {network.name!r}, whose traffic is closed: its clients and their think time set"
-                " the rate"
+                f"--tps does not apply to {network.name!r}: its traffic is closed, so clients and think time set the "
+                "rate"
             )
         return Subject(network, None, None, "network")
     if rate_per_s is None:
@@ -106,7 +106,7 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
 
 @dataclass(frozen=True)
 class Design:
-    """How runs are made into a sample.
+    """How runs become a sample.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def observed(
     Raises
     ------
     InputError
-        When the plan or `processes` make no sense.
+        When the plan or `processes` is invalid.
     """
     rounds = _Rounds(progress)
     numbers = range(min(FIRST, plan.replications))
@@ -169,7 +169,7 @@ def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
 
 @dataclass
 class _Rounds:
-    """How far replications have come that are run in several rounds, each of which tells its own progress."""
+    """Progress of replications that run in several rounds, each with its own progress."""
 
     tell: Progress | None
     before: tuple[float, int] = (0.0, 0)
@@ -186,7 +186,7 @@ class _Rounds:
 
 
 def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
-    """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
+    """Return how many replications to run in all, given the finished ones; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
     """
@@ -221,7 +221,7 @@ def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
 
 
 def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
-    """Return what the replications of a plan have seen.
+    """Return the estimates from the replications of a plan.
 
     Parameters
     ----------
