@@ -7,16 +7,18 @@ import pytest
 from capplan.cli.main import main
 from capplan.cli.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import defaults_of, options_of
-from capplan.systems.registry import every_system, names, scenario, system
+from capplan.models.language.scenario import Scenario, defaults_of, options_of
+from capplan.systems.registry import names, scenario, system
+
+
+def flags(name: str) -> set[str]:
+    kind: type[Scenario] = system(name).scenario
+    return {flag(option.name or field) for field, option in options_of(kind).items()}
 
 
 @pytest.mark.parametrize("name", names())
 def test_help_lists_the_options_of_the_target_and_no_others(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    own = {flag(option.name or field) for field, option in options_of(system(name).scenario).items()}
-    every = {
-        flag(option.name or field) for each in every_system() for field, option in options_of(each.scenario).items()
-    }
+    own, every = flags(name), set[str]().union(*map(flags, names()))
     assert main(["predict", name, "--help"]) == 0
     listed = set(capsys.readouterr().out.split())
 

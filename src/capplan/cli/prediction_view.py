@@ -107,14 +107,14 @@ def _capacity(prediction: Prediction, console: Console) -> None:
     asked = {
         name: v for name, v in prediction.scenario.items() if v is not None and (v is not False or usual.get(name))
     }
-    named = {"asked": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
+    named = {"scenario": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
     if capacity is not None:
         whole = " over all DCs" if "dcs" in prediction.scenario else ""
         named["capacity"] = f"{band(capacity, rate)} TPS{whole}"
-        named["its 90 % band"] = _parts(capacity.parts, rate)
+        named["90 % band"] = _parts(capacity.parts, rate)
         named["criterion"] = capacity.criterion
     if prediction.throughput_ratio is not None:
-        named["its 90 % band"] = _parts(prediction.throughput_ratio.parts, width)
+        named["90 % band"] = _parts(prediction.throughput_ratio.parts, width)
     if prediction.bottleneck is not None:
         verb = "run out" if prediction.bottleneck in ("workers", "clients") else "saturates"
         named["bottleneck"] = f"{prediction.bottleneck} {verb} first"
@@ -141,7 +141,7 @@ def _plainly(value: Any) -> str:
 
 def _parts(parts: Parts, form: Format) -> str:
     """Return the half-widths of a band by cause."""
-    shown = {name: None if width is None else form(width) for name, width in vars(parts).items()}
+    shown = {name.replace("_", " "): None if width is None else form(width) for name, width in vars(parts).items()}
     known = ", ".join(f"{name} {width}" for name, width in shown.items() if width is not None)
     missing = " and ".join(name for name, width in shown.items() if width is None)
     return "; ".join(filter(None, (known and f"half-widths: {known}", missing and f"{missing} {NOT_MODELLED}")))

@@ -297,4 +297,7 @@ def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
         return f"Asked for {precision.asked}: {name} {known} after {runs} replications."
     if simulation.backlog is not None and simulation.backlog.verdict == "overloaded":
         return f"Asked for {precision.asked}, stopped after {runs} replications: more would not help in overload."
-    return f"Asked for {precision.asked}, not reached: {name} {known} after {runs} replications. Allow more or longer ones."
+    return (
+        f"Asked for {precision.asked}, not reached: {name} {known} after {runs} replications. "
+        "Allow more or longer ones."
+    )
