@@ -251,7 +251,7 @@ def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
 
 
 class RateSimulation:
-    """Chosen draws at one offered rate, which may be simulated a few at a time.
+    """Chosen draws at one offered rate, simulated a few at a time.
 
     Parameters
     ----------
@@ -262,12 +262,12 @@ class RateSimulation:
     requests
         How many are measured at each.
     settings
-        How to simulate; its budget is not looked at.
+        How to simulate; its budget is ignored.
 
     Raises
     ------
     InputError
-        When the rate is too low.
+        When the rate is too low to simulate.
     """
 
     def __init__(self, drawn: ChosenDraws, peak_rate: FloatArray, requests: int, settings: SimulationSettings) -> None:
@@ -285,7 +285,7 @@ class RateSimulation:
         self.network = drawn.at(self.rates)
 
     def run(self, places: range) -> list[DrawPhases]:
-        """Simulate the draws that are chosen in these places; return what was seen in the phases of each."""
+        """Simulate the chosen draws at these places; return the latencies in the phases of each."""
         settings = self.settings
         runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
         seen = simulate_draws(

@@ -45,7 +45,7 @@ from capplan.simulator.analysis.sample import Figure, Sample
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer nobody can tell how they scatter
+FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer their variance is unknown
 RULE_OF_THREE = 3.0  # nothing in n independent trials: with 95 % confidence the share is at most 3 / n
 IMPOSSIBLE = 4.0  # standard errors: with ten replications that happens once in 300 samples
 SMALLEST_LOAD = 0.05  # of a station that may tell anything about latencies
@@ -54,7 +54,7 @@ Control = tuple[str, FloatArray, float]
 
 @dataclass(frozen=True, eq=False)
 class Controls:
-    """What every run has measured of quantities whose mean is known.
+    """Control variates: what every run measured of quantities with known means.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class SampleEstimates:
     controls: Controls | None = None
 
     def of_class(self, name: str) -> ClassFigures:
-        """Return what became of the requests of a class (`*`: of all)."""
+        """Return the outcome of the requests of a class (`*`: of all)."""
         report = _report(self.sample.together, name)
 
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
@@ -147,15 +147,15 @@ class SampleEstimates:
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
 
     def _tells(self, name: str, probability: float) -> bool:
-        """Tell whether so many latencies lie beyond a percentile, in the mean of what is compared, that it says much.
+        """Return whether enough latencies lie beyond a percentile, on average over the parts.
 
-        It is asked of all runs together: leaving out those that saw few would keep the busy ones.
+        This holds for all runs together: leaving out runs with few latencies would keep the busy ones.
         """
         completed = _report(self.sample.together, name).completed
         return completed / self.sample.parts * (1 - probability) >= FEWEST
 
     def estimate(self, figure: Figure, seen: int | None = None) -> Estimate:
-        """Return any figure of a run, without an interval where it rests on next to nothing.
+        """Return any figure of a run, without an interval where it rests on too few requests.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class SampleEstimates:
         return replace(_estimate(found.interval), variance_ratio=found.variance_ratio)
 
     def of_station(self, name: str) -> StationFigures:
-        """Return what a station did."""
+        """Return the estimates of a station."""
         station = self.sample.together.stations[name]
 
         def estimate(figure: Callable[[StationReport], float]) -> Estimate:
@@ -195,7 +195,7 @@ class SampleEstimates:
         )
 
     def of_pool(self, name: str) -> PoolFigures:
-        """Return what a pool did."""
+        """Return the estimates of a pool."""
         pool = self.sample.together.pools[name]
 
         def estimate(figure: Callable[[PoolReport], float]) -> Estimate:
@@ -282,7 +282,7 @@ def _mean(figures: Iterable[float]) -> float:
 
 
 def _weighted(pairs: Iterable[tuple[float, int]]) -> float:
-    """Return the mean over all, where some may have seen none."""
+    """Return the weighted mean; nan without any weight."""
     seen = [(figure, count) for figure, count in pairs if count]
     return sum(figure * count for figure, count in seen) / sum(count for _, count in seen) if seen else math.nan
 
@@ -290,14 +290,13 @@ def _weighted(pairs: Iterable[tuple[float, int]]) -> float:
 def controls_of(sample: Sample, network: Network) -> Controls | None:
     """Return the control variates of a sample; None where no mean is known exactly, or there are too few replications.
 
-    It is one: the utilisation of the busiest kind of station that requests wait for, which has the offered rate in it
-    and the work, or where the analytic solver does not know that exactly, the offered rate. A second one would cost a
-    degree of freedom and tell next to nothing more.
+    There is one: the utilisation of the busiest kind of station that requests wait for, which reflects both rate and
+    service demand, or the offered rate where the analytic solver does not know that utilisation exactly. A second one
+    would cost a degree of freedom and add next to nothing.
 
-    Nothing is known exactly where requests were lost or tried again, since a session ends with a lost request, where
-    work was dropped that nobody waits for, where a timeline or a trace says what comes when, nor over a finite horizon,
-    which begins empty. As a last resort a control is not used either when its own mean is impossibly far from what it
-    should be, such as with sessions as long as the runs.
+    No mean is known exactly where requests failed or were retried (a failed request ends its session), where background
+    work was dropped, where a timeline or a trace drives the traffic, or over a finite horizon, which starts empty. A
+    control is also rejected when its own mean is impossibly far off, as with sessions as long as the runs.
     """
     traffic = network.traffic
     if sample.horizon != "steady" or len(sample.runs) < FIRST or not _is_stationary(network):

@@ -32,12 +32,12 @@ class Estimate:
     Attributes
     ----------
     value
-        The figure; null when there was nothing to see. In steady state it is that of all replications together, over a
-        finite horizon the mean of what each of them has measured.
+        The figure; null without observations. In steady state it is that of all replications together, over a finite
+        horizon the mean over replications.
     half_width
         Half-width of the 95 % interval (Student's t): between replications, or where there are fewer than five of the
-        steady state, between overlapping batches of their time. Of a percentile it is at least 0.4 %, which is how
-        finely latencies are counted. Null where there is too little to tell.
+        steady state, between overlapping batches of their time. Of a percentile it is at least 0.4 %, the resolution
+        of the histogram. Null where there are too few observations.
     variance_ratio
         Variance of the figure with control variates over that without; null where there are none.
     """
@@ -89,9 +89,9 @@ class LatencyByClock:
     Attributes
     ----------
     intended
-        From the intended start: what a user feels who is kept waiting before the request is sent.
+        From the intended start: includes waiting before the request is sent.
     actual
-        From the actual start: what many load generators report. The same unless the traffic is throttled.
+        From the actual start, as many load generators report. Equal unless the traffic is throttled.
     """
 
     intended: LatencyFigures
@@ -122,7 +122,7 @@ class Little:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassFigures:
-    """What became of the measured requests of one class, those that started after the warm-up.
+    """Outcome of the measured requests of one class: those that started after the warm-up.
 
     Attributes
     ----------
@@ -131,11 +131,11 @@ class ClassFigures:
     completed
         How many were answered.
     dropped
-        How many were turned away, after their last attempt.
+        How many were dropped, after their last attempt.
     timed_out
         How many clients gave up, after their last attempt.
     unfinished
-        How many never ended, because what they waited for stood still.
+        How many never ended, because a station or pool stood still.
     retries
         Attempts beyond the first.
     offered_per_s
@@ -322,7 +322,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class PrecisionReached:
-    """What became of the precision that was asked for.
+    """The requested precision, and whether it was reached.
 
     Attributes
     ----------
@@ -341,12 +341,12 @@ class PrecisionReached:
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What replications of a system have seen, with one set of parameters.
+    """Estimates from replications of a system with one set of parameters.
 
     Attributes
     ----------
     target
-        What was asked for: a system or a file.
+        The target: a system or a file.
     network
         Name of the network that was run.
     scenario
@@ -373,13 +373,13 @@ class Simulation:
     backlog
         Whether work piles up; null where no open traffic comes, and over a finite horizon.
     precision
-        What became of the precision that was asked for; null when none was.
+        The requested precision; null when none was requested.
     seed
         The seed of every random number.
     replications
         How many independent runs there are.
     classes
-        What became of requests, by class; `*` is all of them.
+        Outcome of requests by class; `*` is all of them.
     stations
         What stations did, by name.
     station_kinds
