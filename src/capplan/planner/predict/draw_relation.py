@@ -3,12 +3,12 @@
 The analytic solver is wrong about a percentile in nearly the same proportion at every draw of the parameters. So the
 logarithm of the simulated figure is modelled as a line over that of the analytic figure, which gives it at all draws.
 The slope is a regression over the simulated draws. The level is the figure of all their requests pooled, each latency
-divided by what the line says of its draw; its error is a jackknife's over draws. So the noise of finite
-runs and the misfit of the line both count as simulation error, which errs on the wide side.
+divided by what the line says of its draw; its error is a jackknife's over draws. So the noise of finite runs and the
+misfit of the line both count as simulation error, which errs on the wide side.
 
 A few noisy draws say little about the slope. A normal prior therefore pulls it towards one, the solver's own (a ratio
-estimate); its standard deviation of a half is a guess: slopes of 0.9 to 1.1 were measured at 80 % of capacity,
-of 0.2 to 1.9 near saturation.
+estimate); its standard deviation of a half is a guess: slopes of 0.9 to 1.1 were measured at 80 % of capacity, of 0.2
+to 1.9 near saturation.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class DrawLatencies:
     mean_s : array
         Mean by draw; nan where no request was completed; shape (draws,).
     draw, value_s, weight : array
-        Points of the draws' distributions: the draw, a latency, and the share of the draw's requests there; shape (points,),
-        in the order of the latencies within each draw.
+        Points of the draws' distributions: the draw, a latency, and the share of the draw's requests there; shape
+        (points,), in the order of the latencies within each draw.
     """
 
     mean_s: FloatArray
