@@ -59,7 +59,7 @@ def test_every_figure_is_there() -> None:
         "p99.9 24.5 (19.6 to 39.2) 36.9 (29.5 to 59.0)",
         "cassandra 80 % (58 to 100 %)",
         "front 21 % (18 to 26 %) 13.4 (10.2 to 17.9)",
-        "1 node per DC 15,210 (10,300 to 21,800) no",
+        "1 node per DC 15,210 (10,300 to 21,800) uncertain",
         "1 DC not available no EACH_QUORUM as asked",
         "1 DC 17,000 (14,800 to 20,100) yes",
         "acct.p99 21.8 (17.4 to 34.8) ms",

@@ -1,4 +1,4 @@
-"""What engines count as they run is what their requests say, and what stations and pools did by hand."""
+"""Engines count what their requests did, and what stations and pools did as worked out by hand."""
 
 from collections.abc import Callable
 
@@ -25,10 +25,8 @@ from capplan.models.language.traffic import (
 )
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
-from capplan.simulator.results.report import report
-from capplan.simulator.results.run import Mark, Run
-from capplan.simulator.results.tally import intervals
-from capplan.simulator.results.tally_of_requests import tally_of_requests
+from capplan.simulator.results.run import Mark, Run, report
+from capplan.simulator.results.tally import intervals, tally_of_requests
 from capplan.simulator.specification.clock import to_ticks
 
 Engine = Callable[[Network, float, float, int], Run]

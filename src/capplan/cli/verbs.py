@@ -36,6 +36,6 @@ VERBS = {
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb(
-        "capplan.cli.validate:validate_", "Compare a calibrated system with its evidence and with simple rules."
+        "capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."
     ),
 }

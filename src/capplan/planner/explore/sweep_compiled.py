@@ -20,9 +20,9 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import Row, band_columns
 from capplan.planner.predict.simulated_latency import (
-    RateSimulation,
     ChosenDraws,
     DrawPhases,
+    RateSimulation,
     SimulationSettings,
     carried_to_all,
     mean_response_s,

@@ -39,9 +39,9 @@ from capplan.planner.simulate.simulation import (
     StationKind,
 )
 from capplan.simulator.analysis.control_variates import controlled
-from capplan.simulator.analysis.output import Interval
+from capplan.simulator.analysis.output import ConfidenceInterval
 from capplan.simulator.analysis.precision import FIRST
-from capplan.simulator.analysis.sample import Figure, Sample
+from capplan.simulator.analysis.sample import Sample, Statistic
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -154,7 +154,7 @@ class SampleEstimates:
         completed = _report(self.sample.together, name).completed
         return completed / self.sample.parts * (1 - probability) >= FEWEST
 
-    def estimate(self, figure: Figure, seen: int | None = None) -> Estimate:
+    def estimate(self, figure: Statistic, seen: int | None = None) -> Estimate:
         """Return any figure of a run, without an interval where it rests on too few requests.
 
         Parameters
@@ -168,7 +168,7 @@ class SampleEstimates:
         count = self.sample.together.report().started if seen is None else seen
         return found if count >= FEWEST * self.sample.parts else replace(found, half_width=None)
 
-    def _controlled(self, figure: Figure, seen: int) -> Estimate:
+    def _controlled(self, figure: Statistic, seen: int) -> Estimate:
         if self.controls is None:
             return self.estimate(figure, seen)
         value = figure(self.sample.together)
@@ -255,7 +255,7 @@ class SampleEstimates:
         )
 
 
-def _estimate(interval: Interval) -> Estimate:
+def _estimate(interval: ConfidenceInterval) -> Estimate:
     return Estimate(interval.value, interval.half_width)
 
 
@@ -263,7 +263,7 @@ def _report(run: Run, name: str) -> ClassReport:
     return run.report(None if name == EVERY_CLASS else name)
 
 
-def _quantile_ms(name: str, probability: float, clock: Clock) -> Figure:
+def _quantile_ms(name: str, probability: float, clock: Clock) -> Statistic:
     """Return a percentile as a figure of a run."""
     return lambda run: _report(run, name).latency(clock).quantile_s(probability) * 1e3
 

@@ -29,11 +29,11 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     WarmupSource,
 )
-from capplan.simulator.analysis.output import Interval, Truncation
+from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
 from capplan.simulator.engine import Progress
-from capplan.simulator.experiments.replications import Plan, WriteRequests, replicate
+from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
 
@@ -133,7 +133,7 @@ class Design:
 
 
 def observed(
-    plan: Plan,
+    plan: ReplicationPlan,
     design: Design,
     *,
     processes: int = 1,
@@ -185,7 +185,7 @@ class _Rounds:
         self.before = self.now
 
 
-def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
+def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -> int:
     """Return how many replications to run in all, given the finished ones; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
@@ -202,17 +202,17 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
     return replications_needed(found, len(seen), design.precision.relative, plan.replications)
 
 
-def _figures(plan: Plan, sample: Sample) -> SampleEstimates:
+def _figures(plan: ReplicationPlan, sample: Sample) -> SampleEstimates:
     return SampleEstimates(sample, controls_of(sample, plan.network))
 
 
-def _widest(figures: SampleEstimates, target: PrecisionTarget) -> Interval:
+def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
     """Return the widest of the intervals of a precision target."""
     found = [figures.latency(name, target.statistic) for name in target.classes]
-    return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
+    return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
-def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
+def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
     traffic = plan.network.traffic
     if sample.horizon == "finite" or isinstance(traffic, Closed):
         return None
@@ -220,7 +220,9 @@ def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
     return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
 
 
-def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
+def summed_up(
+    target: str, subject: Subject, plan: ReplicationPlan, design: Design, seen: Sequence[Observation]
+) -> Simulation:
     """Return the estimates from the replications of a plan.
 
     Parameters
