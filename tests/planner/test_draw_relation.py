@@ -10,7 +10,7 @@ from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.draw_relation import DrawLatencies, Relation, related, samples
-from capplan.planner.predict.simulated_latency import carried_over, evenly_chosen
+from capplan.planner.predict.simulated_latency import evenly_chosen, extended_band
 from capplan.simulator.results.histogram import Histogram
 
 NORMAL_95 = 1.6448536269514722
@@ -119,7 +119,7 @@ def test_the_whole_band_holds_what_a_load_test_would_measure_in_90_percent(draws
     uncertainty = Uncertainty(rate=ModelError(0.04), time=ModelError(0.05), seed=1)
     for _ in range(1000):
         relation, truth = noisy(generator, draws, 1.05, noise)
-        band = carried_over(relation, ENSEMBLE, uncertainty)
+        band = extended_band(relation, ENSEMBLE, uncertainty)
         measured = generator.choice(truth) * np.exp(0.05 * generator.standard_normal()) * 1e3
         held += band.low <= measured <= band.high
 
@@ -128,7 +128,7 @@ def test_the_whole_band_holds_what_a_load_test_would_measure_in_90_percent(draws
 
 def test_the_parts_of_a_band_are_what_each_would_be_alone() -> None:
     relation, _ = noisy(np.random.default_rng(2), 12, 1.0, 0.03)
-    band = carried_over(relation, ENSEMBLE, Uncertainty(rate=ModelError(0.04), time=ModelError(0.05), seed=1))
+    band = extended_band(relation, ENSEMBLE, Uncertainty(rate=ModelError(0.04), time=ModelError(0.05), seed=1))
     figures = relation.at(ENSEMBLE) * 1e3
 
     assert band.value == pytest.approx(float(np.median(figures)))

@@ -191,7 +191,7 @@ def _outages(prediction: Prediction, console: Console) -> None:
     listed.add_column("assuming", ratio=1)
     for outage in prediction.outages:
         listed.add_row(
-            f"  {lost_in_words(outage.lost)}", _left(outage), _carries(outage, prediction.offered_tps), outage.assumed
+            f"  {lost_in_words(outage.lost)}", _left(outage), _sustains(outage, prediction.offered_tps), outage.assumed
         )
     console.print(listed)
 
@@ -202,7 +202,7 @@ def _left(outage: Outage) -> Text:
     return Text(NOT_MODELLED if outage.capacity_tps is None else band(outage.capacity_tps, rate))
 
 
-def _carries(outage: Outage, offered_tps: float | None) -> Text:
+def _sustains(outage: Outage, offered_tps: float | None) -> Text:
     """Return whether the survivors sustain the offered rate, judged by the low end of the band."""
     words = {True: ("yes", "green"), False: ("no", "bold red"), None: (NOT_MODELLED, "dim")}
     left = outage.capacity_tps

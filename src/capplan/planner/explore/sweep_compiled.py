@@ -24,7 +24,7 @@ from capplan.planner.predict.simulated_latency import (
     DrawPhases,
     RateSimulation,
     SimulationSettings,
-    carried_to_all,
+    extended_to_all,
     mean_response_s,
 )
 from capplan.planner.simulate.precision_target import PrecisionTarget
@@ -84,7 +84,7 @@ class _Point:
         width, wanted = math.inf, FIRST_DRAWS
         while wanted > len(phases):
             phases += course.run(range(len(phases), wanted))
-            latency, _ = carried_to_all(phases, self.drawn.chosen[:wanted], figures, self.uncertainty)
+            latency, _ = extended_to_all(phases, self.drawn.chosen[:wanted], figures, self.uncertainty)
             width = max(self._width(latency[name]) for name in self.wish.classes)
             wanted = self._wanted(width, wanted)
         return _columns(latency) | {"simulation": rounded(plain(width))}

@@ -1,4 +1,4 @@
-"""Latencies by simulation: some draws of the ensemble are simulated, and carried over to all by their analytic figures.
+"""Latencies by simulation: some draws are simulated, and extended to all by their analytic figures.
 
 Draws are chosen evenly along the order of their analytic mean response, so that they stand for the ensemble. Bursts and
 the time between them are simulated apart and mixed by their shares of the requests: a run that is long enough to hold
@@ -95,14 +95,14 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
     settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
     size = _effort(figures, settings, settles_s)
     if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
-        carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
+        sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
         return SimulatedLatency(
-            solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond
+            solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if sustained else beyond
         )
     chosen = evenly_chosen(mean_response_s(figures), size.draws)
     simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
-    found, gains = carried_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
+    found, gains = extended_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
     return SimulatedLatency(found, _note(size, figures, gains, len(simulation.phases) > 1))
 
 
@@ -111,7 +111,7 @@ def mean_response_s(figures: Figures) -> FloatArray:
     return figures.point.response_s(*figures.point.request_shares)
 
 
-def carried_to_all(
+def extended_to_all(
     phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
 ) -> tuple[dict[str, Latency], list[float]]:
     """Return the latencies at all draws, in ms, from those that were simulated at some.
@@ -148,7 +148,7 @@ def carried_to_all(
                 gains.append(1.0)
                 continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = carried_over(relation, analytic, uncertainty, name)
+            bands[statistic] = extended_band(relation, analytic, uncertainty, name)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
@@ -160,7 +160,7 @@ def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
     return np.asarray(np.argsort(order_by, kind="stable")[places])
 
 
-def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters

@@ -98,10 +98,10 @@ def _counted(clients: int) -> str:
 
 def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
     """Return what happens at a rate that clients cannot keep up: N clients at throughput X wait N / X."""
-    carried, scenario = figures.analysis.drift_per_s, case.scenario
-    if not figures.bounded or float(np.median(figures.peak_rate / carried)) < 1:
+    sustained, scenario = figures.analysis.drift_per_s, case.scenario
+    if not figures.bounded or float(np.median(figures.peak_rate / sustained)) < 1:
         return []
-    rate, mean = (float(np.median(each)) for each in (carried, figures.latency_s("read", "mean")))
+    rate, mean = (float(np.median(each)) for each in (sustained, figures.latency_s("read", "mean")))
     alone = scenario.clients == 1
     each = "The client waits" if alone else f"Each of the {scenario.clients:,} clients waits"
     late = "it falls behind that rate" if alone else "they fall behind that rate, and all of them wait"
@@ -114,16 +114,16 @@ def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
 
 def _crowds(case: Case[ArionScenario]) -> str:
     """Return how long clients wait that ask again at once."""
-    carried = closed_per_s(case.scenario, case.values, _CROWDS)
-    means = np.median(_CROWDS / carried * 1e3, axis=0)
+    sustained = closed_per_s(case.scenario, case.values, _CROWDS)
+    means = np.median(_CROWDS / sustained * 1e3, axis=0)
     times = ", ".join(f"{count:,} clients {mean:.2g} ms" for count, mean in zip(_CROWDS, means, strict=True))
     return f"Clients of one master that ask again at once wait, on average: {times}."
 
 
 def _in_flight(case: Case[ArionScenario], figures: Figures) -> str:
     """Return how many requests are in flight, by Little's law; at most one for each client that waits."""
-    carried = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
-    number = _draws(carried * figures.latency_s("read", "mean")) / case.scenario.servers
+    sustained = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
+    number = _draws(sustained * figures.latency_s("read", "mean")) / case.scenario.servers
     if not np.all(np.isfinite(number)):
         return "The offered rate exceeds a master's capacity: its queue grows without bound."
     flight, most = case.uncertainty.of_time(number, "read"), np.inf

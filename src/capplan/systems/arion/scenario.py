@@ -81,7 +81,7 @@ class ArionScenario(Scenario):
             )
         if self.rps_per_client is not None and self.tps is not None:
             raise InputError(
-                f"rps_per_client = {self.rps_per_client:g} and tps = {self.tps:g} both say what is offered, and "
+                f"rps_per_client = {self.rps_per_client:g} and tps = {self.tps:g} both give the offered rate, and "
                 f"{self.clients} clients at {self.rps_per_client:g} are {self.clients * self.rps_per_client:g} "
                 "requests per second: give one of them"
             )

@@ -89,7 +89,7 @@ class RhinoShcmScenario(Scenario):
         object.__setattr__(self, "encryption", check_encryption(self.encryption, self.vpn, self.nodes))
         if self.sps is not None and self.tps is not None:
             raise InputError(
-                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "
+                f"sps = {self.sps:g} and tps = {self.tps:g} both give the offered rate, and sps is "
                 f"{self.sps * SESSION_REQUESTS:g} requests per second: give one of them"
             )
 
