@@ -30,8 +30,6 @@ trust:
 # Make the reference pages anew from the code (minutes: the accuracy page simulates)
 docs:
     uv run python docs/generate/schemas.py
-    uv run python docs/generate/prediction_schema.py
-    uv run python docs/generate/simulation_schema.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/accuracy.py
 

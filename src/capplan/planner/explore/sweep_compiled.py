@@ -19,11 +19,11 @@ from capplan.calibration.system import Case
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells, latency_columns
 from capplan.planner.predict.simulated_latency import (
-    Drawn,
+    ChosenDraws,
     DrawPhases,
-    Plan,
-    SimulatedDraws,
-    carried_to_all,
+    RateSimulation,
+    SimulationSettings,
+    extended_to_all,
     is_too_slow,
     mean_response_s,
     settling_s,
@@ -66,12 +66,12 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
     figures, uncertainty = solved.solution.at(rate), solved.at(rate).uncertainty
     if is_too_slow(figures, REQUESTS, settling_s(case, figures)):
         return {}
-    course = SimulatedDraws(drawn, figures.peak_rate, REQUESTS, Plan(case.seed, "compiled", threads=1))
+    course = RateSimulation(drawn, figures.peak_rate, REQUESTS, SimulationSettings(case.seed, "compiled", threads=1))
     names = [name for name in target.classes if name in figures.asked] or figures.asked
     count, phases = FIRST_DRAWS, list[DrawPhases]()
     while count > len(phases):
         phases += course.run(range(len(phases), count))
-        latency, _ = carried_to_all(phases, drawn.chosen[:count], figures, uncertainty)
+        latency, _ = extended_to_all(phases, drawn.chosen[:count], figures, uncertainty)
         width = max(_width(latency[name], target) for name in names)
         count = _next_count(width, count, target)
     return _cells(latency) | {"simulation": rounded(plain(width))}
@@ -94,10 +94,10 @@ def _next_count(width: float, count: int, target: PrecisionTarget) -> int:
 
 
 @lru_cache(maxsize=2)  # rates of a layout come one after another
-def _drawn(case: Case[Any]) -> tuple[Case[Any], Drawn]:
+def _drawn(case: Case[Any]) -> tuple[Case[Any], ChosenDraws]:
     """Return a solved layout, and it with the draws that may be simulated."""
     busy = case.solution.at(USUAL_LOAD * float(np.median(case.solution.capacity)))
-    return case, Drawn(case, evenly_along(mean_response_s(busy), MAX_DRAWS, in_rounds=True))
+    return case, ChosenDraws(case, evenly_along(mean_response_s(busy), MAX_DRAWS, in_rounds=True))
 
 
 def _cells(latency: dict[str, Latency]) -> SweepPoint:
