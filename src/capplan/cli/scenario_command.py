@@ -149,14 +149,14 @@ def _usual(default: Any) -> str:
     return f" ({'on' if default is True else default})"
 
 
+def _option_names(scenario: type[Scenario]) -> set[str]:
+    return {option.name or field for field, option in options_of(scenario).items()}
+
+
 def _refuse_foreign(scenario: type[Scenario], option: str) -> None:
     """Refuse an option that belongs to other systems only, naming them."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    others = [
-        each.name
-        for each in every_system()
-        if any((option.name or field) == name for field, option in options_of(each.scenario).items())
-    ]
+    others = [each.name for each in every_system() if name in _option_names(each.scenario)]
     if not others:
         return
     *most, last = others
