@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import TypeGuard
 
 
-@lru_cache(maxsize=4)
-def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (".py",), *, plain: bool = False) -> str:
-    """Return a digest, in hexadecimal, of capplan's own files.
+@lru_cache(maxsize=16)
+def code_digest(
+    folders: tuple[str, ...] = (".",),
+    suffixes: tuple[str, ...] = (".py",),
+    *,
+    plain: bool = False,
+    package: Path = Path(__file__).parents[1],
+) -> str:
+    """Return a digest, in hexadecimal, of the files of a package.
 
     Parameters
     ----------
@@ -25,8 +31,10 @@ def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (
     plain
         Count what the code does only: neither comments and docstrings, nor the libraries beneath. Left out, every byte
         counts, and the versions of the libraries do.
+    package
+        Folder of the package; capplan's own when left out.
     """
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    digest = hashlib.sha256()
     paths = (path for folder in folders for path in (package / folder).rglob("*") if path.suffix in suffixes)
     for path in sorted(paths):
         text = uncommented(path.read_text(encoding="utf-8")).encode() if plain else path.read_bytes()
