@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.calibration.small_calibration import few_draws
-from tests.planner.made_up_fits import as_documented
+from tests.calibration.fit.small_calibration import few_draws
+from tests.calibration.made_up_fits import as_documented
 
 import capplan.cli.validate as face
 from capplan.calibration.fit.fitted_file import Fitted, load, write

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from tests.calibration.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
+from tests.calibration.fit.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
 
 from capplan.calibration.fit import posterior
 from capplan.calibration.fit.maximum import Maximum, Problem, maximum

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.planner.made_up_fits import as_documented, left_out_at, saying
+from tests.calibration.made_up_fits import as_documented, left_out_at, saying
 
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.evidence.table import load as load_evidence

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from tests.calibration.small_calibration import FOLDS, SMALL, few_draws
+from tests.calibration.fit.small_calibration import FOLDS, SMALL, few_draws
 
 from capplan.calibration.evidence.table import data_hash
 from capplan.calibration.fit import refits

@@ -5,7 +5,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
-from tests.calibration.small_calibration import few_draws
+from tests.calibration.fit.small_calibration import few_draws
 
 from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from tests.planner.made_up_fits import left_out_at, nested_at
+from tests.calibration.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.case.model_error import Discrepancy, discrepancies
 from capplan.calibration.fit.fitted_file import Fitted, load

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from tests.calibration.small_calibration import few_draws
+from tests.calibration.fit.small_calibration import few_draws
 
 from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.fit.maximum import maximum

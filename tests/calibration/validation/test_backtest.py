@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from tests.planner.made_up_fits import left_out_at, nested_at
+from tests.calibration.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.fit.fitted_file import Fitted, load
 from capplan.calibration.validation import backtest
