@@ -1,113 +1,109 @@
-"""How far a layout lies from the measured ones, in doublings, and in words."""
+"""How far a layout lies from the measured ones, in doublings, and what that widens."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from capplan.calibration.case.extrapolation import Reach, reach
+from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
 from capplan.models.language.scenario import changed
-from capplan.systems.openprovider.notes import ABOUT
-from capplan.systems.openprovider.observations import experiments
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
 
-TESTS = experiments()
+OPENPROVIDER = system("openprovider")
+TESTS = OPENPROVIDER.observations.load_tests()
+MEASURED = [OpenproviderScenario(dcs=dcs) for dcs in (1, 2, 4)]
+AXES = {"dcs": "data centres", "cass_nodes": "Cassandra nodes"}
 
 
-def reached(**fields: Any) -> Reach:
-    return reach(changed(OpenproviderScenario(), **fields), TESTS, ABOUT)
-
-
-def test_every_measured_layout_is_inside() -> None:
-    for test in TESTS:
-        assert reach(test.scenario, TESTS, ABOUT).verdict == "inside"
-        assert reach(test.scenario, TESTS, ABOUT).distance == 0
+def found(**fields: Any) -> Extrapolation:
+    return OPENPROVIDER.extrapolation(changed(OpenproviderScenario(), **fields))
 
 
 @pytest.mark.parametrize(
-    ("fields", "doublings", "words"),
+    ("fields", "basis", "doublings", "named"),
     [
-        ({"cass_nodes": 6}, 1.0, "6 Cassandra nodes per data centre: none measured above 3"),
-        ({"cass_nodes": 12}, 2.0, "12 Cassandra nodes per data centre: none measured above 3"),
-        ({"dcs": 6}, 1.0, "6 data centres: none measured above 3"),
-        ({"front_nodes": 4}, 1.0, "4 policing nodes per data centre: none measured above 2"),
-        ({"front_workers": 32}, 1.0, "32 workers per policing node: none measured below 64"),
-        ({"data_factor": 2.0}, 1.0, "2 times the test's service times: none measured above 1"),
-        ({"distance": "300km"}, 1.0, "300 km apart: the test had 150 km"),
-        ({"distance": "75km"}, 1.0, "75 km apart: the test had 150 km"),
-        ({"distance": "0km"}, 3.0, "0 km apart"),
-        ({"cass_nodes": 6, "data_factor": 4.0}, 3.0, "6 Cassandra nodes"),
+        ({"dcs": 2}, "measured", 0.0, []),
+        ({"dcs": 3}, "interpolated", 0.0, ["3 data centres", "2 and 4"]),
+        ({"dcs": 8}, "extrapolated", 1.0, ["8 data centres", "above 4"]),
+        ({"cass_nodes": 2, "rf": 2}, "extrapolated", 0.585, ["2 Cassandra nodes", "below 3"]),
+        ({"dcs": 8, "cass_nodes": 6}, "extrapolated", 2.0, ["8 data centres", "6 Cassandra nodes"]),
     ],
 )
-def test_distance_is_counted_in_doublings(fields: dict[str, Any], doublings: float, words: str) -> None:
-    found = reached(**fields)
+def test_distance_is_counted_in_doublings_of_the_axes(
+    fields: dict[str, Any], basis: str, doublings: float, named: list[str]
+) -> None:
+    far = extrapolation(changed(OpenproviderScenario(), **fields), MEASURED, AXES)
 
-    assert found.distance == pytest.approx(doublings)
-    assert found.verdict == "far"
-    assert words in found.why[0].lower() + found.why[1:] or words in found.why
-
-
-def test_near_is_less_than_a_doubling() -> None:
-    assert reached(dcs=4).verdict == "near"
-    assert reached(dcs=4).distance == pytest.approx(0.415, abs=1e-3)
-    assert reached(consistency_write="EACH_QUORUM").verdict == "near"
+    assert far.basis == basis
+    assert (far.doublings, far.doublings_of_times) == pytest.approx((doublings, doublings), abs=1e-3)
+    assert all(each in far.why for each in named)
 
 
-def test_axes_add_up() -> None:
-    both = reached(dcs=4, consistency_read="LOCAL_ONE")
+def test_other_ways_of_being_outside_add_up_and_some_concern_rates_only() -> None:
+    far = extrapolation(
+        OpenproviderScenario(dcs=8), MEASURED, AXES, [Excess(0.5, "a load")], [Excess(0.25, "a mixture")]
+    )
 
-    assert both.distance == pytest.approx(reached(dcs=4).distance + reached(consistency_read="LOCAL_ONE").distance)
-    assert both.verdict == "far"
-    assert "; " in both.why
+    assert (far.doublings, far.doublings_of_times) == pytest.approx((1.75, 1.5))
+    assert all(each in far.why for each in ("data centres", "a load", "a mixture"))
 
 
 @pytest.mark.parametrize(
-    ("rtt", "verdict"), [("1.8ms", "near"), ("2ms", "near"), ("200ms", "far"), ("10s", "far"), ("0ms", "far")]
+    ("widening", "rate", "time"), [(0.0, 1.0, 1.0), (0.5, 1.75, 1.5), (1.0, 2.5, 2.0)]
 )
-def test_given_round_trips_are_held_against_those_of_the_distance(rtt: str, verdict: str) -> None:
-    found = reached(rtt=rtt)
+def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: float) -> None:
+    far = Extrapolation(1.5, 1.0, "extrapolated", "made up")
 
-    assert found.verdict == verdict
-    assert found.distance > 0
-    assert "round trips" in found.why.lower()
+    assert far.factors(widening) == pytest.approx({"rate": rate, "time": time})
+
+
+@pytest.mark.parametrize(
+    ("fields", "doublings"),
+    [
+        ({"cass_nodes": 12}, 2.0),
+        ({"front_nodes": 4}, 1.0),
+        ({"front_workers": 32}, 1.0),
+        ({"data_factor": 2.0}, 1.0),
+        ({"distance": "300km"}, 1.0),
+        ({"distance": "75km"}, 1.0),
+        ({"distance": "0km"}, 3.0),
+        ({"cass_nodes": 6, "data_factor": 4.0}, 3.0),
+        ({"dcs": 1, "distance": "5000km"}, 0.0),
+    ],
+)
+def test_openprovider_counts_its_axes_and_the_distance(fields: dict[str, Any], doublings: float) -> None:
+    assert found(**fields).doublings == pytest.approx(doublings)
+    assert found(**fields).basis == ("extrapolated" if doublings else "measured")
+
+
+def test_openprovider_adds_up_its_axes() -> None:
+    both, nodes, level = found(dcs=4, consistency_read="LOCAL_ONE"), found(dcs=4), found(consistency_read="LOCAL_ONE")
+
+    assert both.doublings == pytest.approx(nodes.doublings + level.doublings)
+    assert min(nodes.doublings, level.doublings) > 0
+
+
+@pytest.mark.parametrize(("nearer", "farther"), [("2ms", "4ms"), ("4ms", "200ms"), ("1ms", "0ms")])
+def test_openprovider_compares_round_trips_with_that_of_the_distance(nearer: str, farther: str) -> None:
+    assert 0 < found(rtt=nearer).doublings < found(rtt=farther).doublings
 
 
 def test_the_longest_of_a_matrix_of_round_trips_counts() -> None:
     matrix = (("0", "2ms", "2ms"), ("2ms", "0", "100ms"), ("2ms", "100ms", "0"))
-
-    assert reached(rtt=matrix) == reached(rtt="100ms")
-
-
-def test_one_data_centre_has_no_distance() -> None:
-    assert reached(dcs=1, distance="5000km").verdict == "inside"
+    assert found(rtt=matrix) == found(rtt="100ms")
 
 
-def test_the_reason_is_one_sentence_that_starts_with_a_capital() -> None:
-    for found in (reached(), reached(cass_nodes=6), reached(rtt="9ms"), reached(consistency_write="ALL")):
-        assert found.why.endswith(".")
-        assert not found.why[0].islower()
-        assert "\n" not in found.why
-        assert "Cassandra" in found.why or "cassandra" not in found.why
+def test_a_load_above_the_measured_ones_counts_where_capacities_were_not_measured() -> None:
+    shcm = system("rhino-shcm")
+    asked = shcm.scenario()
+
+    assert shcm.extrapolation(asked, 2520.0) == shcm.extrapolation(asked)
+    assert shcm.extrapolation(asked, 5040.0).doublings == pytest.approx(1.0)
+    assert found() == OPENPROVIDER.extrapolation(OpenproviderScenario(), 1e6)
 
 
-def test_a_load_beyond_what_was_measured_counts_like_an_axis() -> None:
-    layout = changed(OpenproviderScenario(), cass_nodes=6)
-    plain, loaded = (reach(layout, TESTS, ABOUT, load) for load in ((), ((0.5, "14,849 requests: none above 10,500"),)))
-
-    assert (loaded.distance, loaded.of_times) == pytest.approx((plain.distance + 0.5, plain.of_times + 0.5))
-    assert loaded.why == f"{plain.why[:-1]}; 14,849 requests: none above 10,500."
-
-
-def test_what_only_rates_are_outside_of_widens_no_times() -> None:
-    about = replace(ABOUT, outside_of_rates=lambda *_: ((0.5, "a mixture that nobody tested"),))
-    found = reach(changed(OpenproviderScenario(), cass_nodes=6), TESTS, about)
-
-    assert (found.distance, found.of_times) == pytest.approx((1.5, 1.0))
-    assert found.why.endswith("; a mixture that nobody tested.")
-    assert found.factors(1.0) == pytest.approx({"rate": 2.5, "time": 2.0})
-    assert found.factors(0.5) == pytest.approx({"rate": 1.75, "time": 1.5})
-    assert found.factors(0.0) == {"rate": 1.0, "time": 1.0}
-
-
-def test_inside_nothing_is_widened() -> None:
-    assert reach(TESTS[0].scenario, TESTS, ABOUT).factors(1.0) == {"rate": 1.0, "time": 1.0}
+def test_reasons_are_one_sentence() -> None:
+    for far in (found(), found(cass_nodes=6), found(rtt="9ms"), found(consistency_write="ALL")):
+        assert far.why.endswith(".")
+        assert not far.why[0].islower()
+        assert "\n" not in far.why

@@ -1,4 +1,4 @@
-"""Bands: the parameters and the discrepancy, combined as independent; wider the farther from what was measured."""
+"""Bands: the parameters and the model error, combined as independent; wider the farther from what was measured."""
 
 import math
 from dataclasses import replace
@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.case.extrapolation import Reach
-from capplan.calibration.case.model_error import Discrepancy
-from capplan.calibration.case.uncertainty import Apart, Uncertainty, estimated
-from capplan.calibration.fit.fitted_file import load
-from capplan.systems.registry import scenario
+from capplan.calibration.case.extrapolation import Extrapolation
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.uncertainty import Offset, Uncertainty
+from capplan.systems.registry import scenario, system
 
-FITTED, ASKED = load("openprovider"), scenario("openprovider")
+OPENPROVIDER = system("openprovider")
+FITTED, ASKED = OPENPROVIDER.fitted(), scenario("openprovider")
 NORMAL_95 = 1.6448536269514722
 
 
@@ -20,8 +20,8 @@ def lognormal_draws(log_sd: float, count: int = 4000) -> np.ndarray[tuple[int], 
     return 1000.0 * np.exp(log_sd * np.random.default_rng(5).standard_normal(count))
 
 
-def test_a_band_is_the_90_percent_of_parameters_and_discrepancy_together() -> None:
-    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_rate(lognormal_draws(0.03))
+def test_a_band_is_the_90_percent_of_parameters_and_model_error_together() -> None:
+    band = Uncertainty(rate=ModelError(0.04), time=ModelError(0.1), seed=1).of_rate(lognormal_draws(0.03))
 
     # Independent normal errors in the logarithm: 3 % and 4 % make 5 %. The 5th percentile of 4000 draws has a standard
     # error of 0.033 of a standard deviation: four of them.
@@ -32,15 +32,15 @@ def test_a_band_is_the_90_percent_of_parameters_and_discrepancy_together() -> No
 
 def test_the_parts_are_what_each_would_be_alone() -> None:
     draws = lognormal_draws(0.03)
-    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_rate(draws)
+    band = Uncertainty(rate=ModelError(0.04), time=ModelError(0.1), seed=1).of_rate(draws)
 
     assert band.parts.parameter == pytest.approx(float(np.quantile(draws, 0.95) - np.quantile(draws, 0.05)) / 2)
-    assert band.parts.discrepancy == pytest.approx(NORMAL_95 * 0.04 * band.value)
+    assert band.parts.model_error == pytest.approx(NORMAL_95 * 0.04 * band.value)
     assert band.parts.simulation is None
 
 
-def test_draws_that_agree_leave_the_discrepancy() -> None:
-    band = Uncertainty(rate=Discrepancy(0.04), time=Discrepancy(0.1), seed=1).of_time(np.full(2000, 5.0))
+def test_draws_that_agree_leave_the_model_error() -> None:
+    band = Uncertainty(rate=ModelError(0.04), time=ModelError(0.1), seed=1).of_time(np.full(2000, 5.0))
 
     assert band.value == 5.0
     assert band.high == pytest.approx(5.0 * math.exp(NORMAL_95 * 0.1), rel=1e-3)
@@ -49,40 +49,40 @@ def test_draws_that_agree_leave_the_discrepancy() -> None:
 
 
 def test_a_utilisation_never_passes_one() -> None:
-    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_share(np.full(100, 0.97))
+    band = Uncertainty(rate=ModelError(0.1), time=ModelError(0.1), seed=1).of_share(np.full(100, 0.97))
 
     assert band.low < band.value == 0.97
     assert band.high == 1.0
 
 
 def test_no_more_servers_are_busy_than_there_are() -> None:
-    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_busy(np.full(100, 60.0), 64)
+    band = Uncertainty(rate=ModelError(0.1), time=ModelError(0.1), seed=1).of_busy(np.full(100, 60.0), 64)
 
     assert 45 < band.low < band.value == 60.0
     assert band.high == 64
 
 
 def test_a_capacity_of_zero_is_zero() -> None:
-    band = Uncertainty(rate=Discrepancy(0.1), time=Discrepancy(0.1), seed=1).of_rate(np.zeros(50))
+    band = Uncertainty(rate=ModelError(0.1), time=ModelError(0.1), seed=1).of_rate(np.zeros(50))
 
     assert (band.low, band.value, band.high) == (0, 0, 0)
 
 
-def test_the_seed_pairs_draws_with_discrepancies() -> None:
+def test_the_seed_pairs_draws_with_model_errors() -> None:
     draws = lognormal_draws(0.03, 200)
-    first, again, other = (Uncertainty(Discrepancy(0.04), Discrepancy(0.1), seed).of_rate(draws) for seed in (1, 1, 2))
+    first, again, other = (Uncertainty(ModelError(0.04), ModelError(0.1), seed).of_rate(draws) for seed in (1, 1, 2))
 
     assert first == again
     assert first != other
     assert first.value == other.value
 
 
-def test_the_discrepancy_is_the_error_where_a_scenario_was_left_out() -> None:
+def test_the_model_error_is_the_error_where_a_scenario_was_left_out() -> None:
     errors = {"ts1.incoming": 0.03, "ts2.incoming": -0.04, "ts1.auth_mean": 0.1, "ts2.acct_mean": 0.0}
     known = {each.id: each for each in FITTED.left_out}
     figures = [replace(known[name], predicted=known[name].documented * math.exp(e)) for name, e in errors.items()]
     figures.append(replace(known["ts2.busy_workers"], predicted=1000.0))
-    found = estimated(replace(FITTED, left_out=tuple(figures)), ASKED, 3)
+    found = OPENPROVIDER.uncertainty(replace(FITTED, left_out=tuple(figures)), ASKED, 3)
 
     assert found.rate.log_sd == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
     assert found.time.log_sd == pytest.approx(math.sqrt(0.1**2 / 2))
@@ -91,8 +91,8 @@ def test_the_discrepancy_is_the_error_where_a_scenario_was_left_out() -> None:
 
 
 def test_each_doubling_adds_as_much_again() -> None:
-    near = estimated(FITTED, ASKED, 1)
-    doublings = Reach(2.0, 1.0, "far", "two doublings, one of which only rates are outside of")
+    near = OPENPROVIDER.uncertainty(FITTED, ASKED, 1)
+    doublings = Extrapolation(2.0, 1.0, "extrapolated", "two doublings, one of which only rates are outside of")
     far = near.widened(**doublings.factors(1.0))
 
     assert near.rate.log_sd > 0
@@ -103,32 +103,32 @@ def test_each_doubling_adds_as_much_again() -> None:
 
 
 def test_times_of_a_class_widen_with_all_times() -> None:
-    known = Uncertainty(Discrepancy(0.1), Discrepancy(0.2, 4), 1, {"read": Discrepancy(0.3, 2)}).widened(1.0, 2.0)
+    known = Uncertainty(ModelError(0.1), ModelError(0.2, 4), 1, {"read": ModelError(0.3, 2)}).widened(1.0, 2.0)
 
-    assert known.rate == Discrepancy(0.1)
-    assert known.time == Discrepancy(0.4, 4)
-    assert known.by_class == {"read": Discrepancy(0.6, 2)}
+    assert known.rate == ModelError(0.1)
+    assert known.time == ModelError(0.4, 4)
+    assert known.by_class == {"read": ModelError(0.6, 2)}
 
 
 def test_few_scenarios_make_a_band_of_student() -> None:
     """Draws that agree: the band is Student's t with two degrees of freedom, whose 95th percentile is 2.92."""
-    band = Uncertainty(Discrepancy(0.04, 2), Discrepancy(0.1), 1).of_rate(np.full(4000, 100.0))
+    band = Uncertainty(ModelError(0.04, 2), ModelError(0.1), 1).of_rate(np.full(4000, 100.0))
 
     assert band.high == pytest.approx(100 * math.exp(2.919986 * 0.04), rel=1e-3)
     assert band.low == pytest.approx(100 * math.exp(-2.919986 * 0.04), rel=1e-3)
-    assert band.parts.discrepancy == pytest.approx(2.919986 * 0.04 * 100)
+    assert band.parts.model_error == pytest.approx(2.919986 * 0.04 * 100)
 
 
-def test_the_packaged_discrepancy_covers_what_was_missed() -> None:
-    """The discrepancy comes from the left-out errors, not from the residuals of the fit, which are smaller."""
+def test_the_packaged_model_error_covers_what_was_missed() -> None:
+    """The model error comes from the left-out errors, not from the residuals of the fit, which are smaller."""
     residuals = [math.log(f.predicted / f.documented) for f in FITTED.figures if f.id.endswith(".incoming")]
 
-    assert estimated(FITTED, ASKED, 1).rate.log_sd > float(np.sqrt(np.mean(np.square(residuals))))
+    assert OPENPROVIDER.uncertainty(FITTED, ASKED, 1).rate.log_sd > float(np.sqrt(np.mean(np.square(residuals))))
 
 
-def test_a_part_apart_bounds_a_band_from_below() -> None:
+def test_an_offset_bounds_a_band_from_below() -> None:
     """A round trip of 100 ms that is known to 1 % does not become 70 ms because the rest is not known at all."""
-    known = Uncertainty(Discrepancy(0.1), Discrepancy(1.0), 1, apart=Apart(0.1, Discrepancy(0.01)))
+    known = Uncertainty(ModelError(0.1), ModelError(1.0), 1, offset=Offset(0.1, ModelError(0.01)))
     band = known.of_time(np.full(240, 110.0))
 
     assert band.value == 110.0
@@ -138,8 +138,8 @@ def test_a_part_apart_bounds_a_band_from_below() -> None:
 
 def test_what_nothing_bounds_has_a_band_without_an_end() -> None:
     half = np.where(np.arange(240) < 200, 50.0, np.inf)
-    band = Uncertainty(Discrepancy(0.1), Discrepancy(0.2), 1).of_time(half)
+    band = Uncertainty(ModelError(0.1), ModelError(0.2), 1).of_time(half)
 
     assert math.isfinite(band.value)
     assert band.high == math.inf
-    assert (band.parts.parameter, band.parts.discrepancy) == (None, None)
+    assert (band.parts.parameter, band.parts.model_error) == (None, None)

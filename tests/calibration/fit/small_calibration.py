@@ -1,23 +1,24 @@
 """A calibration that takes a moment: three scenarios of `vcider`, few draws."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from types import MappingProxyType
+from typing import Any
 
 import pytest
+from tests.calibration.altered_systems import observing
 
 from capplan.calibration.fit import calibrate, posterior, refits
-from capplan.calibration.study import Experiment
-from capplan.systems.vcider.observations import STUDY, experiments
+from capplan.calibration.observations import LoadTest
+from capplan.systems.registry import system
 
 FOLDS = ("r1.none", "r1.both", "r3.both")
+VCIDER = system("vcider")
 
 
-def three(choice: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-    return tuple(test for test in experiments(choice) if test.fold in FOLDS)
+def three(choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Any], ...]:
+    return tuple(test for test in VCIDER.observations.load_tests(choice) if test.fold in FOLDS)
 
 
-SMALL = replace(STUDY, experiments=three)
+SMALL = observing(VCIDER, load_tests=three)
 
 
 def few_draws(patched: pytest.MonkeyPatch) -> None:

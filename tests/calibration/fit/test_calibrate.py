@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import FOLDS, SMALL, few_draws
 
-from capplan.calibration.evidence.table import data_hash
 from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json
 from capplan.calibration.fit.stages import refit_code
-from capplan.calibration.study import Experiment
+from capplan.calibration.observations import LoadTest
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +49,7 @@ def test_the_file_says_what_was_fitted_by_which_code(small: dict[str, Fitted]) -
     made = small["first"]
 
     assert (made.system, made.version, made.seed) == ("vcider", "0", 3)
-    assert (made.data_hash, made.code) == (data_hash("vcider"), refit_code())
+    assert (made.data_hash, made.code) == (SMALL.data_hash, refit_code(SMALL))
     assert (len(made.draws), made.posterior.steps) == (16, 2)
     assert 0 < made.posterior.acceptance < 1
     assert 0 < made.effective_parameters < len(made.names)
@@ -60,7 +59,7 @@ def test_the_file_says_what_was_fitted_by_which_code(small: dict[str, Fitted]) -
 
 def test_the_figures_are_those_of_the_draws_as_the_file_has_them(small: dict[str, Fitted]) -> None:
     made = small["first"]
-    said = SMALL.predicted(SMALL.experiments(), made.values())
+    said = SMALL.observations.predicted(SMALL.observations.load_tests(), made.values(SMALL.parameters))
 
     for each in made.figures:
         low, median, high = np.quantile(said[each.id], [0.05, 0.5, 0.95])
@@ -120,28 +119,28 @@ def test_seed_and_version_have_defaults() -> None:
 
 def test_a_study_that_leaves_nothing_open_is_fitted_once() -> None:
     told: list[str] = []
-    made = calibrate(replace(SMALL, choices=()), 3, "0", told.append)
+    made = calibrate(observing(SMALL, choices=()), 3, "0", told.append)
 
     assert made.hypotheses == ()
     assert told[0] == "fitting"
-    assert len(told) == stages_of(replace(SMALL, choices=()))
+    assert len(told) == stages_of(observing(SMALL, choices=()))
 
 
 def test_the_default_must_be_among_the_choices() -> None:
     with pytest.raises(ValueError, match="the scenario's own choice must be among the choices"):
-        calibrate(replace(SMALL, choices=({"virtual_encrypts": "all"},)), 3, "0")
+        calibrate(observing(SMALL, choices=({"virtual_encrypts": "all"},)), 3, "0")
 
 
 def test_two_scenarios_are_enough() -> None:
     """Without both of them nothing is left to fit: the prior predicts them."""
 
-    def two(choice: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-        return tuple(test for test in SMALL.experiments(choice) if test.fold in FOLDS[:2])
+    def two(choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Any], ...]:
+        return tuple(test for test in SMALL.observations.load_tests(choice) if test.fold in FOLDS[:2])
 
-    made = calibrate(replace(SMALL, experiments=two, choices=()), 3, "0")
-    prior = {name: np.array([each.value]) for name, each in ((p.name, p) for p in SMALL.system.parameters)}
+    made = calibrate(observing(SMALL, load_tests=two, choices=()), 3, "0")
+    prior = {name: np.array([each.value]) for name, each in ((p.name, p) for p in SMALL.parameters)}
 
-    said = SMALL.predicted(two(), prior)
+    said = SMALL.observations.predicted(two(), prior)
     assert {each.id: each.predicted for each in made.nested} == pytest.approx(
         {name: float(values[0]) for name, values in said.items()}
     )

@@ -1,6 +1,7 @@
 """The fitted file: whole or not at all, and only for the evidence that it was fitted to."""
 
 import json
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,26 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import data_hash, rows_hash
-from capplan.calibration.evidence.table import load as load_evidence
-from capplan.calibration.fit import fitted_file
-from capplan.calibration.fit.fitted_file import (
-    DRAWS,
-    SCHEMA,
-    Fitted,
-    load,
-    packaged_path,
-    read,
-    rounded,
-    to_json,
-    write,
-)
+from capplan.calibration.fit.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
-from capplan.systems.openprovider.network import PARAMETERS
-from capplan.systems.registry import SYSTEMS
+from capplan.systems.registry import names, read_calibration, system
 
-FITTED = load("openprovider")
+OPENPROVIDER = system("openprovider")
+FITTED, PARAMETERS = OPENPROVIDER.fitted(), OPENPROVIDER.parameters
 
 
 @pytest.fixture
@@ -38,7 +26,7 @@ def document() -> dict[str, Any]:
 
 def refused(path: Path) -> str:
     with pytest.raises(InputError) as caught:
-        read(path)
+        read_calibration(path)
     sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
@@ -54,7 +42,7 @@ def test_a_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     write(FITTED, path)
 
-    assert read(path) == FITTED
+    assert read_calibration(path) == FITTED
     assert json.loads(path.read_text(encoding="utf-8"))["schema"] == SCHEMA
     assert [each.name for each in tmp_path.iterdir()] == ["mine.json"]
 
@@ -62,13 +50,13 @@ def test_a_round_trip(tmp_path: Path) -> None:
 def test_the_packaged_file_is_the_file_that_would_be_written(tmp_path: Path) -> None:
     write(FITTED, tmp_path / "again.json")
 
-    assert (tmp_path / "again.json").read_bytes() == packaged_path("openprovider").read_bytes()
+    assert (tmp_path / "again.json").read_bytes() == OPENPROVIDER.fitted_path.read_bytes()
 
 
 def test_what_the_packaged_file_must_have() -> None:
     free = [parameter for parameter in PARAMETERS if parameter.free]
 
-    assert FITTED.data_hash == data_hash("openprovider")
+    assert FITTED.data_hash == OPENPROVIDER.data_hash
     assert FITTED.names == tuple(parameter.name for parameter in free)
     assert FITTED.fitted_parameters == sum(parameter.kind == "fitted" for parameter in free) <= 6
     assert 0 < FITTED.effective_parameters < len(free)
@@ -86,7 +74,7 @@ def test_what_the_packaged_file_must_have() -> None:
 
 
 def test_values_are_all_parameters_and_the_free_ones_are_draws() -> None:
-    values = FITTED.values()
+    values = FITTED.values(PARAMETERS)
 
     assert set(values) == {parameter.name for parameter in PARAMETERS}
     for column, name in enumerate(FITTED.names):
@@ -96,7 +84,7 @@ def test_values_are_all_parameters_and_the_free_ones_are_draws() -> None:
 
 
 def test_one_value_of_each_is_a_draw_that_keeps_the_correlation() -> None:
-    values = FITTED.median_values()
+    values = FITTED.median_values(PARAMETERS)
 
     assert tuple(values[name] for name in FITTED.names) in FITTED.draws
     assert all(isinstance(value, float) for value in values.values())
@@ -106,49 +94,43 @@ def test_the_central_draw_is_chosen() -> None:
     middle = FITTED.draws[0]
     around = tuple(tuple(value * factor for value in middle) for factor in (0.8, 0.9, 1.1, 1.2))
 
-    assert replace(FITTED, draws=(*around, middle)).median_values()[FITTED.names[0]] == middle[0]
+    assert replace(FITTED, draws=(*around, middle)).median_values(PARAMETERS)[FITTED.names[0]] == middle[0]
 
 
 def test_other_evidence_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
     document["data_hash"] = "0" * 64
 
-    assert refused(written(document, tmp_path)) == (
-        "'mine.json' was fitted to other evidence than this version has: run `capplan calibrate openprovider`"
-    )
+    said = refused(written(document, tmp_path))
+    assert all(each in said for each in ("'mine.json'", "evidence", "`capplan calibrate openprovider`"))
 
 
-@pytest.mark.parametrize("system", list(SYSTEMS))
-def test_a_fitted_file_is_refused_when_one_figure_of_its_evidence_changes(
-    system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", names())
+def test_a_fitted_file_is_refused_when_one_figure_of_its_evidence_changes(name: str) -> None:
     """Each packaged file is of today's evidence; with any fitted figure a little different it no longer is."""
-    path, rows = packaged_path(system), load_evidence(system)
-    assert read(path).system == system
-    place = next(number for number, row in enumerate(rows) if row.use == "fit")
-    changed = (*rows[:place], replace(rows[place], value=1.001 * rows[place].value), *rows[place + 1 :])
-    monkeypatch.setattr(fitted_file, "data_hash", lambda _: rows_hash(changed))
+    its = system(name)
+    assert its.fitted().system == name
+    place = next(number for number, row in enumerate(its.evidence) if row.use == "fit")
+    rows = list(its.evidence)
+    rows[place] = replace(rows[place], value=1.001 * rows[place].value)
+    changed = copy(its)
+    vars(changed).update(evidence=tuple(rows))
+    del vars(changed)["data_hash"]
 
-    assert refused(path) == (
-        f"'{system}.json' was fitted to other evidence than this version has: run `capplan calibrate {system}`"
-    )
+    with pytest.raises(InputError, match="evidence"):
+        changed.fitted()
 
 
 def test_other_parameters_are_refused(document: dict[str, Any], tmp_path: Path) -> None:
     document["names"][0] = "former_s"
 
-    assert refused(written(document, tmp_path)) == (
-        "'mine.json' was fitted with other parameters than this version has: run `capplan calibrate openprovider`"
-    )
+    assert "parameters" in refused(written(document, tmp_path))
 
 
 @pytest.mark.parametrize("draws", [2, DRAWS - 1, DRAWS + 1])
 def test_another_number_of_draws_is_refused(draws: int, document: dict[str, Any], tmp_path: Path) -> None:
     document["draws"] = (2 * document["draws"])[:draws]
 
-    assert refused(written(document, tmp_path)) == (
-        f"'mine.json' was fitted with another number of draws ({draws}, not {DRAWS}) than this version has: run "
-        "`capplan calibrate openprovider`"
-    )
+    assert f"{draws}, not {DRAWS}" in refused(written(document, tmp_path))
 
 
 def test_an_unknown_system_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
@@ -179,9 +161,9 @@ def test_an_unknown_system_is_refused(document: dict[str, Any], tmp_path: Path) 
     ids=str,
 )
 def test_a_changed_file_is_refused(change: dict[str, Any], document: dict[str, Any], tmp_path: Path) -> None:
-    assert refused(written({**document, **change}, tmp_path)) == (
-        f"'mine.json' is no fitted file ({SCHEMA}): run `capplan calibrate` to make one"
-    )
+    said = refused(written({**document, **change}, tmp_path))
+    assert "'mine.json'" in said
+    assert SCHEMA in said
 
 
 @pytest.mark.parametrize("table", ["figures", "left_out", "nested"])
@@ -206,14 +188,14 @@ def test_a_changed_figure_is_refused(
 ) -> None:
     document[table][3].update(damage)
 
-    assert "'mine.json' is no fitted file" in refused(written(document, tmp_path))
+    assert SCHEMA in refused(written(document, tmp_path))
 
 
 @pytest.mark.parametrize("table", ["figures", "left_out", "nested"])
 def test_a_figure_is_there_once(table: str, document: dict[str, Any], tmp_path: Path) -> None:
     whole = document[table]
     for broken in (whole[1:], [*whole, whole[0]], [whole[0], *whole[:-1]]):
-        assert "is no fitted file" in refused(written({**document, table: broken}, tmp_path))
+        assert SCHEMA in refused(written({**document, table: broken}, tmp_path))
 
 
 @pytest.mark.parametrize("without", ["TS1", "TS9", "", None], ids=str)
@@ -224,7 +206,7 @@ def test_a_nested_figure_is_without_another_scenario(
     assert document["nested"][0]["fold"] == "TS1"
     document["nested"][0]["without"] = without
 
-    assert "is no fitted file" in refused(written(document, tmp_path))
+    assert SCHEMA in refused(written(document, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +227,7 @@ def test_a_nested_figure_is_without_another_scenario(
 def test_how_the_draws_came_about_is_checked(key: str, value: Any, document: dict[str, Any], tmp_path: Path) -> None:
     document["posterior"][key] = value
 
-    assert "is no fitted file" in refused(written(document, tmp_path))
+    assert SCHEMA in refused(written(document, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -262,13 +244,13 @@ def test_how_the_draws_came_about_is_checked(key: str, value: Any, document: dic
     ],
 )
 def test_numbers_are_numbers(key: str, value: Any, document: dict[str, Any], tmp_path: Path) -> None:
-    assert "is no fitted file" in refused(written({**document, key: value}, tmp_path))
+    assert SCHEMA in refused(written({**document, key: value}, tmp_path))
 
 
 def test_a_missing_key_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
     for key in document:
         left = {name: value for name, value in document.items() if name != key}
-        assert "is no fitted file" in refused(written(left, tmp_path))
+        assert SCHEMA in refused(written(left, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -280,21 +262,22 @@ def test_a_broken_file_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_bytes(content)
 
-    assert "'mine.json' is no fitted file" in refused(path)
+    assert SCHEMA in refused(path)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
 
-    assert refused(path) == f"fitted file {str(path)!r} cannot be read: No such file or directory"
-    assert "cannot be read" in refused(tmp_path)
+    assert repr(str(path)) in refused(path)
+    assert repr(str(tmp_path)) in refused(tmp_path)
 
 
-def test_a_system_that_is_not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(fitted_file, "packaged_path", lambda system: tmp_path / f"{system}.json")
+def test_a_system_that_is_not_calibrated(tmp_path: Path) -> None:
+    its = copy(OPENPROVIDER)
+    vars(its).update(folder=tmp_path)
 
-    with pytest.raises(InputError, match="system 'other' is not calibrated: run `capplan calibrate other`"):
-        load("other")
+    with pytest.raises(InputError, match="`capplan calibrate openprovider`"):
+        its.fitted()
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,13 +308,12 @@ def test_what_is_not_finite_is_not_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_file_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitted_file, "packaged_path", lambda system: tmp_path / f"{system}.json")
+def test_a_new_file_is_seen_at_once(tmp_path: Path) -> None:
+    its = copy(OPENPROVIDER)
+    vars(its).update(folder=tmp_path)
     for seed in (11, 12):
-        mine: Fitted = replace(FITTED, seed=seed)
-        write(mine, tmp_path / "openprovider.json")
-        assert load("openprovider").seed == seed
-    load.cache_clear()
+        write(replace(FITTED, seed=seed), its.fitted_path)
+        assert its.fitted().seed == seed
 
 
 def test_rounding_keeps_seven_digits() -> None:

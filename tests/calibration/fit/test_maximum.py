@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.evidence.table import Evidence, by_id
+from capplan.calibration.fit import maximum as module
 from capplan.calibration.fit.maximum import (
     Maximum,
     Problem,
@@ -16,12 +17,12 @@ from capplan.calibration.fit.maximum import (
     maximum,
     rows_to_fit,
 )
-from capplan.calibration.fit.maximum import maximum as fit
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider.observations import REPEATABILITY
+from capplan.systems.registry import system
 
-ROWS = by_id(load("openprovider"))
+ROWS = by_id(system("openprovider").evidence)
 RATE, TIME = ROWS["ts4.incoming"], ROWS["ts4.acct_mean"]
 
 # A figure that is proportional to one parameter and has an interval far narrower than a repeat's scatter is a normal
@@ -107,7 +108,7 @@ def test_only_free_parameters_are_moved() -> None:
 def test_draws_in_chunks_are_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.log(PRIOR) + np.linspace(-0.1, 0.1, 11)[:, None]
     whole = TOY.residuals(points)
-    monkeypatch.setattr(fit, "_CHUNK", 3)
+    monkeypatch.setattr(module, "_CHUNK", 3)
 
     assert np.array_equal(TOY.residuals(points), whole)
 

@@ -2,44 +2,46 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import few_draws
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.fit.maximum import maximum
 from capplan.calibration.fit.posterior import resampled
 from capplan.calibration.fit.problem import problem
 from capplan.calibration.fit.refits import Refits, figures, folds, refits_of, refitted
 from capplan.calibration.fit.stages import Stages
-from capplan.calibration.study import Experiment, Study
+from capplan.calibration.observations import LoadTest
+from capplan.calibration.system import System
 from capplan.models.language.parameter import from_log
-from capplan.systems.vcider.observations import STUDY, experiments
+from capplan.systems.registry import system
 
-START = load("vcider").most_probable
-TESTS = experiments()
+VCIDER = system("vcider")
+START = VCIDER.fitted().most_probable
+TESTS = VCIDER.observations.load_tests()
 FOLDS = folds(TESTS)
 ROWS = {row.id: row for test in TESTS for row in test.rows}
 CHANGED = "r3.both"
 
 
-def changed_in(fold: str) -> Study:
-    """The study, as if every figure of one scenario had been a third higher."""
+def changed_in(fold: str) -> System[Any]:
+    """The system, as if every figure of one scenario had been a third higher."""
 
-    def altered(choice: Mapping[str, str] = MappingProxyType({})) -> tuple[Experiment, ...]:
-        return tuple(_raised(test) if test.fold == fold else test for test in experiments(choice))
+    def altered(choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Any], ...]:
+        return tuple(_raised(test) if test.fold == fold else test for test in VCIDER.observations.load_tests(choice))
 
-    return replace(STUDY, experiments=altered)
+    return observing(VCIDER, load_tests=altered)
 
 
-def _raised(test: Experiment) -> Experiment:
+def _raised(test: LoadTest[Any]) -> LoadTest[Any]:
     rows = tuple(replace(row, value=row.value * 4 / 3, low=row.low * 4 / 3, high=row.high * 4 / 3) for row in test.rows)
     return replace(test, rows=rows)
 
 
-def refits_with(its: Study, seed: int = 1) -> Refits:
+def refits_with(its: System[Any], seed: int = 1) -> Refits:
     with pytest.MonkeyPatch.context() as patched:
         few_draws(patched)
         return refitted(its, START, seed, Stages("a test"))
@@ -47,7 +49,7 @@ def refits_with(its: Study, seed: int = 1) -> Refits:
 
 @pytest.fixture(scope="module")
 def plain() -> Refits:
-    return refits_with(STUDY)
+    return refits_with(VCIDER)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_every_figure_is_left_out_once(plain: Refits) -> None:
         assert 0 < each.low <= each.predicted <= each.high
 
 
-def _by_fold() -> list[Experiment]:
+def _by_fold() -> list[LoadTest[Any]]:
     return [test for fold in FOLDS for test in TESTS if test.fold == fold]
 
 
@@ -95,10 +97,10 @@ def test_what_is_left_out_is_said_by_the_draws_of_the_other_scenarios(
 ) -> None:
     few_draws(monkeypatch)
     number, fold = 2, FOLDS[2]
-    others = problem(STUDY, [test for test in TESTS if test.fold != fold])
+    others = problem(VCIDER, [test for test in TESTS if test.fold != fold])
     drawn = resampled(others, maximum(others, np.log(START)), 12, 60, 1 + 1 + number)
-    said = STUDY.predicted(
-        [test for test in TESTS if test.fold == fold], from_log(STUDY.system.parameters, drawn.log_points)
+    said = VCIDER.observations.predicted(
+        [test for test in TESTS if test.fold == fold], from_log(VCIDER.parameters, drawn.log_points)
     )
 
     for each in plain.left_out:
@@ -109,8 +111,8 @@ def test_what_is_left_out_is_said_by_the_draws_of_the_other_scenarios(
 
 def test_nested_figures_are_said_at_the_maximum_of_the_other_scenarios(plain: Refits) -> None:
     pair = ("r1.none", "r3.internode")
-    best = maximum(problem(STUDY, [test for test in TESTS if test.fold not in pair]), np.log(START))
-    said = STUDY.predicted(TESTS, from_log(STUDY.system.parameters, best.log_point[None]))
+    best = maximum(problem(VCIDER, [test for test in TESTS if test.fold not in pair]), np.log(START))
+    said = VCIDER.observations.predicted(TESTS, from_log(VCIDER.parameters, best.log_point[None]))
 
     found = [each for each in plain.nested if {each.fold, each.without} == set(pair)]
     assert len(found) == 12
@@ -119,21 +121,21 @@ def test_nested_figures_are_said_at_the_maximum_of_the_other_scenarios(plain: Re
 
 
 def test_each_scenario_has_draws_of_its_own_and_nested_fits_need_none(plain: Refits) -> None:
-    other = refits_with(STUDY, seed=2)
+    other = refits_with(VCIDER, seed=2)
 
     assert other.left_out != plain.left_out
     assert other.nested == plain.nested
-    assert refits_with(STUDY) == plain
+    assert refits_with(VCIDER) == plain
 
 
 def test_progress_is_told_and_what_is_finished_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     few_draws(monkeypatch)
     told: list[str] = []
     stages = Stages("a test", told.append)
-    refitted(STUDY, START, 1, stages)
+    refitted(VCIDER, START, 1, stages)
 
     assert told == [*(f"refitting without {fold}" for fold in FOLDS), "refitting without pairs of scenarios"]
-    assert len(told) == refits_of(STUDY)
+    assert len(told) == refits_of(VCIDER)
     assert list(stages.known) == told
 
 
@@ -145,10 +147,10 @@ def test_scenarios_are_listed_once_in_the_documents_order() -> None:
 
 def test_figures_are_medians_and_90_percent_of_the_draws() -> None:
     """One draw: the three are the same, rounded to seven digits."""
-    best = maximum(problem(STUDY, TESTS), np.log(START))
-    drawn = resampled(problem(STUDY, TESTS), best, 1, 60, 1)
-    said = STUDY.predicted(TESTS, from_log(STUDY.system.parameters, drawn.log_points))
+    best = maximum(problem(VCIDER, TESTS), np.log(START))
+    drawn = resampled(problem(VCIDER, TESTS), best, 1, 60, 1)
+    said = VCIDER.observations.predicted(TESTS, from_log(VCIDER.parameters, drawn.log_points))
 
-    for name, fold, documented, predicted, low, high in figures(STUDY, TESTS, drawn):
+    for name, fold, documented, predicted, low, high in figures(VCIDER, TESTS, drawn):
         assert (fold, documented) == (ROWS[name].fold, ROWS[name].value)
         assert low == predicted == high == float(f"{said[name][0]:.7g}")

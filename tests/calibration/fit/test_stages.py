@@ -7,6 +7,9 @@ import pytest
 from capplan.calibration.fit import stages as module
 from capplan.calibration.fit.stages import Stages, digest, refit_code
 from capplan.models.code_digest import code_digest
+from capplan.systems.registry import system
+
+VCIDER = system("vcider")
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"key": "other", "stages": {}}', '{"stages": 3}'])
@@ -64,15 +67,15 @@ def test_each_stage_is_told_before_it_is_computed_and_when_it_is_known() -> None
     assert told == ["one", "computing", "one"]
 
 
-def test_a_digest_hangs_on_every_part_and_on_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = digest("vcider", 1, (0.5, 0.25))
+def test_a_digest_depends_on_every_part_and_on_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = digest(VCIDER, 1, (0.5, 0.25))
 
-    assert digest("vcider", 1, (0.5, 0.25)) == first
-    assert len({first, digest("vcider", 2, (0.5, 0.25)), digest("vcider", 1, (0.5, 0.26)), digest("vcider")}) == 4
-    monkeypatch.setattr(module, "code_digest", lambda *_: "other code")
-    assert digest("vcider", 1, (0.5, 0.25)) != first
+    assert digest(VCIDER, 1, (0.5, 0.25)) == first
+    others = [digest(VCIDER, 2, (0.5, 0.25)), digest(VCIDER, 1, (0.5, 0.26)), digest(VCIDER), digest(system("arion"), 1)]
+    assert len({first, *others}) == 5
+    monkeypatch.setattr(module, "code_digest", lambda *_, **__: "other code")
+    assert digest(VCIDER, 1, (0.5, 0.25)) != first
 
 
-def test_the_code_of_a_fit_is_that_of_the_model_the_simulator_and_the_calibration() -> None:
-    assert refit_code() == code_digest(("models", "simulator", "calibration"), plain=True)
-    assert refit_code() != code_digest(("models", "simulator"), plain=True)
+def test_the_code_of_a_fit_is_that_of_every_layer_up_to_the_systems() -> None:
+    assert refit_code(VCIDER) == code_digest(("models", "simulator", "calibration", "systems"), plain=True)

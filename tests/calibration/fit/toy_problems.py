@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.evidence.table import Evidence, by_id
 from capplan.calibration.fit.maximum import Problem, Scatter
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
+from capplan.systems.registry import system
 
-_ROW = by_id(load("openprovider"))["ts4.incoming"]
+_ROW = by_id(system("openprovider").evidence)["ts4.incoming"]
 
 
 def figure(name: str, value: float) -> Evidence:

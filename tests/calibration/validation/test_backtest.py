@@ -2,20 +2,30 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pytest
 from scipy import stats
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
-from capplan.calibration.fit.fitted_file import Fitted, load
-from capplan.calibration.validation import backtest
-from capplan.calibration.validation.backtest import LeftOut, left_out
-from capplan.systems.abouts import ABOUTS
-from capplan.systems.studies import STUDIES, study
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.backtest import left_out as left_out_of
+from capplan.systems.registry import names, system
 
-OPENPROVIDER, VCIDER = load("openprovider"), load("vcider")
+OPENPROVIDER, VCIDER = system("openprovider").fitted(), system("vcider").fitted()
 OFF = dict.fromkeys(("r1.none", "r1.both", "r1.internode", "r3.none", "r3.both", "r3.internode"), 0.05)
+
+
+def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
+    return left_out_of(system(fitted.system), fitted)
+
+
+@lru_cache
+def packaged(name: str) -> tuple[LeftOut, ...]:
+    """Return what the packaged fit of a system says of scenarios that were left out."""
+    return left_out(system(name).fitted())
 
 
 def by_id(fitted: Fitted) -> dict[str, LeftOut]:
@@ -48,7 +58,7 @@ def test_each_side_of_a_band_has_its_own_part_of_the_parameters() -> None:
     assert math.log(said.high / said.value) == pytest.approx(math.hypot(0.1, half_of(0.05, 5)))
 
 
-def test_the_discrepancy_is_that_of_refits_without_the_scored_scenario() -> None:
+def test_the_model_error_is_that_of_refits_without_the_scored_scenario() -> None:
     """Errors of 9 % in the nested refits of a scenario itself do not widen its own band."""
     said = by_id(nested_at(left_out_at(VCIDER, 0.0), {**OFF, "r1.none": 0.9}))
     own, others = said["r1.none.c32"].said["capplan"], said["r3.none.c32"].said["capplan"]
@@ -62,7 +72,7 @@ def test_a_layout_outside_the_others_has_a_wider_band() -> None:
     off = dict.fromkeys(("TS1", "TS2", "TS3", "TS4"), 0.05)
     said = by_id(nested_at(left_out_at(OPENPROVIDER, 0.0), off))
     inside, outside = (said[name].said["capplan"] for name in ("ts2.incoming", "ts4.incoming"))
-    widening = ABOUTS["openprovider"].widening
+    widening = system("openprovider").widening
 
     assert widening > 0
     assert math.log(inside.high / inside.value) == pytest.approx(half_of(0.05, 3))
@@ -71,12 +81,13 @@ def test_a_layout_outside_the_others_has_a_wider_band() -> None:
 
 
 def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = by_id(load("rhino-shcm"))
-    monkeypatch.setattr(backtest, "beyond_measured", lambda *_: ((1.0, "twice the load"),))
-    after = by_id(load("rhino-shcm"))
+    before = by_id(system("rhino-shcm").fitted())
+    half = 2520.0 / 2
+    monkeypatch.setattr(type(system("rhino-shcm")), "highest_measured_rate", lambda *_: half)
+    after = by_id(system("rhino-shcm").fitted())
     loads = {
         row.id: test.scenario.offered_per_s()
-        for test in study("rhino-shcm").experiments()
+        for test in system("rhino-shcm").observations.load_tests()
         for row in test.rows
         if row.id in before
     }
@@ -87,20 +98,20 @@ def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monk
         assert wider == (offered is not None), name
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_what_is_listed(system: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_what_is_listed(name: str) -> None:
     """Each figure that was fitted and measured, is set beside rules or widens bands, with what its study says of it."""
-    fitted, its = load(system), study(system)
-    rows = {row.id: row for test in its.experiments() for row in test.rows}
-    found = left_out(fitted)
+    fitted, its = system(name).fitted(), system(name).observations
+    rows = {row.id: row for test in its.load_tests() for row in test.rows}
+    found = packaged(name)
 
-    known = {name for name, row in rows.items() if row.use == "fit" and row.status == "measured"}
-    known |= {name for name, row in rows.items() if its.scored(row) or its.kind_of(row)}
+    known = {each for each, row in rows.items() if row.use == "fit" and row.status == "measured"}
+    known |= {each for each, row in rows.items() if its.scored(row) or its.kind_of(row)}
     assert [each.id for each in found] == [each.id for each in fitted.left_out if each.id in known]
     for each in found:
         row, scored = rows[each.id], its.scored(rows[each.id])
         assert (each.fold, each.scenario, each.unit, each.documented) == (row.fold, row.scenario, row.unit, row.value)
-        assert (each.uncounted, each.widens) == (its.uncounted(row), its.kind_of(row) is not None)
+        assert (each.uncounted, each.widens) == (its.not_scored(row), its.kind_of(row) is not None)
         assert each.counts == (each.uncounted == "")
         assert each.family == (scored.family if scored else "")
         assert list(each.said)[:1] == ["capplan"]
@@ -112,9 +123,9 @@ def test_what_is_listed(system: str) -> None:
             assert math.isnan(each.size)
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_what_asks_the_prior_widens_no_band(system: str) -> None:
-    assert [each.id for each in left_out(load(system)) if each.widens and not each.counts] == []
+@pytest.mark.parametrize("name", names())
+def test_what_asks_the_prior_widens_no_band(name: str) -> None:
+    assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 
 
 APART = {
@@ -128,19 +139,19 @@ APART = {
 }
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_why_figures_are_not_scored(system: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_why_figures_are_not_scored(name: str) -> None:
     reasons: dict[str, set[str]] = {}
-    for each in left_out(load(system)):
+    for each in packaged(name):
         if not each.counts:
             reasons.setdefault(each.uncounted, set()).add(each.fold)
 
-    assert reasons == APART.get(system, {})
+    assert reasons == APART.get(name, {})
 
 
 def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> None:
     """T3 of rhino-shcm: the fit without it has the load beyond the capacity, so its latencies have no steady state."""
-    fitted = load("rhino-shcm")
+    fitted = system("rhino-shcm").fitted()
     latencies = {f"t3.p{level}" for level in (50, 75, 90, 95, 99)}
     wild = tuple(
         replace(each, predicted=each.predicted * 9) if each.id in latencies else each for each in fitted.nested
@@ -155,10 +166,10 @@ def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> Non
     assert repr(by_id(replace(fitted, nested=off))) != repr(before)  # its cores do widen bands
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_the_packaged_bands_are_about_what_is_predicted(system: str) -> None:
-    kept = {each.id: each for each in load(system).left_out}
-    for each in left_out(load(system)):
+@pytest.mark.parametrize("name", names())
+def test_the_packaged_bands_are_about_what_is_predicted(name: str) -> None:
+    kept = {each.id: each for each in system(name).fitted().left_out}
+    for each in packaged(name):
         said = each.said["capplan"]
         assert said.value == kept[each.id].predicted
         if math.isfinite(said.high):
@@ -167,7 +178,7 @@ def test_the_packaged_bands_are_about_what_is_predicted(system: str) -> None:
 
 
 def test_each_independent_scenario_of_openprovider_is_left_out_once() -> None:
-    capacity = [each for each in left_out(OPENPROVIDER) if each.family == "capacity"]
+    capacity = [each for each in packaged("openprovider") if each.family == "capacity"]
 
     assert [each.fold for each in capacity] == ["TS1", "TS2", "TS3", "TS4"]
     assert [each.documented for each in capacity] == [7000, 7200, 10_000, 10_500]
@@ -175,7 +186,7 @@ def test_each_independent_scenario_of_openprovider_is_left_out_once() -> None:
 
 
 def test_the_rules_do_not_see_what_they_predict() -> None:
-    errors = {each.fold: each.errors() for each in left_out(OPENPROVIDER) if each.family == "capacity"}
+    errors = {each.fold: each.errors() for each in packaged("openprovider") if each.family == "capacity"}
 
     # Worked out by hand from the three other scenarios: 3, 3, 6 and 9 Cassandra nodes.
     assert errors["TS4"]["persistence"] == pytest.approx(-0.0476, abs=1e-4)  # TS3
@@ -186,7 +197,7 @@ def test_the_rules_do_not_see_what_they_predict() -> None:
 
 
 def test_rules_say_times_from_the_times_of_the_same_request() -> None:
-    times = {each.fold: each for each in left_out(OPENPROVIDER) if each.family == "auth mean time"}
+    times = {each.fold: each for each in packaged("openprovider") if each.family == "auth mean time"}
 
     # 2.5, 3.5, 4 and 4 ms on 3, 3, 6 and 9 Cassandra nodes.
     assert [each.documented for each in times.values()] == [2.5e-3, 3.5e-3, 4e-3, 4e-3]

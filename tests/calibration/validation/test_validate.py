@@ -9,25 +9,31 @@ import pytest
 from tests.calibration.made_up_fits import as_documented, left_out_at, saying
 
 from capplan.calibration.evidence.table import by_id
-from capplan.calibration.evidence.table import load as load_evidence
-from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation import validate as module
-from capplan.calibration.validation.validate import goals_of, goals_of_all, median_errors, report
+from capplan.calibration.validation.validate import goals_of, goals_of_all, median_errors
+from capplan.calibration.validation.validate import report as report_on
 from capplan.calibration.validation.validation import Compared, Score, Validation
 from capplan.systems.openprovider import observations as openprovider_figures
-from capplan.systems.openprovider.observations import bounds_of, experiments, predicted_all
-from capplan.systems.studies import STUDIES, study
+from capplan.systems.registry import every_system, names, system
 
-FITTED, VCIDER = load("openprovider"), load("vcider")
-ROWS = by_id(load_evidence("openprovider"))
-REPORTS = {name: report(load(name)) for name in STUDIES}
+
+def report(fitted: Fitted, refits: str = "") -> Validation:
+    return report_on(system(fitted.system), fitted, refits)
+
+
+OPENPROVIDER = system("openprovider")
+OBSERVATIONS = OPENPROVIDER.observations
+FITTED, VCIDER = OPENPROVIDER.fitted(), system("vcider").fitted()
+ROWS = by_id(OPENPROVIDER.evidence)
+REPORTS = {each.name: report(each.fitted()) for each in every_system()}
 REPORT = REPORTS["openprovider"]
 JUDGED = [figure.id for figure in REPORT.figures if figure.met is not None]
 NO_SCORES: Mapping[str, Score] = {}
 
 
 def test_every_documented_figure_that_can_be_compared_is_listed() -> None:
-    assert [figure.id for figure in REPORT.figures] == [row.id for test in experiments() for row in test.rows]
+    assert [figure.id for figure in REPORT.figures] == [row.id for test in OBSERVATIONS.load_tests() for row in test.rows]
     assert len(REPORT.figures) == 20
     assert len(JUDGED) == 15
 
@@ -50,8 +56,8 @@ def test_the_packaged_fit_meets_every_goal_of_a_figure(name: str) -> None:
 
 def test_the_packaged_figures_are_what_the_packaged_draws_say() -> None:
     """A fitted file that is older than the model would be scored on figures that the model no longer says."""
-    tests = [test for test in experiments() if test.name in ("TS1", "TS3")]
-    said = predicted_all(tests, FITTED.values())
+    tests = [test for test in OBSERVATIONS.load_tests() if test.name in ("TS1", "TS3")]
+    said = OBSERVATIONS.predicted(tests, FITTED.values(OPENPROVIDER.parameters))
     stored = {figure.id: figure.predicted for figure in FITTED.figures}
 
     for name, values in said.items():
@@ -68,7 +74,7 @@ def _no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _figures_only(_no_shares: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the scenarios that were left out either."""
-    monkeypatch.setattr(module, "left_out", lambda _: ())
+    monkeypatch.setattr(module, "left_out", lambda *_: ())
 
 
 @pytest.mark.usefixtures("_figures_only")
@@ -84,7 +90,7 @@ def test_a_perfect_fit_has_no_error_and_no_missed_figure() -> None:
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_one_figure_beyond_its_goal_fails_the_whole(name: str, sign: int) -> None:
     row = ROWS[name]
-    bounds = bounds_of(row)
+    bounds = OBSERVATIONS.bounds_of(row)
     assert bounds is not None
     error = bounds[max(sign, 0)] - row.value
     perfect = {figure.id: figure.documented for figure in FITTED.figures}
@@ -114,7 +120,7 @@ def test_a_missed_goal_that_figures_share_fails_the_whole() -> None:
 @pytest.mark.usefixtures("_figures_only")
 def test_a_goal_need_not_be_as_wide_on_both_sides() -> None:
     """The single node of fedora4: "525~550" and 3 % of 525 are met from 509.25 to 550."""
-    fitted = load("fedora4")
+    fitted = system("fedora4").fitted()
     perfect = {figure.id: figure.documented for figure in fitted.figures}
     rates = (500.0, 509.0, 510.0, 549.0, 551.0)
     met = {rate: _goals_met(report(saying(fitted, {**perfect, "capacity.n1.read": rate}))).passed for rate in rates}
@@ -122,9 +128,9 @@ def test_a_goal_need_not_be_as_wide_on_both_sides() -> None:
     assert met == {500.0: False, 509.0: False, 510.0: True, 549.0: True, 551.0: False}
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_the_packaged_fits_meet_the_goals_of_their_studies(system: str) -> None:
-    found, its = REPORTS[system], study(system)
+@pytest.mark.parametrize("name", names())
+def test_the_packaged_fits_meet_the_goals_of_their_studies(name: str) -> None:
+    found, its = REPORTS[name], system(name).observations
     own = its.goals({figure.id: figure.predicted for figure in found.figures})
 
     assert [figure.id for figure in found.figures if figure.met is False] == []
@@ -158,7 +164,7 @@ def test_busy_workers_have_no_goal() -> None:
 
 def test_only_what_was_measured_and_is_not_contradicted_is_held_to_ten_per_cent() -> None:
     for found in REPORTS.values():
-        rows = by_id(load_evidence(found.system))
+        rows = by_id(system(found.system).evidence)
         assert {each.id for each in found.figures if each.sound} == {
             each.id for each in found.figures if rows[each.id].status == "measured"
         }
@@ -230,10 +236,10 @@ def test_the_verdict_ends_with_what_is_apart(system: str, apart: str) -> None:
     assert REPORTS[system].verdict.endswith(apart)
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(system: str) -> None:
-    verdict = REPORTS[system].verdict
-    reasons = {each.uncounted: each.fold for each in REPORTS[system].left_out if not each.counts}
+@pytest.mark.parametrize("name", names())
+def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(name: str) -> None:
+    verdict = REPORTS[name].verdict
+    reasons = {each.uncounted: each.fold for each in REPORTS[name].left_out if not each.counts}
 
     assert verdict.count("Not scored: ") == len(reasons)
     for reason, fold in reasons.items():
@@ -241,10 +247,10 @@ def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(system: 
         assert fold in sentence
 
 
-@pytest.mark.parametrize("system", list(STUDIES))
-def test_scores_are_of_what_counts(system: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_scores_are_of_what_counts(name: str) -> None:
     """Capplan's own are of all that is scored; beside rules, intervals are of what all of them say above zero."""
-    found = REPORTS[system]
+    found = REPORTS[name]
     counted = [each for each in found.left_out if each.counts]
     shared = [each for each in counted if len(each.said) > 1]
     banded = [each for each in shared if all(0 < said.low <= said.high < math.inf for said in each.said.values())]
@@ -252,9 +258,9 @@ def test_scores_are_of_what_counts(system: str) -> None:
     assert found.own is not None
     assert found.own.error == pytest.approx(float(np.median([abs(each.errors()["capplan"]) for each in counted])))
     assert (len(found.scores) > 1) == (len(shared) > 0)
-    for name, score in found.scores.items():
-        assert score.error == pytest.approx(float(np.median([abs(each.errors()[name]) for each in shared])))
-        intervals = [each.said[name].interval_score(each.documented) for each in banded]
+    for rule, score in found.scores.items():
+        assert score.error == pytest.approx(float(np.median([abs(each.errors()[rule]) for each in shared])))
+        intervals = [each.said[rule].interval_score(each.documented) for each in banded]
         assert score.interval_score == pytest.approx(sum(intervals) / len(intervals))
 
 
@@ -268,7 +274,7 @@ def test_a_straight_line_says_negative_times_and_they_enter_no_score() -> None:
 
 
 def test_without_a_rule_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "left_out", lambda _: ())
+    monkeypatch.setattr(module, "left_out", lambda *_: ())
     found = report(VCIDER)
 
     assert found.verdict == (
