@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from capplan.calibration.system import kind_of
+from capplan.calibration.case.solution import kind_of
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
@@ -16,13 +16,13 @@ from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
+from capplan.systems.arion import SYSTEM
 from capplan.systems.arion.network import (
     AT_ONCE,
     DROOP,
     FEW,
     LONG_QUEUE,
     PARAMETERS,
-    SYSTEM,
     carried_per_s,
     clients_are_few,
     closed_per_s,
@@ -347,8 +347,3 @@ def test_a_watch_takes_its_records_by_hand() -> None:
     assert watch_s(values, direct=True) == pytest.approx(0.5)
     assert watch_s(values) == pytest.approx(1.2)
     assert watch_s(values, records=1000) == pytest.approx(0.012)
-
-
-def test_the_system_brings_its_closed_form() -> None:
-    assert SYSTEM.response is latency_s
-    assert SYSTEM.asked(ONE) == ("read",)

@@ -5,23 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id, load
-from capplan.calibration.fit.fitted_file import load as load_fitted
+from capplan.calibration.evidence.table import by_id
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.arion.network import network, paced_response_s, peak_per_s, unloaded_s
-from capplan.systems.arion.observations import GOAL, STUDY, bounds_of, experiments, predicted, repeatability
+from capplan.systems.arion.observations import GOAL
 from capplan.systems.arion.scenario import ArionScenario
+from capplan.systems.registry import system
 
-ROWS = by_id(load("arion"))
-TESTS = experiments()
-VALUES = load_fitted("arion").median_values()
+ARION = system("arion")
+ITS, ROWS = ARION.observations, by_id(ARION.evidence)
+TESTS = ITS.load_tests()
+VALUES = ARION.fitted().median_values(ARION.parameters)
 
 
 def said(values: Values = VALUES) -> dict[str, float]:
-    return {name: float(draws[0]) for name, draws in predicted(TESTS, values).items()}
+    return {name: float(draws[0]) for name, draws in ITS.predicted(TESTS, values).items()}
 
 
 def test_every_fitted_figure_is_compared_and_nothing_is_fitted_unseen() -> None:
@@ -64,9 +65,9 @@ def test_what_is_only_our_reading_of_words_is_no_sound_figure() -> None:
 
 
 def test_goals_are_a_tenth_or_the_rounding() -> None:
-    assert bounds_of(ROWS["peak.clients"]) == pytest.approx((25.0, 35.0))
-    assert bounds_of(ROWS["clients300.mean"]) == pytest.approx(((1 - GOAL) * 1e-3, (1 + GOAL) * 1e-3))
-    assert bounds_of(ROWS["clients.growth"]) is None
+    assert ITS.bounds_of(ROWS["peak.clients"]) == pytest.approx((25.0, 35.0))
+    assert ITS.bounds_of(ROWS["clients300.mean"]) == pytest.approx(((1 - GOAL) * 1e-3, (1 + GOAL) * 1e-3))
+    assert ITS.bounds_of(ROWS["clients.growth"]) is None
 
 
 def test_closed_clients_that_ask_at_once_contradict_the_times() -> None:
@@ -99,7 +100,7 @@ def test_1000_clients_at_30_per_second_each_beside_the_compiled_engine() -> None
 
 def test_an_overloaded_draw_is_bounded_by_its_clients() -> None:
     """At its peak of 20,000, or what a long queue leaves of it, 1,000 clients wait 52.6 ms at most."""
-    slow = {**defaults(STUDY.system.parameters), "service_s": 1e-3}
+    slow = {**defaults(ARION.parameters), "service_s": 1e-3}
 
     assert said(slow)["clients1000.r30000.mean"] == pytest.approx(1000 / (20_000.0 * 0.95), rel=1e-3)
 
@@ -107,16 +108,16 @@ def test_an_overloaded_draw_is_bounded_by_its_clients() -> None:
 def test_figures_come_by_draw() -> None:
     many: Values = {**VALUES, "service_s": np.array([0.4e-3, 0.5e-3, 0.6e-3])}
 
-    assert all(draws.shape == (3,) for draws in predicted(TESTS, many).values())
+    assert all(draws.shape == (3,) for draws in ITS.predicted(TESTS, many).values())
 
 
 def test_what_tells_of_rates_and_of_times() -> None:
-    kinds = {name: STUDY.kind_of(ROWS[name]) for name in said()}
+    kinds = {name: ITS.kind_of(ROWS[name]) for name in said()}
 
     assert {name for name, kind in kinds.items() if kind == "rate"} == {"peak.rps", "clients1000.peak"}
     assert {name for name, kind in kinds.items() if kind == "time"} == {"peak.clients", "clients1000.r30000.mean"}
-    assert all(STUDY.scored(row) is None for row in ROWS.values())
+    assert all(ITS.scored(row) is None for row in ROWS.values())
 
 
 def test_the_time_of_300_clients_scatters_as_their_throughput_does_sevenfold() -> None:
-    assert repeatability(ROWS["clients300.mean"]) == pytest.approx(7.5 * repeatability(ROWS["peak.rps"]))
+    assert ITS.repeatability(ROWS["clients300.mean"]) == pytest.approx(7.5 * ITS.repeatability(ROWS["peak.rps"]))

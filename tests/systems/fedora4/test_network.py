@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from capplan.calibration.system import kind_of
+from capplan.calibration.case.solution import kind_of
 from capplan.models.errors import InputError
 from capplan.models.language.network import walk
 from capplan.models.language.parameter import Values, defaults
@@ -14,7 +14,7 @@ from capplan.models.language.step import Hold
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, loss, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.fedora4.network import CORES, PARAMETERS, REPORTED, SYSTEM, THREADS, WAITING, folded, network
+from capplan.systems.fedora4.network import CORES, PARAMETERS, REPORTED, THREADS, WAITING, folded, network
 from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
 LARGEST_LOSS = 1e-3
@@ -208,12 +208,12 @@ def test_one_node_sees_what_all_see(nodes: int) -> None:
 def test_draws_give_what_each_gives_alone() -> None:
     values = {**VALUES, "peer_s": np.array([1.6e-3, 2.1e-3]), "rtt_asia_s": np.array([0.25, 0.29])}
     scenario = Fedora4Scenario(nodes=4, write_share=0.05, region="asia")
-    together = Analysis(SYSTEM.network(scenario, values, 1.0))
+    together = Analysis(network(scenario, values, 1.0))
     rates = capacity_per_s(together, LARGEST_LOSS)
 
     for draw in range(2):
         one = {name: float(np.broadcast_to(value, 2)[draw]) for name, value in values.items()}
-        alone = Analysis(SYSTEM.network(scenario, one, 1.0))
+        alone = Analysis(network(scenario, one, 1.0))
         assert rates[draw] == pytest.approx(capacity(alone), rel=1e-9)
         for name in REPORTED:
             found = solve(together, 600.0).response_s(name)[draw]

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import Evidence, by_id, load
+from capplan.calibration.evidence.table import Evidence, by_id
 from capplan.calibration.fit.maximum import Problem, Scatter, maximum, rows_to_fit
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
@@ -15,19 +15,12 @@ from capplan.models.language.step import Delay, Sequence
 from capplan.models.language.traffic import Event, Throttled, Timeline
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.fedora4.network import PARAMETERS, network
-from capplan.systems.fedora4.observations import (
-    STUDY,
-    bounds_of,
-    experiments,
-    predicted,
-    repeatability,
-    starts_cold,
-    throttled_mean_s,
-)
+from capplan.systems.fedora4.observations import starts_cold, throttled_mean_s
 from capplan.systems.fedora4.scenario import Fedora4Scenario
+from capplan.systems.registry import system
 
-ROWS = by_id(load("fedora4"))
-TESTS = experiments()
+ITS, ROWS = system("fedora4").observations, by_id(system("fedora4").evidence)
+TESTS = ITS.load_tests()
 USERS, RUN_S = 100, 60.0
 
 
@@ -37,16 +30,16 @@ def fitted() -> Values:
     rows = rows_to_fit([row for test in TESTS for row in test.rows])
 
     def scatter(row: Evidence) -> Scatter:
-        return Scatter(repeatability(row))
+        return Scatter(ITS.repeatability(row))
 
-    best = maximum(Problem(PARAMETERS, rows, lambda values: predicted(TESTS, values), scatter))
+    best = maximum(Problem(PARAMETERS, rows, lambda values: ITS.predicted(TESTS, values), scatter))
     return from_log(PARAMETERS, best.log_point)
 
 
 @lru_cache
 def said() -> dict[str, float]:
     """Return what the fitted model says of each figure."""
-    return {name: float(value[0]) for name, value in predicted(TESTS, fitted()).items()}
+    return {name: float(value[0]) for name, value in ITS.predicted(TESTS, fitted()).items()}
 
 
 def test_every_objective_is_an_experiment_of_its_own_on_each_layout() -> None:
@@ -76,34 +69,34 @@ def test_no_figure_that_is_fitted_is_forgotten() -> None:
 
 def test_predictions_are_in_si_and_one_for_each_draw() -> None:
     peer_s = np.array([1.5e-3, 1.8e-3, 2.1e-3])
-    together = predicted(TESTS, {**defaults(PARAMETERS), "peer_s": peer_s})
+    together = ITS.predicted(TESTS, {**defaults(PARAMETERS), "peer_s": peer_s})
 
     assert set(together) == {row.id for test in TESTS for row in test.rows}
     assert all(np.all(value > 0) for value in together.values())
     assert np.all(np.diff(together["capacity.n4.read"]) < 0)
     for draw, value in enumerate(peer_s):
-        alone = predicted(TESTS, {**defaults(PARAMETERS), "peer_s": float(value)})
+        alone = ITS.predicted(TESTS, {**defaults(PARAMETERS), "peer_s": float(value)})
         for name in alone:
             one = together[name] if together[name].shape == (1,) else together[name][draw : draw + 1]
             assert one == pytest.approx(alone[name], rel=1e-9), name
 
 
 def test_the_goals() -> None:
-    assert bounds_of(ROWS["capacity.n4.mixed"]) == pytest.approx((756.6, 803.4))
-    assert bounds_of(ROWS["capacity.n1.read"]) == pytest.approx((509.25, 550.0))  # "525~550": no error inside the range
-    assert bounds_of(ROWS["region.asia.r100.mean"]) == pytest.approx((269.8e-3, 298.2e-3))
-    assert bounds_of(ROWS["region.us-east.r100.mean"]) == pytest.approx((4.5e-3, 5.5e-3))  # in whole milliseconds
-    assert bounds_of(ROWS["region.asia.r1000.mean"]) is None  # beyond every capacity of the document
-    assert bounds_of(ROWS["throttled.n4.r6000.mean"]) is None
-    assert bounds_of(ROWS["mixed.n3.create"]) is None
+    assert ITS.bounds_of(ROWS["capacity.n4.mixed"]) == pytest.approx((756.6, 803.4))
+    assert ITS.bounds_of(ROWS["capacity.n1.read"]) == pytest.approx((509.25, 550.0))  # "525~550": no error inside the range
+    assert ITS.bounds_of(ROWS["region.asia.r100.mean"]) == pytest.approx((269.8e-3, 298.2e-3))
+    assert ITS.bounds_of(ROWS["region.us-east.r100.mean"]) == pytest.approx((4.5e-3, 5.5e-3))  # in whole milliseconds
+    assert ITS.bounds_of(ROWS["region.asia.r1000.mean"]) is None  # beyond every capacity of the document
+    assert ITS.bounds_of(ROWS["throttled.n4.r6000.mean"]) is None
+    assert ITS.bounds_of(ROWS["mixed.n3.create"]) is None
 
 
 def test_creates_scatter_more_than_anything_else() -> None:
     """13, 21 and 13 ms on 1, 3 and 4 nodes; 15, 29 and 14 ms among reads (test objective 7)."""
     logs = np.log([ROWS[f"{table}.n{n}.create"].value for table in ("alone", "mixed") for n in (1, 3, 4)])
 
-    assert repeatability(ROWS["mixed.n3.create"]) == pytest.approx(float(logs.std(ddof=1)), abs=0.05)
-    assert all(repeatability(row) <= 0.12 for test in TESTS for row in test.rows if row.request_class != "create")
+    assert ITS.repeatability(ROWS["mixed.n3.create"]) == pytest.approx(float(logs.std(ddof=1)), abs=0.05)
+    assert all(ITS.repeatability(row) <= 0.12 for test in TESTS for row in test.rows if row.request_class != "create")
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4])
@@ -206,13 +199,13 @@ def test_objective_6_a_paced_load_takes_the_documented_5_ms_where_a_random_one_q
 
 
 def test_the_study_judges_rates_and_times_and_scores_capacities() -> None:
-    assert STUDY.kind_of(ROWS["capacity.n2.read"]) == "rate"
-    assert STUDY.kind_of(ROWS["alone.n1.delete"]) == "time"
-    assert STUDY.kind_of(ROWS["alone.n4.delete"]) is None  # no other fold speaks of its wait
-    assert STUDY.kind_of(ROWS["alone.n4.create"]) == "time"
-    assert STUDY.kind_of(ROWS["region.eu.r100.mean"]) is None
-    assert STUDY.scored(ROWS["region.eu.r100.mean"]) is None
-    scored = STUDY.scored(ROWS["capacity.n4.mixed"])
+    assert ITS.kind_of(ROWS["capacity.n2.read"]) == "rate"
+    assert ITS.kind_of(ROWS["alone.n1.delete"]) == "time"
+    assert ITS.kind_of(ROWS["alone.n4.delete"]) is None  # no other fold speaks of its wait
+    assert ITS.kind_of(ROWS["alone.n4.create"]) == "time"
+    assert ITS.kind_of(ROWS["region.eu.r100.mean"]) is None
+    assert ITS.scored(ROWS["region.eu.r100.mean"]) is None
+    scored = ITS.scored(ROWS["capacity.n4.mixed"])
     assert scored is not None
     assert scored.size == 4.0
-    assert scored.family != STUDY.scored(ROWS["capacity.n4.read"]).family  # type: ignore[union-attr]  # not None, as above
+    assert scored.family != ITS.scored(ROWS["capacity.n4.read"]).family  # type: ignore[union-attr]  # not None, as above

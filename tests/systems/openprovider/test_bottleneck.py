@@ -1,14 +1,21 @@
 """The bottleneck names what bounds the capacity, which need not be a station."""
 
-from capplan.calibration.case.solution import Layout
-from capplan.calibration.fit.fitted_file import load
+from typing import Any
+
+from capplan.calibration.case.solution import Solution
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
 
-VALUES = load("openprovider").median_values()
+OPENPROVIDER = system("openprovider")
+VALUES = OPENPROVIDER.median_values(OPENPROVIDER.fitted(), OpenproviderScenario())
 
 
-def bottleneck(**fields: object) -> str:
-    return Layout(OpenproviderScenario(**fields), VALUES).bottleneck  # type: ignore[arg-type]  # fields of many types
+def solution(**fields: Any) -> Solution:
+    return OPENPROVIDER.solution(OpenproviderScenario(**fields), VALUES)
+
+
+def bottleneck(**fields: Any) -> str:
+    return solution(**fields).bottleneck
 
 
 def test_stations_bound_the_documented_layouts() -> None:
@@ -23,7 +30,7 @@ def test_few_workers_or_a_long_round_trip_make_the_workers_the_bottleneck() -> N
 
 
 def test_many_workers_behind_a_very_long_round_trip_fill_the_native_transport_threads() -> None:
-    layout = Layout(OpenproviderScenario(dcs=3, rtt="1s", front_workers=1024), VALUES)
+    layout = solution(dcs=3, rtt="1s", front_workers=1024)
     assert layout.bottleneck == "native-transport"
     # 9 nodes of 128 threads, held for one round trip by the 7 of 8 messages that write
     assert layout.capacity[0] < 9 * 128 / (7 / 8 * 1.0) * (1 + VALUES["burst_excess"])

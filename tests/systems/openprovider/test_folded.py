@@ -5,16 +5,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capplan.calibration.case.solution import Layout
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS
 from capplan.models.errors import InputError
 from capplan.systems.openprovider.network import folds
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
 
+OPENPROVIDER = system("openprovider")
 VALUES = {
     name: value[::60] if isinstance(value, np.ndarray) else value
-    for name, value in load("openprovider").values().items()
+    for name, value in OPENPROVIDER.fitted().values(OPENPROVIDER.parameters).items()
 }
 
 
@@ -40,11 +40,11 @@ def scenarios(draw: st.DrawFn) -> OpenproviderScenario:
         raise
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(scenarios(), st.sampled_from([0.3, 0.9, 1.2]))
 def test_figures_are_those_of_the_whole_network(scenario: OpenproviderScenario, load_share: float) -> None:
     assume(folds(scenario))
-    folded, whole = Layout(scenario, VALUES, folded=True), Layout(scenario, VALUES)
+    folded, whole = (OPENPROVIDER.solution(scenario, VALUES, folded=each) for each in (True, False))
 
     assert folded.capacity == pytest.approx(whole.capacity, rel=3e-6)  # the width of its last bracket
     assert folded.analysis.drift_per_s == pytest.approx(whole.analysis.drift_per_s, rel=1e-9)

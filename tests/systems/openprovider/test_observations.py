@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id, load, select
+from capplan.calibration.evidence.table import by_id, select
 from capplan.models.language.parameter import defaults
 from capplan.systems.openprovider.network import PARAMETERS
-from capplan.systems.openprovider.observations import bounds_of, experiments, predicted, predicted_all
+from capplan.systems.openprovider.observations import predicted
+from capplan.systems.registry import system
 
-ROWS = load("openprovider")
-TESTS = experiments()
+SYSTEM = system("openprovider")
+ITS, ROWS = SYSTEM.observations, SYSTEM.evidence
+TESTS = ITS.load_tests()
 
 
 def test_five_experiments_in_four_independent_scenarios() -> None:
@@ -28,7 +30,7 @@ def test_the_layouts_are_the_documented_ones() -> None:
 def test_the_hypotheses_are_carried_into_every_experiment() -> None:
     choice = {"consistency_read": "LOCAL_ONE", "consistency_write": "EACH_QUORUM"}
 
-    for test in experiments(choice):
+    for test in ITS.load_tests(choice):
         assert (test.scenario.consistency_read, test.scenario.consistency_write) == ("LOCAL_ONE", "EACH_QUORUM")
 
 
@@ -78,7 +80,7 @@ def test_draws_do_not_touch_each_other() -> None:
 
 def test_several_experiments_are_predicted_at_once() -> None:
     values = defaults(PARAMETERS)
-    said = predicted_all(TESTS[:2], values)
+    said = ITS.predicted(TESTS[:2], values)
 
     assert said["ts2.incoming"] == predicted(TESTS[1], values)["ts2.incoming"]
     assert set(said) == {row.id for test in TESTS[:2] for row in test.rows}
@@ -87,8 +89,8 @@ def test_several_experiments_are_predicted_at_once() -> None:
 def test_the_goals() -> None:
     rows = by_id(ROWS)
 
-    assert bounds_of(rows["ts1.incoming"]) == pytest.approx((6790.0, 7210.0))
-    assert bounds_of(rows["ts1.acct_mean"]) == pytest.approx((3.5e-3, 4.5e-3))  # 10 % of 4 ms is less
-    assert bounds_of(rows["ts4-ldap.auth_mean"]) == pytest.approx((11.7e-3, 14.3e-3))
-    assert bounds_of(replace(rows["ts1.acct_mean"], value=5e-3)) == pytest.approx((4.5e-3, 5.5e-3))  # the two meet
-    assert bounds_of(rows["ts1.busy_workers"]) is None
+    assert ITS.bounds_of(rows["ts1.incoming"]) == pytest.approx((6790.0, 7210.0))
+    assert ITS.bounds_of(rows["ts1.acct_mean"]) == pytest.approx((3.5e-3, 4.5e-3))  # 10 % of 4 ms is less
+    assert ITS.bounds_of(rows["ts4-ldap.auth_mean"]) == pytest.approx((11.7e-3, 14.3e-3))
+    assert ITS.bounds_of(replace(rows["ts1.acct_mean"], value=5e-3)) == pytest.approx((4.5e-3, 5.5e-3))  # the two meet
+    assert ITS.bounds_of(rows["ts1.busy_workers"]) is None

@@ -5,21 +5,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.model_error import Discrepancy
-from capplan.calibration.case.solution import Layout
+from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.system import Case
 from capplan.models.language.scenario import changed
-from capplan.planner.predict.prediction import Outage
+from capplan.models.results import Outage
 from capplan.systems.openprovider.outages import outages
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import resolve, system
 
-SURE = Uncertainty(Discrepancy(0.0), Discrepancy(0.0), 1)
-VALUES = load("openprovider").values()
+SURE = Uncertainty(ModelError(0.0), ModelError(0.0), 1)
+FITTED = system("openprovider").fitted()
+
+
+def case(uncertainty: Uncertainty = SURE, **fields: Any) -> Case[OpenproviderScenario]:
+    """Return a layout with a made-up uncertainty."""
+    made: Case[OpenproviderScenario] = resolve(changed(OpenproviderScenario(), **fields), FITTED)
+    vars(made)["uncertainty"] = uncertainty
+    return made
 
 
 def after(offered: float = 1000.0, **fields: Any) -> list[Outage]:
-    return list(outages(changed(OpenproviderScenario(), **fields), VALUES, offered, SURE))
+    return list(outages(case(**fields), offered))
 
 
 def summary(rows: list[Outage]) -> list[tuple[dict[str, int], bool, str]]:
@@ -104,8 +111,7 @@ def test_the_only_node_cannot_be_lost() -> None:
 
 
 def test_the_more_is_lost_the_less_is_left() -> None:
-    scenario = OpenproviderScenario()
-    whole = float(np.median(Layout(scenario, VALUES).capacity))
+    whole = float(np.median(case().solution.capacity))
     rows = [row for row in after() if row.available]
 
     assert whole > capacity(rows[0]) > 0  # a node of each
@@ -114,19 +120,19 @@ def test_the_more_is_lost_the_less_is_left() -> None:
 
 def test_a_lone_survivor_is_a_layout_of_one_data_centre() -> None:
     """Everything goes to the one that is left, at the lowered level: nothing crosses the WAN any more."""
-    alone = float(np.median(Layout(changed(OpenproviderScenario(), dcs=1), VALUES).capacity))
+    alone = float(np.median(case(dcs=1).solution.capacity))
 
     # The same queueing network but for hints and failed replicas, which are not modelled.
     assert capacity(after()[-1]) == pytest.approx(alone, rel=0.01)
 
 
 def test_the_low_end_of_the_band_decides_whether_survivors_carry_the_load() -> None:
-    unsure = Uncertainty(Discrepancy(0.1), Discrepancy(0.1), 1)
-    row = next(iter(outages(OpenproviderScenario(), VALUES, 1.0, unsure)))
+    unsure = case(Uncertainty(ModelError(0.1), ModelError(0.1), 1))
+    row = outages(unsure, 1.0)[0]
     assert row.capacity_tps is not None
     low, value = row.capacity_tps.low, row.capacity_tps.value
-    between = next(iter(outages(OpenproviderScenario(), VALUES, (low + value) / 2, unsure)))
-    below = next(iter(outages(OpenproviderScenario(), VALUES, 0.999 * low, unsure)))
+    between = outages(unsure, (low + value) / 2)[0]
+    below = outages(unsure, 0.999 * low)[0]
 
     assert low < value
     assert below.carries_offered is True

@@ -6,36 +6,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.about import Case
-from capplan.calibration.case.model_error import Discrepancy
-from capplan.calibration.case.solution import Figures, Layout
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.system import Case
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
 from capplan.models.solver.operating_point import peak_ratio
-from capplan.planner.predict.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound
-from capplan.systems.abouts import ABOUTS
-from capplan.systems.components.encryption_costs import values_of
+from capplan.models.results import LEAST_PROBABILITY, Band, Capacity, Parts, SessionNotFound
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import (
     compared,
     probability_band,
-    session_not_found,
+    sessions_not_found,
     without_the_least,
 )
+from capplan.systems.registry import resolve, system
 
-FITTED = load("openprovider")
-UNSURE = Uncertainty(Discrepancy(0.08), Discrepancy(0.12), 1)
+OPENPROVIDER = system("openprovider")
+FITTED = OPENPROVIDER.fitted()
+UNSURE = Uncertainty(ModelError(0.08), ModelError(0.12), 1)
+Asked = Case[OpenproviderScenario]
 OWN = ("LOCAL_QUORUM", "QUORUM")
 
 
-def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any) -> tuple[Case, Figures]:
+def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any) -> tuple[Asked, Figures]:
     """Return a layout at a share of its capacity."""
-    asked = changed(OpenproviderScenario(), **fields)
-    layout = Layout(asked, values_of(FITTED, asked))
-    case = Case(asked, FITTED, layout, uncertainty)
-    return case, layout.at(share * float(np.median(layout.capacity)))
+    case: Asked = resolve(changed(OpenproviderScenario(), **fields), FITTED)
+    vars(case)["uncertainty"] = uncertainty
+    return case, case.solution.at(share * float(np.median(case.solution.capacity)))
 
 
 def of_levels(rows: tuple[SessionNotFound, ...], read: str, write: str) -> list[SessionNotFound]:
@@ -43,7 +42,7 @@ def of_levels(rows: tuple[SessionNotFound, ...], read: str, write: str) -> list[
 
 
 def test_the_levels_asked_for_come_first_and_each_has_the_same_gaps() -> None:
-    rows = session_not_found(*solved())
+    rows = sessions_not_found(*solved())
     assert [(row.consistency_read, row.consistency_write) for row in rows[::5]] == [
         OWN,
         ("LOCAL_ONE", "QUORUM"),
@@ -56,11 +55,11 @@ def test_the_levels_asked_for_come_first_and_each_has_the_same_gaps() -> None:
 
 
 def test_a_round_trip_that_is_among_the_gaps_has_no_column_more() -> None:
-    assert [row.gap_ms for row in session_not_found(*solved(rtt="5ms"))[:4]] == [0.0, 0.5, 5.0, 50.0]
+    assert [row.gap_ms for row in sessions_not_found(*solved(rtt="5ms"))[:4]] == [0.0, 0.5, 5.0, 50.0]
 
 
 def test_weaker_levels_miss_more_and_strong_ones_none() -> None:
-    rows = session_not_found(*solved())
+    rows = sessions_not_found(*solved())
     at_once = [row.probability.value for row in rows[::5]]
     assert at_once[2] > at_once[1] > at_once[0] > 0
     for row in rows[15:]:
@@ -68,7 +67,7 @@ def test_weaker_levels_miss_more_and_strong_ones_none() -> None:
 
 
 def test_more_gap_never_hurts() -> None:
-    rows = session_not_found(*solved(consistency_write="LOCAL_QUORUM"))
+    rows = sessions_not_found(*solved(consistency_write="LOCAL_QUORUM"))
     for levels in {(row.consistency_read, row.consistency_write) for row in rows}:
         for end in ("value", "high"):
             found = [getattr(row.probability, end) for row in of_levels(rows, *levels)]
@@ -76,7 +75,7 @@ def test_more_gap_never_hurts() -> None:
 
 
 def test_a_longer_way_hurts_local_quorum_and_helps_quorum() -> None:
-    near, far = (session_not_found(*solved(rtt=rtt)) for rtt in ("1ms", "8ms"))
+    near, far = (sessions_not_found(*solved(rtt=rtt)) for rtt in ("1ms", "8ms"))
     for write, worse in (("LOCAL_QUORUM", True), ("QUORUM", False)):
         before, after = (of_levels(rows, "LOCAL_QUORUM", write)[1].probability.value for rows in (near, far))
         assert (after > before) is worse
@@ -86,15 +85,15 @@ def test_a_longer_way_hurts_local_quorum_and_helps_quorum() -> None:
     ("rtt", "rtt_ms"), [("4ms", 4.0), ((("0", "2ms", "4ms"), ("2ms", "0", "9ms"), ("4ms", "9ms", "0")), 5.0)]
 )
 def test_the_round_trip_is_told(rtt: Any, rtt_ms: float) -> None:
-    assert {row.rtt_ms for row in session_not_found(*solved(rtt=rtt))} == {rtt_ms}
+    assert {row.rtt_ms for row in sessions_not_found(*solved(rtt=rtt))} == {rtt_ms}
 
 
 def test_there_is_no_other_data_centre() -> None:
-    assert session_not_found(*solved(dcs=1)) == ()
+    assert sessions_not_found(*solved(dcs=1)) == ()
 
 
 def test_beyond_capacity_nothing_is_said() -> None:
-    assert session_not_found(*solved(1.3)) == ()
+    assert sessions_not_found(*solved(1.3)) == ()
 
 
 def test_levels_whose_reads_are_too_heavy_are_left_out_but_those_asked_for() -> None:
@@ -107,10 +106,10 @@ def test_levels_whose_reads_are_too_heavy_are_left_out_but_those_asked_for() -> 
     assert shown[0] == heavy
 
 
-def notes(case: Case, figures: Figures) -> list[str]:
-    about = ABOUTS["openprovider"]
-    capacity = case.uncertainty.of_rate(case.layout.capacity)
-    return about.notes(case, capacity, figures)
+def notes(case: Asked, figures: Figures) -> list[str]:
+    band = case.uncertainty.of_rate(case.solution.capacity)
+    capacity = Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion="")
+    return OPENPROVIDER.notes.notes(case, capacity, figures)
 
 
 def test_a_note_says_what_is_not_modelled() -> None:
@@ -125,7 +124,7 @@ def test_a_note_says_what_is_not_modelled() -> None:
 )
 def test_the_note_on_encryption_says_what_it_does(links: str, lower: bool, said: str) -> None:
     plain, case = solved(), solved(encryption=links)
-    before, after = (session_not_found(*each)[0].probability.value for each in (plain, case))
+    before, after = (sessions_not_found(*each)[0].probability.value for each in (plain, case))
 
     assert (after < before) is lower
     assert sum(note.endswith(said) for note in notes(*case)) == 1
@@ -143,8 +142,8 @@ def test_other_reads_load_the_cores_as_their_own_layout_does(read: str, monkeypa
 
     monkeypatch.setattr("capplan.systems.openprovider.session_visibility.chances_not_found", spy)
     case, figures = solved(0.5)
-    session_not_found(case, figures)
-    other = Layout(changed(case.scenario, consistency_read=read), FITTED.values())
+    sessions_not_found(case, figures)
+    other = case.changed(changed(case.scenario, consistency_read=read)).solution
     names = [f"cassandra/dc{dc}/{node}" for dc in (1, 2, 3) for node in (1, 2, 3)]
     load_per_s = np.mean([other.analysis.load(name) for name in names], axis=0)
     peak = (figures.point.rate_per_s * load_per_s * peak_ratio(figures.analysis))[
@@ -154,18 +153,18 @@ def test_other_reads_load_the_cores_as_their_own_layout_does(read: str, monkeypa
     assert seen[read].share.sum(axis=0) == pytest.approx(np.ones(64))
 
 
-def test_discrepancy_widens_the_band_and_leaves_the_value() -> None:
+def test_the_model_error_widens_the_band_and_leaves_the_value() -> None:
     sure, unsure = (
-        session_not_found(*solved(uncertainty=each))[1].probability
-        for each in (replace(UNSURE, time=Discrepancy(0.0)), UNSURE)
+        sessions_not_found(*solved(uncertainty=each))[1].probability
+        for each in (replace(UNSURE, time=ModelError(0.0)), UNSURE)
     )
     assert sure.value == unsure.value
-    assert sure.parts.discrepancy == 0
+    assert sure.parts.model_error == 0
     assert unsure.high - unsure.low > 1.2 * (sure.high - sure.low)
 
 
 def test_the_same_seed_gives_the_same() -> None:
-    assert session_not_found(*solved()) == session_not_found(*solved())
+    assert sessions_not_found(*solved()) == sessions_not_found(*solved())
 
 
 def test_a_band_by_hand() -> None:
@@ -178,7 +177,7 @@ def test_a_band_by_hand() -> None:
         0.135
     )  # 5 % of the draws, a tenth of a step, at each end: 0.38 - 0.11
     assert found.parts.simulation == pytest.approx(error)
-    assert found.parts.discrepancy == pytest.approx(3**0.5 * 0.135)  # of twice as wide a band, 2 ** 2 - 1
+    assert found.parts.model_error == pytest.approx(3**0.5 * 0.135)  # of twice as wide a band, 2 ** 2 - 1
     assert found.high == pytest.approx(0.2 + np.hypot(np.quantile([0.2, 0.4, 0.8], 0.95) - 0.2, error))
 
 
@@ -204,7 +203,7 @@ def test_what_other_causes_decide_is_not_told(found: Band, told: Band) -> None:
 
 
 def test_no_probability_is_smaller_than_what_is_told() -> None:
-    bands = [row.probability for row in session_not_found(*solved(0.3))]
+    bands = [row.probability for row in sessions_not_found(*solved(0.3))]
     ends = [end for band in bands for end in (band.value, band.low, band.high)]
 
     assert all(end == 0 or end >= LEAST_PROBABILITY for end in ends)

@@ -15,8 +15,6 @@ from capplan.simulator.compiled.engine import simulate
 from capplan.systems.rhino_shcm.network import (
     CORES,
     PARAMETERS,
-    REPORTED,
-    SYSTEM,
     application_cores,
     disk_bytes,
     network,
@@ -41,12 +39,12 @@ def test_what_is_left_out_is_the_documented_layout() -> None:
     assert (RhinoShcmScenario(cass_nodes=2).replicas, RhinoShcmScenario(cass_nodes=5).replicas) == (2, 3)
 
 
-def test_what_is_taken_is_told_and_may_still_be_changed() -> None:
+def test_defaults_are_shown_and_may_still_be_changed() -> None:
     asked = RhinoShcmScenario(sps=1000.0)
 
-    assert (asked.told()["cass_nodes"], asked.told()["rf"], asked.told()["sps"]) == (3, 3, 1000.0)
-    assert changed(asked, colocated=True).told()["cass_nodes"] == 1
-    assert "slo" not in asked.told()
+    assert (asked.given()["cass_nodes"], asked.given()["rf"], asked.given()["sps"]) == (3, 3, 1000.0)
+    assert changed(asked, colocated=True).given()["cass_nodes"] == 1
+    assert "slo" not in asked.given()
 
 
 def test_sessions_are_1_8_requests() -> None:
@@ -198,7 +196,3 @@ def test_draws_are_what_single_values_are() -> None:
         1 / float(saturation_per_s(A, VALUES))
     )
 
-
-def test_the_system_reports_one_class() -> None:
-    assert SYSTEM.reported is REPORTED
-    assert [request.name for request in SYSTEM.network(B, VALUES, 1.0).classes] == ["request"]

@@ -4,27 +4,23 @@ import numpy as np
 import pytest
 
 from capplan.calibration.evidence.table import PERCENTILES
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.language.parameter import Values, defaults
-from capplan.systems.rhino_shcm import observations as rhino_shcm_figures
+from capplan.systems.registry import system
+from capplan.systems.rhino_shcm import observations
 from capplan.systems.rhino_shcm.network import PARAMETERS, application_cores, network, saturation_per_s
 from capplan.systems.rhino_shcm.observations import (
     LONGEST,
     REFERENCE,
-    STUDY,
     at_the_edge,
-    bounds_of,
     carried,
     closed_s,
-    experiments,
-    goals,
     load_at_latency,
-    predicted,
-    repeatability,
     simulated_s,
 )
 
-TESTS = experiments()
+SHCM = system("rhino-shcm")
+ITS = SHCM.observations
+TESTS = ITS.load_tests()
 T1, T2, T3, T5 = TESTS[0], TESTS[1], TESTS[2], TESTS[4]
 SIMULATED_S = {"p50": 0.006, "p75": 0.025, "p90": 0.08, "p95": 0.14, "p99": 0.3, LONGEST: 0.8}
 
@@ -33,7 +29,7 @@ SIMULATED_S = {"p50": 0.006, "p75": 0.025, "p90": 0.08, "p95": 0.14, "p99": 0.3,
 def not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take simulated latencies from a table: a test of what becomes of them need not wait for two-hour runs."""
     found = {name: np.array([value]) for name, value in SIMULATED_S.items()}
-    monkeypatch.setattr(rhino_shcm_figures, "_at_reference", lambda _: found)
+    monkeypatch.setattr(observations, "_at_reference", lambda *_: found)
 
 
 def test_seven_independent_load_tests() -> None:
@@ -58,7 +54,7 @@ def test_each_load_test_has_cores_five_percentiles_and_a_maximum_and_those_of_a_
 
 @pytest.mark.usefixtures("not_simulated")
 def test_at_the_reference_parameters_figures_are_the_simulated_ones() -> None:
-    said = predicted([T2], REFERENCE)
+    said = ITS.predicted([T2], REFERENCE)
 
     assert {row.statistic: float(said[row.id][0]) for row in T2.rows if row.quantity == "latency"} == pytest.approx(
         SIMULATED_S
@@ -72,7 +68,7 @@ def test_figures_move_with_the_closed_form() -> None:
     longer = {**REFERENCE, "long_stall_s": REFERENCE["long_stall_s"] * 1.1}
     for row in T2.rows:
         if row.quantity == "latency":
-            moved = float(predicted([T2], longer)[row.id][0]) / SIMULATED_S[row.statistic]
+            moved = float(ITS.predicted([T2], longer)[row.id][0]) / SIMULATED_S[row.statistic]
             closed = [float(closed_s(T2.scenario, values, row.statistic, 1980.0)[0]) for values in (longer, REFERENCE)]
             assert moved == pytest.approx(closed[0] / closed[1])
             assert moved > 1
@@ -83,7 +79,7 @@ def test_draws_beyond_capacity_have_latencies_far_from_any_documented_one() -> N
     draws = {**REFERENCE, "cassandra_s": np.array([1.0, 2.0]) * REFERENCE["cassandra_s"]}
     assert float(np.asarray(saturation_per_s(T3.scenario, draws))[1]) < 2160
 
-    said = predicted([T3], draws)
+    said = ITS.predicted([T3], draws)
     for row in T3.rows:
         assert said[row.id].shape in ((1,), (2,))
         assert np.all(np.isfinite(said[row.id]))
@@ -126,7 +122,7 @@ def test_the_load_at_the_models_own_latency_is_the_load() -> None:
 
 @pytest.mark.usefixtures("not_simulated")
 def test_the_load_of_a_test_is_compared_with_that_at_which_the_model_has_its_p90() -> None:
-    said = predicted([T2], REFERENCE)
+    said = ITS.predicted([T2], REFERENCE)
     p90 = next(row for row in T2.rows if row.statistic == "p90")
     again = carried(T2)["p90"] * float(closed_s(T2.scenario, REFERENCE, "p90", said["t2.rps"][0])[0])
 
@@ -140,10 +136,10 @@ def test_one_test_is_at_the_edge_of_its_capacity() -> None:
 
 def test_only_cores_are_judged_alone_and_percentiles_by_configuration() -> None:
     rows = [row for test in TESTS for row in test.rows]
-    assert {row.quantity for row in rows if bounds_of(row) is not None} == {"cpu"}
-    assert all(bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1")
-    assert {row.quantity for row in rows if STUDY.kind_of(row) == "rate"} == {"cpu", "request_rate"}
-    neither = [row for row in rows if STUDY.kind_of(row) is None]
+    assert {row.quantity for row in rows if ITS.bounds_of(row) is not None} == {"cpu"}
+    assert all(ITS.bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1")
+    assert {row.quantity for row in rows if ITS.kind_of(row) == "rate"} == {"cpu", "request_rate"}
+    neither = [row for row in rows if ITS.kind_of(row) is None]
     assert {row.statistic for row in neither if row.fold not in ("T3", "T7")} == {LONGEST}
     assert {row.quantity for row in neither if row.fold == "T3"} == {"latency"}
     assert {row.id for row in neither if row.fold == "T7"} == {row.id for row in TESTS[6].rows}  # alone without caches
@@ -151,25 +147,25 @@ def test_only_cores_are_judged_alone_and_percentiles_by_configuration() -> None:
 
 def test_goals_are_root_mean_squares_of_log_errors() -> None:
     exact = {row.id: row.value for test in TESTS for row in test.rows}
-    assert [(goal.value, goal.limit, goal.met) for goal in goals(exact)] == [
+    assert [(goal.value, goal.limit, goal.met) for goal in ITS.goals(exact)] == [
         (0.0, 0.15, True),
         (0.0, 0.35, True),
         (0.0, 0.35, True),
     ]
     twice = {name: 2 * value for name, value in exact.items()}
-    assert [goal.value for goal in goals(twice)] == pytest.approx([np.log(2)] * 3)
-    assert not any(goal.met for goal in goals(twice))
+    assert [goal.value for goal in ITS.goals(twice)] == pytest.approx([np.log(2)] * 3)
+    assert not any(goal.met for goal in ITS.goals(twice))
 
 
 def test_the_test_at_the_edge_repeats_worst() -> None:
     rows = [row for test in TESTS for row in test.rows if row.statistic == "p90"]
 
-    assert max(rows, key=repeatability).fold == "T3"
-    assert all(0 < repeatability(row) < 1 for test in TESTS for row in test.rows)
+    assert max(rows, key=ITS.repeatability).fold == "T3"
+    assert all(0 < ITS.repeatability(row) < 1 for test in TESTS for row in test.rows)
 
 
 def test_left_out_figures_are_scored_beside_rules_that_know_the_load() -> None:
-    scored = [STUDY.scored(row) for test in TESTS for row in test.rows]
+    scored = [ITS.scored(row) for test in TESTS for row in test.rows]
     known = [each for each in scored if each is not None]
 
     assert len(known) == 7 * 6 + 3
@@ -182,13 +178,13 @@ def test_left_out_figures_are_scored_beside_rules_that_know_the_load() -> None:
 def test_the_search_starts_where_the_tests_are_simulated_and_that_is_no_prior() -> None:
     medians = defaults(PARAMETERS)
 
-    assert {name: REFERENCE[name] for name in STUDY.start} == dict(STUDY.start)
-    assert set(STUDY.start) == {parameter.name for parameter in PARAMETERS if parameter.free}
+    assert {name: REFERENCE[name] for name in ITS.start} == dict(ITS.start)
+    assert set(ITS.start) == {parameter.name for parameter in PARAMETERS if parameter.free}
     for parameter in PARAMETERS:
         if parameter.free:
             # Within the prior's 95 %, as a prior that is stated as a range must be.
-            assert abs(np.log(STUDY.start[parameter.name] / parameter.value)) < 1.96 * parameter.log_sd
-    assert any(STUDY.start[name] != medians[name] for name in STUDY.start)
+            assert abs(np.log(ITS.start[parameter.name] / parameter.value)) < 1.96 * parameter.log_sd
+    assert any(ITS.start[name] != medians[name] for name in ITS.start)
 
 
 @pytest.mark.parametrize("name", ["T4", "T5", "T6"])
@@ -199,11 +195,11 @@ def test_the_packaged_figures_of_configuration_b_are_what_the_model_says(name: s
     most 3.1 % away from the median of the draws. So 10 % fails a correct program less than once in forty for each
     figure (here the seed is fixed), and passes a figure that is 20 % off less than once in forty.
     """
-    fitted = load("rhino-shcm")
+    fitted = SHCM.fitted()
     test = next(each for each in TESTS if each.name == name)
     stored = {figure.id: figure.predicted for figure in fitted.figures}
     simulated = simulated_s(
-        network(test.scenario, fitted.median_values(), test.scenario.offered_per_s()), 1200.0, 1, seed=2026
+        network(test.scenario, fitted.median_values(PARAMETERS), test.scenario.offered_per_s()), 1200.0, 1, seed=2026
     )
     for level in ("p50", "p75", "p90", "p95"):
         assert float(simulated[level][0]) == pytest.approx(stored[f"{name.lower()}.{level}"], rel=0.10), level

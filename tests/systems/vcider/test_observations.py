@@ -5,44 +5,35 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id, load
+from capplan.calibration.evidence.table import by_id
 from capplan.calibration.fit.maximum import maximum
 from capplan.calibration.fit.problem import problem
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.systems.vcider.network import PARAMETERS
-from capplan.systems.vcider.observations import (
-    REPEATABILITY,
-    STUDY,
-    WIDTHS,
-    bounds_of,
-    experiments,
-    goals,
-    is_cell,
-    predicted,
-    repeatability,
-)
+from capplan.systems.registry import system
+from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS, is_cell
 from capplan.systems.vcider.scenario import VIRTUAL
 
-ROWS = by_id(load("vcider"))
+ITS, ROWS = system("vcider").observations, by_id(system("vcider").evidence)
 NAMES = {"none": "none", "both": "client+internode", "internode": "internode"}
 
 
 @lru_cache
 def fitted(virtual_encrypts: str) -> tuple[Values, float]:
     """Most probable parameters when the virtual network encrypts this, and the deviance."""
-    best = maximum(problem(STUDY, experiments({"virtual_encrypts": virtual_encrypts})))
+    best = maximum(problem(system("vcider"), ITS.load_tests({"virtual_encrypts": virtual_encrypts})))
     return from_log(PARAMETERS, best.log_point), best.misfit
 
 
 @lru_cache
 def said(virtual_encrypts: str) -> dict[str, float]:
     """Return what the fitted model says of each figure."""
-    tests = experiments({"virtual_encrypts": virtual_encrypts})
-    return {name: float(value[0]) for name, value in predicted(tests, fitted(virtual_encrypts)[0]).items()}
+    tests = ITS.load_tests({"virtual_encrypts": virtual_encrypts})
+    return {name: float(value[0]) for name, value in ITS.predicted(tests, fitted(virtual_encrypts)[0]).items()}
 
 
 def test_every_cell_and_every_average_is_compared() -> None:
-    rows = [row for test in experiments() for row in test.rows]
+    rows = [row for test in ITS.load_tests() for row in test.rows]
 
     assert len(rows) == len({row.id for row in rows}) == 36
     assert sum(is_cell(row) for row in rows) == 30
@@ -51,7 +42,7 @@ def test_every_cell_and_every_average_is_compared() -> None:
 
 
 def test_layouts_are_those_of_the_rows() -> None:
-    for test in experiments():
+    for test in ITS.load_tests():
         rf, name = test.fold.split(".")
         assert (test.scenario.rf, test.scenario.encryption) == (int(rf[1:]), NAMES[name])
         for row in test.rows:
@@ -60,10 +51,10 @@ def test_layouts_are_those_of_the_rows() -> None:
 
 def test_predictions_are_one_for_each_draw_and_an_average_is_that_of_its_cells() -> None:
     byte = np.array([1e-6, 1e-4])
-    found = predicted(experiments(), {**defaults(PARAMETERS), "cipher_byte": byte})
+    found = ITS.predicted(ITS.load_tests(), {**defaults(PARAMETERS), "cipher_byte": byte})
 
     assert all(value.shape == (2,) for value in found.values())
-    for fold in {test.fold for test in experiments()}:
+    for fold in {test.fold for test in ITS.load_tests()}:
         cells = [found[f"{fold}.c{width}"] for width in WIDTHS]
         assert found[f"{fold}.average"] == pytest.approx(np.mean(cells, axis=0))
 
@@ -87,12 +78,12 @@ def test_averages_within_two_points_whatever_the_virtual_network_encrypts(
 
     assert row.value == pytest.approx(1 + published / 100)
     assert said(virtual_encrypts)[row.id] == pytest.approx(row.value, abs=0.02)
-    assert bounds_of(row) == pytest.approx((row.value - 0.02, row.value + 0.02))
+    assert ITS.bounds_of(row) == pytest.approx((row.value - 0.02, row.value + 0.02))
 
 
 @pytest.mark.parametrize("virtual_encrypts", VIRTUAL)
 def test_cells_within_four_points_with_one_replica_and_two_with_three(virtual_encrypts: str) -> None:
-    one, three = goals(said(virtual_encrypts))
+    one, three = ITS.goals(said(virtual_encrypts))
 
     assert one.met
     assert one.limit == 0.04
@@ -107,7 +98,7 @@ def test_which_links_the_virtual_network_encrypts_is_hardly_told_by_the_ratios()
     """The scenario's default is the best of the three, by less than 4 in the deviance."""
     misfits = {each: fitted(each)[1] for each in VIRTUAL}
 
-    assert min(misfits, key=misfits.__getitem__) == experiments()[0].scenario.virtual_encrypts == "same"
+    assert min(misfits, key=misfits.__getitem__) == ITS.load_tests()[0].scenario.virtual_encrypts == "same"
     assert max(misfits.values()) < min(misfits.values()) + 4
 
 
@@ -117,15 +108,15 @@ def test_a_cell_repeats_as_well_as_the_cells_of_one_reference_do() -> None:
         cells = np.array([[ROWS[f"r{rf}.{name}.c{width}"].value for width in WIDTHS] for name in NAMES])
         apart = cells / cells.mean(axis=1, keepdims=True) - 1
         assert known == pytest.approx(np.sqrt((apart**2).sum() / 12), abs=5e-4)
-    assert repeatability(ROWS["r1.none.average"]) == pytest.approx(0.036 / np.sqrt(5))
+    assert ITS.repeatability(ROWS["r1.none.average"]) == pytest.approx(0.036 / np.sqrt(5))
 
 
 def test_left_out_cells_are_scored_beside_the_other_replication_factor() -> None:
-    scored = STUDY.scored(ROWS["r3.both.c64"])
+    scored = ITS.scored(ROWS["r3.both.c64"])
 
     assert scored is not None
     assert (scored.family, scored.size) == ("client+internode", 3.0)
-    assert STUDY.scored(ROWS["r3.both.average"]) is None
-    assert STUDY.kind_of(ROWS["r3.both.c64"]) == "rate"
-    assert STUDY.kind_of(ROWS["r3.both.average"]) is None
-    assert bounds_of(ROWS["r3.both.c64"]) is None
+    assert ITS.scored(ROWS["r3.both.average"]) is None
+    assert ITS.kind_of(ROWS["r3.both.c64"]) == "rate"
+    assert ITS.kind_of(ROWS["r3.both.average"]) is None
+    assert ITS.bounds_of(ROWS["r3.both.c64"]) is None
