@@ -48,9 +48,7 @@ def test_other_ways_of_being_outside_add_up_and_some_concern_rates_only() -> Non
     assert all(each in far.why for each in ("data centres", "a load", "a mixture"))
 
 
-@pytest.mark.parametrize(
-    ("widening", "rate", "time"), [(0.0, 1.0, 1.0), (0.5, 1.75, 1.5), (1.0, 2.5, 2.0)]
-)
+@pytest.mark.parametrize(("widening", "rate", "time"), [(0.0, 1.0, 1.0), (0.5, 1.75, 1.5), (1.0, 2.5, 2.0)])
 def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: float) -> None:
     far = Extrapolation(1.5, 1.0, "extrapolated", "made up")
 

@@ -71,7 +71,12 @@ def test_a_digest_depends_on_every_part_and_on_the_code(monkeypatch: pytest.Monk
     first = digest(VCIDER, 1, (0.5, 0.25))
 
     assert digest(VCIDER, 1, (0.5, 0.25)) == first
-    others = [digest(VCIDER, 2, (0.5, 0.25)), digest(VCIDER, 1, (0.5, 0.26)), digest(VCIDER), digest(system("arion"), 1)]
+    others = [
+        digest(VCIDER, 2, (0.5, 0.25)),
+        digest(VCIDER, 1, (0.5, 0.26)),
+        digest(VCIDER),
+        digest(system("arion"), 1),
+    ]
     assert len({first, *others}) == 5
     monkeypatch.setattr(module, "code_digest", lambda *_, **__: "other code")
     assert digest(VCIDER, 1, (0.5, 0.25)) != first

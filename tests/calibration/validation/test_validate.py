@@ -33,7 +33,9 @@ NO_SCORES: Mapping[str, Score] = {}
 
 
 def test_every_documented_figure_that_can_be_compared_is_listed() -> None:
-    assert [figure.id for figure in REPORT.figures] == [row.id for test in OBSERVATIONS.load_tests() for row in test.rows]
+    assert [figure.id for figure in REPORT.figures] == [
+        row.id for test in OBSERVATIONS.load_tests() for row in test.rows
+    ]
     assert len(REPORT.figures) == 20
     assert len(JUDGED) == 15
 

@@ -1,57 +1,68 @@
-"""Encryption in predictions: its costs over draws, the distance, what is told, and that nothing changes without it."""
+"""Encryption in predictions: its costs over draws, the distance, and that nothing changes without it."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from capplan.calibration.case.solution import Layout
-from capplan.calibration.fit.fitted_file import load
+from capplan.calibration.case.solution import Solution
 from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS
-from capplan.models.language.parameter import defaults
+from capplan.models.language.parameter import Values, defaults, thinned
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import of_scenario
-from capplan.systems.abouts import reach_of
-from capplan.systems.components.encryption_costs import default_values_of, median_values_of, values_of
-from capplan.systems.openprovider.outages import thinned
-from capplan.systems.registry import scenario, system
+from capplan.systems.components.encrypted_links import _with_costs, encryption_notes
+from capplan.systems.registry import resolve, scenario, system
 from capplan.systems.vcider.network import in_kernel, user_space
 
 WITH_CASSANDRA = ("openprovider", "rhino-shcm")
+VCIDER = system("vcider")
 EVERY = pytest.mark.parametrize("name", WITH_CASSANDRA)
 
 
+def values_of(asked: Scenario, *, full: bool = False) -> Values:
+    its = system(asked.system)
+    return (
+        _with_costs(its.fitted().values(its.parameters), asked, full=True) if full else its.values(its.fitted(), asked)
+    )
+
+
+def solution(asked: Scenario, values: Values, *, folded: bool = False) -> Solution:
+    return system(asked.system).solution(asked, values, folded=folded)
+
+
 def shares(asked: Scenario, **more: Any) -> tuple[FloatArray, FloatArray]:
-    found = values_of(load(asked.system), asked, **more)
+    found = values_of(asked, **more)
     return np.asarray(found[CLIENT_SHARE]), np.asarray(found[INTERNODE_SHARE])
 
 
 @EVERY
 def test_without_encryption_the_values_are_the_calibrated_ones(name: str) -> None:
-    plain, fitted = scenario(name), load(name)
-    found = values_of(fitted, plain)
+    plain, its = scenario(name), system(name)
+    fitted, found = its.fitted(), values_of(plain)
+    known = fitted.values(its.parameters)
 
-    assert list(found) == list(fitted.values())
-    assert all(np.array_equal(found[each], value) for each, value in fitted.values().items())
-    assert median_values_of(fitted, plain) == fitted.median_values()
-    assert default_values_of(plain) == defaults(system(name).parameters)
+    assert list(found) == list(known)
+    assert all(np.array_equal(found[each], value) for each, value in known.items())
+    assert its.median_values(fitted, plain) == fitted.median_values(its.parameters)
+    assert its.prior_values(plain) == defaults(its.parameters)
 
 
 @EVERY
 def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
     asked = scenario(name, encryption="client+internode")
-    draws = len(load(name).draws)
+    draws = len(system(name).fitted().draws)
     for part, most in zip(shares(asked), shares(asked, full=True), strict=True):
         assert part.shape == most.shape == (draws,)
         assert np.sort(part / most) == pytest.approx((np.arange(draws) + 0.5) / draws)
-    known = user_space(load("vcider").values(), 640.0)
+    known = user_space(VCIDER.fitted().values(VCIDER.parameters), 640.0)
     for most, each in zip(shares(asked, full=True), known, strict=True):
         assert set(most) <= set(np.asarray(each))
         assert np.median(most) == pytest.approx(np.median(each), rel=0.02)
-    medians = median_values_of(load(name), asked)
+    medians = system(name).median_values(system(name).fitted(), asked)
     assert medians[CLIENT_SHARE] == pytest.approx(np.median(shares(asked)[0]))
 
 
@@ -60,8 +71,8 @@ def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
 )
 def test_one_entry_for_all_has_the_same_encrypted_links(fields: dict[str, Any]) -> None:
     asked = scenario("openprovider", encryption="client+internode", **fields)
-    values = thinned(values_of(load("openprovider"), asked))
-    folded, whole = Layout(asked, values, folded=True), Layout(asked, values)
+    values = thinned(values_of(asked))
+    folded, whole = (solution(asked, values, folded=each) for each in (True, False))
 
     assert folded.capacity == pytest.approx(whole.capacity, rel=3e-6)  # the width of its last bracket
     rate = float(np.median(whole.capacity)) / 2
@@ -70,7 +81,7 @@ def test_one_entry_for_all_has_the_same_encrypted_links(fields: dict[str, Any]) 
 
 def test_the_kernel_never_costs_more_than_user_space() -> None:
     """In every draw of the test of 2011: nothing in the model forces it, the ratios do."""
-    values = load("vcider").values()
+    values = VCIDER.fitted().values(VCIDER.parameters)
     kernel, user = in_kernel(values, 640.0), user_space(values, 640.0)
 
     assert np.all(np.asarray(kernel.client) < np.asarray(user.client))
@@ -83,7 +94,7 @@ def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
 
     def capacity(**fields: str) -> FloatArray:
         asked = changed(scenario(name), **fields)
-        return Layout(asked, values_of(load(name), asked), folded=True).capacity
+        return solution(asked, thinned(values_of(asked)), folded=True).capacity
 
     plain = capacity()
     for links in LINKS:
@@ -96,14 +107,15 @@ def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("links", list(LINKS))
-def test_encrypted_links_are_far_from_every_measurement(name: str, links: str) -> None:
-    found = reach_of(scenario(name, encryption=links))
+def test_encrypted_links_are_outside_of_every_measurement(name: str, links: str) -> None:
+    plain, encrypted = (system(name).extrapolation(each) for each in (scenario(name), scenario(name, encryption=links)))
 
-    assert found.verdict == "far"
-    assert "no load test had them, and a test of 2011 bounds what they cost." in found.why
-    assert reach_of(scenario(name)).verdict == "inside"
+    assert plain.basis == "measured"
+    assert encrypted.basis == "extrapolated"
+    assert encrypted.doublings == pytest.approx(plain.doublings + 1)
 
 
+@lru_cache
 def asked(name: str, **fields: str) -> Prediction:
     return predict(scenario(name, **fields), engine="analytic")
 
@@ -116,15 +128,14 @@ def capacity_of(made: Prediction) -> float:
 @EVERY
 def test_the_note_has_the_capacity_at_full_cost_and_without(name: str) -> None:
     plain, encrypted = asked(name), asked(name, encryption="client+internode", vpn="user")
-    (note,) = (note for note in encrypted.evidence.notes if note.startswith("Encryption in user space"))
-    full, without = (float(word.replace(",", "")) for word in note.split() if word[0].isdigit() and "," in word)
+    words = encryption_notes(resolve(scenario(name, encryption="client+internode", vpn="user")))[0].split()
+    full, without = (float(word.replace(",", "")) for word in words if word[0].isdigit() and "," in word)
 
     assert full < capacity_of(encrypted) < without
     assert without == pytest.approx(capacity_of(plain), rel=0.02)
     assert encrypted.scenario["encryption"] == "client+internode"
     assert encrypted.scenario["vpn"] == "user"
     assert "encryption" not in plain.scenario
-    assert not any("Encryption" in note for note in plain.evidence.notes)
 
 
 @EVERY
@@ -138,13 +149,6 @@ def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
         assert kernel is not None
         assert kernel.high == plain.high
         assert kernel.low < plain.low or plain.high == 0
-
-
-@EVERY
-def test_latencies_are_said_to_be_derived(name: str) -> None:
-    notes = asked(name, encryption="client").evidence.notes
-
-    assert sum("No latency under encryption was measured" in note for note in notes) == 1
 
 
 def test_what_is_left_after_an_outage_is_encrypted_too() -> None:
@@ -171,4 +175,3 @@ def test_objectives_of_an_encrypted_layout_are_judged() -> None:
     made = predict(scenario("openprovider", encryption="client", slo=("acct.p99<1s",)), engine="analytic")
 
     assert made.objectives[0].met is True
-    assert any("by loss and backlog alone" in note for note in made.evidence.notes)

@@ -83,7 +83,9 @@ def test_predictions_are_in_si_and_one_for_each_draw() -> None:
 
 def test_the_goals() -> None:
     assert ITS.bounds_of(ROWS["capacity.n4.mixed"]) == pytest.approx((756.6, 803.4))
-    assert ITS.bounds_of(ROWS["capacity.n1.read"]) == pytest.approx((509.25, 550.0))  # "525~550": no error inside the range
+    assert ITS.bounds_of(ROWS["capacity.n1.read"]) == pytest.approx(
+        (509.25, 550.0)
+    )  # "525~550": no error inside the range
     assert ITS.bounds_of(ROWS["region.asia.r100.mean"]) == pytest.approx((269.8e-3, 298.2e-3))
     assert ITS.bounds_of(ROWS["region.us-east.r100.mean"]) == pytest.approx((4.5e-3, 5.5e-3))  # in whole milliseconds
     assert ITS.bounds_of(ROWS["region.asia.r1000.mean"]) is None  # beyond every capacity of the document

@@ -1,4 +1,4 @@
-"""The composed system: its load by hand, its layout, and the analytic solver against the SimPy engine."""
+"""The composed system: its load by hand, its layout, and the analytic solver against a simulation."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.step import Hold
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
-from capplan.simulator.reference.engine import simulate
+from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.network import CASSANDRA_CORES, PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -154,7 +154,7 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
     rate = 0.85 * capacity(scenario)
     model = system(scenario, rate)
     analysis = Analysis(model)
-    run = simulate(model, 0.3 + 12_000 / rate, seed=2026, warmup_s=0.3)
+    run = simulate(model, 0.3 + 12_000 / rate, seed=2026, warmup_s=0.3, trace=True)
     came = float(run.measured().sum()) / run.window_s
     assert came == pytest.approx(rate, rel=0.08)
     point = solve(analysis, came)

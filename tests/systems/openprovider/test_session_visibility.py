@@ -1,6 +1,8 @@
 """How likely a session is not found: which levels, which gaps, and what the bands are made of."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.system import Case
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
-from capplan.models.solver.operating_point import peak_ratio
 from capplan.models.results import LEAST_PROBABILITY, Band, Capacity, Parts, SessionNotFound
+from capplan.models.solver.operating_point import peak_ratio
+from capplan.systems.openprovider import session_visibility
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import (
     compared,
@@ -30,6 +33,14 @@ Asked = Case[OpenproviderScenario]
 OWN = ("LOCAL_QUORUM", "QUORUM")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _few_mutations() -> Iterator[None]:
+    """Sample a fifth of the usual mutations: what is asserted here does not need more."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(session_visibility, "_MUTATIONS", 50_000)
+        yield
+
+
 def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any) -> tuple[Asked, Figures]:
     """Return a layout at a share of its capacity."""
     case: Asked = resolve(changed(OpenproviderScenario(), **fields), FITTED)
@@ -37,12 +48,18 @@ def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any)
     return case, case.solution.at(share * float(np.median(case.solution.capacity)))
 
 
+@lru_cache
+def rows_of(share: float = 0.6, **fields: Any) -> tuple[SessionNotFound, ...]:
+    """Return the rows of a layout at a share of its capacity, computed once."""
+    return sessions_not_found(*solved(share, **fields))
+
+
 def of_levels(rows: tuple[SessionNotFound, ...], read: str, write: str) -> list[SessionNotFound]:
     return [row for row in rows if (row.consistency_read, row.consistency_write) == (read, write)]
 
 
 def test_the_levels_asked_for_come_first_and_each_has_the_same_gaps() -> None:
-    rows = sessions_not_found(*solved())
+    rows = rows_of()
     assert [(row.consistency_read, row.consistency_write) for row in rows[::5]] == [
         OWN,
         ("LOCAL_ONE", "QUORUM"),
@@ -55,11 +72,11 @@ def test_the_levels_asked_for_come_first_and_each_has_the_same_gaps() -> None:
 
 
 def test_a_round_trip_that_is_among_the_gaps_has_no_column_more() -> None:
-    assert [row.gap_ms for row in sessions_not_found(*solved(rtt="5ms"))[:4]] == [0.0, 0.5, 5.0, 50.0]
+    assert [row.gap_ms for row in rows_of(rtt="5ms")[:4]] == [0.0, 0.5, 5.0, 50.0]
 
 
 def test_weaker_levels_miss_more_and_strong_ones_none() -> None:
-    rows = sessions_not_found(*solved())
+    rows = rows_of()
     at_once = [row.probability.value for row in rows[::5]]
     assert at_once[2] > at_once[1] > at_once[0] > 0
     for row in rows[15:]:
@@ -67,7 +84,7 @@ def test_weaker_levels_miss_more_and_strong_ones_none() -> None:
 
 
 def test_more_gap_never_hurts() -> None:
-    rows = sessions_not_found(*solved(consistency_write="LOCAL_QUORUM"))
+    rows = rows_of(consistency_write="LOCAL_QUORUM")
     for levels in {(row.consistency_read, row.consistency_write) for row in rows}:
         for end in ("value", "high"):
             found = [getattr(row.probability, end) for row in of_levels(rows, *levels)]
@@ -75,7 +92,7 @@ def test_more_gap_never_hurts() -> None:
 
 
 def test_a_longer_way_hurts_local_quorum_and_helps_quorum() -> None:
-    near, far = (sessions_not_found(*solved(rtt=rtt)) for rtt in ("1ms", "8ms"))
+    near, far = (rows_of(rtt=rtt) for rtt in ("1ms", "8ms"))
     for write, worse in (("LOCAL_QUORUM", True), ("QUORUM", False)):
         before, after = (of_levels(rows, "LOCAL_QUORUM", write)[1].probability.value for rows in (near, far))
         assert (after > before) is worse
@@ -85,15 +102,15 @@ def test_a_longer_way_hurts_local_quorum_and_helps_quorum() -> None:
     ("rtt", "rtt_ms"), [("4ms", 4.0), ((("0", "2ms", "4ms"), ("2ms", "0", "9ms"), ("4ms", "9ms", "0")), 5.0)]
 )
 def test_the_round_trip_is_told(rtt: Any, rtt_ms: float) -> None:
-    assert {row.rtt_ms for row in sessions_not_found(*solved(rtt=rtt))} == {rtt_ms}
+    assert {row.rtt_ms for row in rows_of(rtt=rtt)} == {rtt_ms}
 
 
 def test_there_is_no_other_data_centre() -> None:
-    assert sessions_not_found(*solved(dcs=1)) == ()
+    assert rows_of(dcs=1) == ()
 
 
 def test_beyond_capacity_nothing_is_said() -> None:
-    assert sessions_not_found(*solved(1.3)) == ()
+    assert rows_of(1.3) == ()
 
 
 def test_levels_whose_reads_are_too_heavy_are_left_out_but_those_asked_for() -> None:
@@ -124,7 +141,7 @@ def test_a_note_says_what_is_not_modelled() -> None:
 )
 def test_the_note_on_encryption_says_what_it_does(links: str, lower: bool, said: str) -> None:
     plain, case = solved(), solved(encryption=links)
-    before, after = (sessions_not_found(*each)[0].probability.value for each in (plain, case))
+    before, after = (rows[0].probability.value for rows in (rows_of(), sessions_not_found(*case)))
 
     assert (after < before) is lower
     assert sum(note.endswith(said) for note in notes(*case)) == 1
@@ -164,7 +181,7 @@ def test_the_model_error_widens_the_band_and_leaves_the_value() -> None:
 
 
 def test_the_same_seed_gives_the_same() -> None:
-    assert sessions_not_found(*solved()) == sessions_not_found(*solved())
+    assert sessions_not_found(*solved()) == rows_of()
 
 
 def test_a_band_by_hand() -> None:
@@ -203,7 +220,7 @@ def test_what_other_causes_decide_is_not_told(found: Band, told: Band) -> None:
 
 
 def test_no_probability_is_smaller_than_what_is_told() -> None:
-    bands = [row.probability for row in sessions_not_found(*solved(0.3))]
+    bands = [row.probability for row in rows_of(0.3)]
     ends = [end for band in bands for end in (band.value, band.low, band.high)]
 
     assert all(end == 0 or end >= LEAST_PROBABILITY for end in ends)

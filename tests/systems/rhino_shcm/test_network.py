@@ -195,4 +195,3 @@ def test_draws_are_what_single_values_are() -> None:
     assert float(Analysis(network(A, several, 1.0)).load("server")[1]) == pytest.approx(
         1 / float(saturation_per_s(A, VALUES))
     )
-

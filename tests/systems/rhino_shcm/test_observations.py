@@ -137,7 +137,9 @@ def test_one_test_is_at_the_edge_of_its_capacity() -> None:
 def test_only_cores_are_judged_alone_and_percentiles_by_configuration() -> None:
     rows = [row for test in TESTS for row in test.rows]
     assert {row.quantity for row in rows if ITS.bounds_of(row) is not None} == {"cpu"}
-    assert all(ITS.bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1")
+    assert all(
+        ITS.bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1"
+    )
     assert {row.quantity for row in rows if ITS.kind_of(row) == "rate"} == {"cpu", "request_rate"}
     neither = [row for row in rows if ITS.kind_of(row) is None]
     assert {row.statistic for row in neither if row.fold not in ("T3", "T7")} == {LONGEST}

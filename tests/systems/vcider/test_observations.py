@@ -9,8 +9,8 @@ from capplan.calibration.evidence.table import by_id
 from capplan.calibration.fit.maximum import maximum
 from capplan.calibration.fit.problem import problem
 from capplan.models.language.parameter import Values, defaults, from_log
-from capplan.systems.vcider.network import PARAMETERS
 from capplan.systems.registry import system
+from capplan.systems.vcider.network import PARAMETERS
 from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS, is_cell
 from capplan.systems.vcider.scenario import VIRTUAL
 

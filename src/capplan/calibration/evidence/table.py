@@ -200,7 +200,7 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
         if name not in COLUMNS:
             raise InputError(f"{where}: column {name!r} is unknown{nearest(name, COLUMNS)}")
     if missing := [name for name in _COLUMNS_REQUIRED if name not in header]:
-        raise InputError(f"{where}: column {missing[0]!r} is missing: a table of evidence needs it")
+        raise InputError(f"{where}: column {missing[0]!r} is missing: every table of evidence needs it")
     rows = tuple(_row(cells, f"{where}, line {reader.line_num}") for cells in reader)
     repeated = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
     if repeated:
@@ -210,7 +210,8 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
 
 def _row(cells: dict[str, Any], where: str) -> Evidence:
     if None in cells or None in cells.values():
-        raise InputError(f"{where}: the row must have as many cells as the header: quote a cell that holds a comma")
+        columns = len(cells.keys() - {None})
+        raise InputError(f"{where}: the row must have exactly {columns} cells: quote a cell that holds a comma")
     cells = {**dict.fromkeys(COLUMNS, ""), **cells}
     for name in _REQUIRED:
         if not cells[name]:
