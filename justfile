@@ -35,6 +35,10 @@ docs:
     uv run python docs/generate/validation.py
     uv run python docs/generate/accuracy.py
 
+# Write anew the snapshots that tests hold the audits of the evidence against; review the difference
+audit-snapshots:
+    uv run python docs/generate/audit_snapshots.py
+
 # Measure how often intervals hold the truth (an hour, resumed where it was interrupted), for the accuracy page
 coverage:
     uv run python docs/generate/coverage_of_intervals.py

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from capplan.calibration.audit.audit import audit
     from capplan.calibration.fit.calibrate import calibrate
     from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
+    from capplan.systems.audit import audit
     from capplan.systems.registry import scenario
 
 _HOMES = {
@@ -28,7 +28,7 @@ _HOMES = {
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
     "Scenario": "models.language.scenario",
-    "audit": "calibration.audit.audit",
+    "audit": "systems.audit",
     "calibrate": "calibration.fit.calibrate",
     "predict": "planner.predict.predict",
     "read_network": "models.language.document",

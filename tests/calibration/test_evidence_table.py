@@ -1,4 +1,4 @@
-"""The table of evidence: the nine published tables figure by figure, and what the loader refuses."""
+"""The table of evidence: units, hashes, layouts, what the loader refuses, and the arithmetic of intervals."""
 
 import csv
 import io
@@ -12,79 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import (
-    COLUMNS,
-    by_id,
-    data_hash,
-    layout_text,
-    load,
-    parse,
-    rows_hash,
-    select,
-    sources,
-)
+from capplan.calibration.evidence.table import COLUMNS, by_id, layout_text, parse, rows_hash, select
 from capplan.models.errors import InputError
+from capplan.systems import registry
 
-ROWS = load("openprovider")
+ROWS = registry.system("openprovider").evidence
+HASH = registry.system("openprovider").data_hash
 BY_ID = by_id(ROWS)
-
-# "OpenProvider performance tests: results", Tables 1 to 9: incoming, outgoing, workers, auth and acct in ms.
-TABLES = {
-    "ts1": ("Table 1", 7000, 7000, 32, 2.5, 4),
-    "ts1.proxy": ("Table 2", 7000, 14000, 32, 2.5, 4),
-    "ts2": ("Table 3", 7200, 7200, 28, 3.5, 4.5),
-    "ts2.proxy": ("Table 4", 7200, 14400, 28, 3.5, 4.5),
-    "ts3": ("Table 5", 10000, 10000, 20, 4, 6),
-    "ts3.proxy": ("Table 6", 10000, 20000, 20, 4, 6),
-    "ts4": ("Table 7", 10500, 10500, 15, 4, 6),
-    "ts4.proxy": ("Table 8", 10500, 21000, 15, 4, 6),
-    "ts4-ldap": ("Table 9", 10500, 21500, 15, 13, 7),
-}
-FIGURES = ("incoming", "outgoing", "busy_workers", "auth_mean", "acct_mean")
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_openprovider_tables_1_to_9_stand_figure_by_figure(table: str) -> None:
-    locator, *figures = TABLES[table]
-    for name, printed in zip(FIGURES, figures, strict=True):
-        row = BY_ID[f"{table}.{name}"]
-        assert row.value == (printed / 1000 if name.endswith("mean") else printed)
-        assert row.locator == locator
-
-
-def test_nine_tables_of_five_columns_and_nothing_else_are_load_test_rows() -> None:
-    assert len([row for row in ROWS if row.duplicate_group]) == 9 * 5
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "unit"),
-    [
-        ("all.front_vcpu", 32, "1"),
-        ("all.front_ram", 16e9, "B"),
-        ("all.front_workers", 64, "1"),
-        ("all.cass_vcpu", 24, "1"),
-        ("all.cass_ram", 64e9, "B"),
-        ("all.heap", 31e9, "B"),
-        ("all.vnodes", 16, "1"),
-        ("all.rf", 3, "1"),
-        ("all.cass_nodes", 3, "1"),
-        ("all.test_length", 900, "s"),
-        ("all.dc_distance", 150e3, "m"),
-        ("all.session_auth", 1, "1"),
-        ("all.session_start", 1, "1"),
-        ("all.session_interim", 5, "1"),
-        ("all.session_stop", 1, "1"),
-        ("ts4.flow_time", 0.05, "s"),
-        ("all.interim_gap_production", 900, "s"),
-        ("all.interim_gap_client", 7200, "s"),
-        ("ts3.rate_growth", 1.43, "1"),
-        ("ts4-ldap.rate_rise", 500, "1/s"),
-        ("all.front_busy", 0.5, "1"),
-        ("all.max_rate", 21500, "1/s"),
-    ],
-)
-def test_facts_and_claims_of_the_document(name: str, value: float, unit: str) -> None:
-    assert (BY_ID[name].value, BY_ID[name].unit) == (value, unit)
 
 
 def test_words_are_facts_without_numbers() -> None:
@@ -92,79 +26,8 @@ def test_words_are_facts_without_numbers() -> None:
     assert math.isnan(BY_ID["all.cass_version"].value)
 
 
-def test_every_row_has_its_source_unit_and_interval() -> None:
-    known = {source.id for source in sources("openprovider")}
-    for row in ROWS:
-        assert row.source in known
-        assert row.unit
-        assert row.locator
-        if not row.text:
-            assert row.low <= row.value <= row.high, row.id
-            assert row.rounding, row.id
-
-
-@pytest.mark.parametrize(
-    ("name", "half_width"),
-    [
-        ("ts1.incoming", 100),
-        ("ts2.incoming", 100),
-        ("ts3.incoming", 250),
-        ("ts4.incoming", 250),
-        ("ts2.proxy.outgoing", 200),
-        ("ts4.proxy.outgoing", 250),
-        ("ts4-ldap.outgoing", 250),
-        ("ts3.busy_workers", 0.5),
-        ("ts3.acct_mean", 0.00025),
-    ],
-)
-def test_roundings_are_half_the_step_the_figures_show(name: str, half_width: float) -> None:
-    row = BY_ID[name]
-    assert (row.high - row.value, row.value - row.low) == pytest.approx((half_width, half_width))
-
-
-def test_ids_are_unique_and_name_their_scenario() -> None:
-    assert len(BY_ID) == len(ROWS)
-    assert all(row.id.startswith(row.scenario.lower() + ".") for row in ROWS)
-
-
-def test_tables_with_and_without_proxying_are_one_experiment() -> None:
-    for scenario in ("TS1", "TS2", "TS3", "TS4"):
-        group = select(ROWS, duplicate_group=scenario)
-        assert {row.proxy for row in group} == {True, False}
-        for quantity in ("incoming_rate", "busy_workers", "latency"):
-            for request_class in ("", "auth", "acct"):
-                twins = select(group, quantity=quantity, request_class=request_class)
-                assert len({row.value for row in twins}) <= 1
-                assert sum(row.use == "fit" for row in twins) <= 1
-
-
-def test_the_fit_sees_every_experiment_once_and_four_folds() -> None:
-    fitted = select(ROWS, use="fit")
-    assert len(fitted) == 5 * 3
-    assert {row.fold for row in fitted} == {"TS1", "TS2", "TS3", "TS4"}
-    assert {row.fold for row in select(ROWS, scenario="TS4-LDAP") if row.fold} == {"TS4"}
-
-
-def test_rates_are_peaks_of_bursty_traffic_and_times_are_means() -> None:
-    for row in ROWS:
-        if row.duplicate_group:
-            assert row.load_kind == "bursty"
-            statistic = {"incoming_rate": "peak", "outgoing_rate": "peak", "latency": "mean"}
-            assert row.statistic == statistic.get(row.quantity, "unspecified")
-
-
-def test_rows_left_out_of_the_fit_say_why() -> None:
-    assert all(row.reason for row in ROWS if row.use in ("check", "excluded"))
-
-
-def test_the_source_is_cited_with_its_defects() -> None:
-    (source,) = sources("openprovider")
-    assert source.citation
-    assert len(source.defects) > 3
-
-
 def _text() -> str:
-    return files("capplan.calibration").joinpath("evidence", "openprovider.csv").read_text(encoding="utf-8")
+    return files("capplan.systems").joinpath("openprovider", "evidence.csv").read_text(encoding="utf-8")
 
 
 def _with(column: str, cell: str) -> str:
@@ -233,17 +96,17 @@ def test_a_row_of_the_wrong_length_is_refused() -> None:
 
 def test_an_unknown_system_and_an_unknown_criterion_are_refused_with_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'openprovider'"):
-        load("openprovidr")
+        registry.system("openprovidr")
     with pytest.raises(InputError, match="did you mean 'scenario'"):
         select(ROWS, scenarios="TS1")
 
 
 def test_the_hash_follows_the_data_and_neither_their_order_nor_their_prose() -> None:
-    assert rows_hash(ROWS) == data_hash("openprovider") == rows_hash(reversed(ROWS))
+    assert rows_hash(ROWS) == HASH == rows_hash(reversed(ROWS))
     first, *rest = ROWS
-    assert rows_hash([replace(first, reason="told otherwise", written="7000.0/s"), *rest]) == data_hash("openprovider")
-    assert rows_hash([replace(first, value=7001.0), *rest]) != data_hash("openprovider")
-    assert len(data_hash("openprovider")) == 64
+    assert rows_hash([replace(first, reason="told otherwise", written="7000.0/s"), *rest]) == HASH
+    assert rows_hash([replace(first, value=7001.0), *rest]) != HASH
+    assert len(HASH) == 64
 
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
@@ -259,7 +122,7 @@ def test_a_layout_is_read_as_it_is_written(layout: dict[str, str]) -> None:
 
 def test_a_layout_counts_in_the_hash_and_an_empty_one_does_not() -> None:
     # The file was fitted before the table had a column for layouts; without one, its rows have the hash they had.
-    fitted = files("capplan.calibration").joinpath("fitted", "openprovider.json").read_text(encoding="utf-8")
+    fitted = files("capplan.systems").joinpath("openprovider", "fitted.json").read_text(encoding="utf-8")
     assert rows_hash(ROWS) == json.loads(fitted)["data_hash"]
     first, *rest = ROWS
     assert rows_hash([replace(first, layout={"nodes": "3"}), *rest]) != rows_hash(ROWS)

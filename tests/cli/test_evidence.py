@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.audit.audit import audit
-from capplan.calibration.evidence.table import documented, load
 from capplan.cli import evidence
 from capplan.cli.main import main
-from capplan.systems.registry import SYSTEMS
+from capplan.systems import registry
+from capplan.systems.audit import audit
 
-ROWS = load("openprovider")
+ROWS = registry.system("openprovider").evidence
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +40,7 @@ def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
     "arguments",
     [
         ["systems"],
-        *(["evidence", verb, system] for verb in ("list", "audit") for system in documented()),
+        *(["evidence", verb, system] for verb in ("list", "audit") for system in registry.names()),
         ["evidence", "show", "ts4-ldap.auth_ratio"],
         ["evidence", "show", "t4.p99", "rhino-shcm"],
         ["evidence", "show", "region.asia.r600.mean", "fedora4"],
@@ -95,19 +94,19 @@ def test_an_id_is_found_in_any_system_and_in_either_order(
 def test_an_id_that_two_systems_have_needs_the_system(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(evidence, "load", lambda _: ROWS)
+    monkeypatch.setattr(evidence, "system", lambda _: registry.system("openprovider"))
 
     assert main(["evidence", "show", ROWS[0].id]) == 2
     assert capsys.readouterr().err == (
-        f"capplan: {ROWS[0].id!r} is the id of rows of {' and '.join(documented())}: name the system after it\n"
+        f"capplan: {ROWS[0].id!r} is the id of rows of {' and '.join(registry.names())}: name the system after it\n"
     )
 
 
-@pytest.mark.parametrize("system", documented())
+@pytest.mark.parametrize("system", registry.names())
 def test_the_footer_of_a_list_has_a_command_that_works(system: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = " ".join(said(capsys, "evidence", "list", system).split()).rpartition("All of one: capplan ")[2]
 
-    assert said(capsys, *command.split()).splitlines()[0] == load(system)[0].id
+    assert said(capsys, *command.split()).splitlines()[0] == registry.system(system).evidence[0].id
 
 
 def test_words_and_open_ends_are_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,9 +136,9 @@ def test_every_row_can_be_shown(row: Any, capsys: pytest.CaptureFixture[str]) ->
         (["show", "ts1.acct_men"], "'ts1.acct_men' is not the id of a row of evidence; did you mean 'ts1.acct_mean'?"),
         (["show", "?"], "'?' is not the id of a row of evidence; see 'capplan evidence list SYSTEM'"),
         (["show", "?", "fedora4"], "'?' is not the id of a row of evidence; see 'capplan evidence list fedora4'"),
-        (["show", "t4.p99", "fedora5"], "'fedora5' is not a system with evidence; did you mean 'fedora4'?"),
-        (["list", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
-        (["audit", "openprovidr"], "'openprovidr' is not a system with evidence; did you mean 'openprovider'?"),
+        (["show", "t4.p99", "fedora5"], "system 'fedora5' does not exist; did you mean 'fedora4'?"),
+        (["list", "openprovidr"], "system 'openprovidr' does not exist; did you mean 'openprovider'?"),
+        (["audit", "openprovidr"], "system 'openprovidr' does not exist; did you mean 'openprovider'?"),
     ],
 )
 def test_unknown_names(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,8 +200,8 @@ def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
     cells = {each["name"]: each for each in in_csv(capsys, "systems")}
 
     assert cells["openprovider"]["models"] == system["models"]
-    assert set(cells) == set(SYSTEMS)
-    assert set(SYSTEMS) <= set(documented())
+    assert set(cells) == set(registry.names())
+    assert set(registry.names()) <= set(registry.names())
     assert system["evidence"]["figures"] == len(ROWS)
     assert "--cass-nodes" in system["options"]
     assert "--rtt" in said(capsys, "systems")

@@ -24,7 +24,7 @@ from tests.simulator.small_networks import (
 
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Batch, Delay, ForkJoin, Group, Hedge, Latch, Signal, Step
+from capplan.models.language.step import Batch, CountdownLatch, Delay, ForkJoin, Group, Hedge, Signal, Step
 from capplan.models.language.traffic import Closed, Open, RequestClass, Retry, Session, Trace
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.specification.sampling import tick_sampler
@@ -75,16 +75,16 @@ def test_when_the_first_is_dropped_the_spare_still_comes_at_its_time() -> None:
 
 def test_a_latch_waits_for_a_spare_until_its_time() -> None:
     ok = Signal("ok")
-    flow = Latch((Group("ok", 2),), hedge(seq(wait(2), ok), 5, seq(wait(1), ok)))
+    flow = CountdownLatch((Group("ok", 2),), hedge(seq(wait(2), ok), 5, seq(wait(1), ok)))
     assert (ends_ms(once(flow)), statuses(once(flow))) == ([6], [DROPPED])  # the spare is not needed at 6 ms
-    slow = Latch((Group("ok", 2),), hedge(seq(wait(7), ok), 5, seq(wait(1), ok)))
+    slow = CountdownLatch((Group("ok", 2),), hedge(seq(wait(7), ok), 5, seq(wait(1), ok)))
     assert (ends_ms(once(slow)), statuses(once(slow))) == ([8], [COMPLETED])
 
 
 def test_a_latch_does_not_wait_for_branches_without_a_signal() -> None:
     ok = Signal("ok")
     lost = seq(hold(hold(wait(1))), ok)
-    flow = Latch((Group("ok", 2),), ForkJoin((seq(wait(2), ok), lost, wait(50)), 0))
+    flow = CountdownLatch((Group("ok", 2),), ForkJoin((seq(wait(2), ok), lost, wait(50)), 0))
     run = once(flow, pool=FULL)
     assert (ends_ms(run), statuses(run)) == ([3], [DROPPED])
 
@@ -92,12 +92,12 @@ def test_a_latch_does_not_wait_for_branches_without_a_signal() -> None:
 def test_a_latch_waits_for_branches_inside_branches() -> None:
     ok = Signal("ok")
     inner = ForkJoin((seq(wait(5), ok),), 0)
-    flow = Latch((Group("ok", 2),), ForkJoin((seq(wait(1), inner), seq(wait(2), ok)), 0))
+    flow = CountdownLatch((Group("ok", 2),), ForkJoin((seq(wait(1), inner), seq(wait(2), ok)), 0))
     assert ends_ms(once(flow)) == [7]
 
 
 def test_a_latch_is_dropped_with_its_own_step() -> None:
-    flow = Latch((Group("ok", 1),), seq(ForkJoin((seq(wait(5), Signal("ok")),), 0), hold(hold(wait(1)))))
+    flow = CountdownLatch((Group("ok", 1),), seq(ForkJoin((seq(wait(5), Signal("ok")),), 0), hold(hold(wait(1)))))
     run = once(flow, pool=FULL)
     assert (ends_ms(run), statuses(run)) == ([1], [DROPPED])
 
@@ -119,7 +119,7 @@ def gathering(flow: Step, *times_ms: float) -> list[float]:
 
 
 def test_a_full_batch_starts_at_once_and_others_when_the_first_has_waited() -> None:
-    # The first batch is full at 2 ms. The time of its first request, 6 ms, says nothing to the next one.
+    # The first batch is full at 2 ms. Its longest wait, 6 ms, does not affect the next batch.
     assert gathering(batch(2, 5, wait(3)), 1, 2, 4) == [5, 5, 4 + 5 + 3]
     assert gathering(batch(3, 5, wait(3)), 1, 5, 7) == [9, 9, 7 + 5 + 3]
 
@@ -181,7 +181,7 @@ def test_a_batch_is_done_with_the_draws_of_its_first_request() -> None:
 
 
 def test_a_batch_inside_a_latch_is_outside_of_it() -> None:
-    flow = Latch((Group("ok", 1),), seq(batch(2, 5, wait(3)), ForkJoin((seq(wait(1), Signal("ok")),), 0)))
+    flow = CountdownLatch((Group("ok", 1),), seq(batch(2, 5, wait(3)), ForkJoin((seq(wait(1), Signal("ok")),), 0)))
     assert gathering(flow, 1, 2) == [6, 6]
 
 
@@ -204,7 +204,7 @@ def test_the_last_attempt_decides() -> None:
 
 
 def test_each_attempt_has_a_timeout_of_its_own_and_the_abandoned_ones_go_on() -> None:
-    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and the answer at 11 is for nobody.
+    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and the response at 11 is late.
     run = arriving([(1, visit(10))], timeout_ms=4, retry=Retry(2, 0.001))
     assert (ends_ms(run), statuses(run)) == ([10], [TIMED_OUT])
     assert run.stations["server"].utilisation == pytest.approx(20 / 1000)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.audit.audit import AuditReport, audit
+from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.models.errors import InputError
+from capplan.systems.audit import audit
 from capplan.systems.registry import DEFAULT, names, system
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
@@ -81,9 +82,9 @@ def _find(row: str, target: str | None) -> Evidence:
 
 @app.command("audit")
 def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
-    """Hold the figures against operational laws and the document's own claims; print the register of contradictions."""
+    """Check the figures against operational laws and the document's own claims, and list the contradictions."""
     refuse_both(as_json, as_csv)
-    report = audit(system(target))
+    report = audit(target)
     if as_json:
         write_json(report)
     elif as_csv:

@@ -80,18 +80,18 @@ def report(found: AuditReport, console: Console) -> None:
     """Print the audit: laws, worker gaps, the register of contradictions, and the readings that were tried."""
     console.print(heading(f"Audit of the evidence about {found.system}"))
     console.print(Text(_summary(found)))
-    console.print(section("Laws against the figures"))
+    console.print(section("Operational laws"))
     _tally(found.laws, console)
     if found.worker_gaps:
         console.print(section("Busy workers of a front node"))
         _worker_gaps(found, console)
     console.print(section("Register of contradictions: the document against its own figures"))
     _findings((each for each in found.register if each.verdict == "contradicted"), console)
-    console.print(section("Claims that the figures bear out, or that only rounding saves"))
+    console.print(section("Claims that the figures support, at least within rounding"))
     _findings((each for each in found.register if each.verdict in SAVED), console)
-    console.print(section("Claims that no figure speaks to"))
+    console.print(section("Claims that no figure tests"))
     _findings((each for each in found.register if each.verdict == "untested"), console)
-    console.print(section("Readings that the document leaves open, tried"))
+    console.print(section("Readings that the document leaves open"))
     _findings(found.readings, console)
     if found.missing:
         console.print(section("Figures that the document refers to and its text does not have"))
@@ -103,8 +103,8 @@ def _summary(found: AuditReport) -> str:
     laws = sum(each.verdict == "contradicted" for each in found.laws)
     claims = sum(each.verdict == "contradicted" for each in found.register)
     return (
-        f"{laws} of {len(found.laws)} checks of operational laws and {claims} of {len(found.register)} claims are "
-        "contradicted by the figures, whichever way they were rounded."
+        f"The figures contradict {laws} of {len(found.laws)} checks of operational laws and {claims} of "
+        f"{len(found.register)} claims, however the figures were rounded."
     )
 
 
@@ -124,8 +124,8 @@ def _worker_gaps(found: AuditReport, console: Console) -> None:
         listed.add_row(f"  {gap.scenario}", *intervals, shown(gap.extra_hold_s.printed, "s"))
     console.print(listed)
     note = (
-        "In [ ] is what the rounding allows. Little's law takes the peak rate, so it bounds the mean number from "
-        "above; a longer hold of its worker by each request would close the gap."
+        "[ ] shows what the rounding allows. Little's law is applied to the peak rate, so it gives an upper bound of "
+        "the mean number. The gap closes if each request holds its worker longer."
     )
     console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
 

@@ -26,14 +26,14 @@ from rich.table import Column
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:
-    from capplan.simulator.experiments.replications import Plan  # a sweep needs no engine
+    from capplan.simulator.experiments.replications import ReplicationPlan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
 COMPILING = "capplan: compiling the simulation engine, once: this takes up to a minute"
 
 
 @contextmanager
-def simulating(plan: Plan) -> Iterator[Progress]:
+def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
     """Announce a compilation, then show how far the replications of a plan have come; yield what they tell it to."""
     if plan.engine == "compiled":
         announce_compilation()

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -104,8 +105,8 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
 
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
     name, metavar = option.name or field, option.metavar or None
-    kinds = {hint, *get_args(hint)}
-    if tuple in {getattr(each, "__origin__", each) for each in kinds} and str not in kinds:
+    kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+    if get_origin(hint) is tuple:
         annotation: Any = list[str] | None
         declared = typer.Option(metavar=metavar or "TEXT", help=option.help)
     elif ranges:

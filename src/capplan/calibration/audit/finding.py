@@ -1,14 +1,12 @@
-"""What a check of the evidence finds: expected against documented, a verdict, one plain sentence."""
+"""What a check of the evidence finds: expected against documented, a verdict, and the finding in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import Evidence
 
 Verdict = Literal["consistent", "rounding", "contradicted", "untested"]
 
@@ -35,7 +33,7 @@ class Finding:
         `consistent`: the documented figure lies in the expected interval; `rounding`: only its interval meets the
         expected one; `contradicted`: the two intervals are apart; `untested`: no figure speaks to the claim.
     sentence : str
-        The finding in one sentence.
+        The finding in words.
     """
 
     name: str
@@ -53,22 +51,6 @@ def judge(expected: Interval, documented: Interval) -> Verdict:
     if expected.contains(documented.value):
         return "consistent"
     return "rounding" if expected.overlaps(documented) else "contradicted"
-
-
-def compare(
-    name: str,
-    law: str,
-    rows: Iterable[Evidence],
-    expected: Interval,
-    documented: Interval | None,
-    sentence: str,
-    unit: str = "1",
-) -> Finding:
-    """Judge `documented` by `expected`; `{expected}` and `{documented}` in `sentence` become the two, with units."""
-    verdict: Verdict = "untested" if documented is None else judge(expected, documented)
-    words = {"expected": shown(expected, unit), "documented": shown(documented, unit) if documented else "nothing"}
-    ids = tuple(row.id for row in rows)
-    return Finding(name, law, ids, expected, documented, unit, verdict, sentence.format(**words))
 
 
 def shown(interval: Interval, unit: str = "1") -> str:

@@ -1,45 +1,36 @@
-"""Laws in the shapes that the figures of more than one system take: what must not fall, what must be one constant."""
+"""Laws about a series of figures: a series that must not fall, and a series that must be one constant.
+
+Each picks the two figures of the series that speak most against the law.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
-from capplan.calibration.audit.finding import Finding, at_least, compare
-from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.audit.expression import Figure
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """What some rows give for a quantity, and what to call them in a sentence."""
-
-    label: str
-    value: Interval
-    rows: tuple[Evidence, ...]
+Pick: TypeAlias = Callable[[Sequence[Figure]], tuple[Figure, Figure]]
 
 
-def of_row(row: Evidence, label: str) -> Candidate:
-    """Take a row as it stands."""
-    return Candidate(label, row.interval, (row,))
+def deepest_fall(series: Sequence[Figure]) -> tuple[Figure, Figure]:
+    """Return the figures before and after the deepest fall of a series of two or more."""
+    return min(combinations(series, 2), key=lambda pair: pair[1].value - pair[0].value)
 
 
-def never_falls(name: str, law: str, series: Sequence[Candidate], what: str, unit: str) -> Finding:
-    """Judge the deepest fall within `series`, which stands in the order in which it must not fall.
+def farthest_apart(series: Sequence[Figure]) -> tuple[Figure, Figure]:
+    """Return the figure with the least upper bound and that with the greatest lower bound.
 
-    `what` names the quantity, such as "the mean time on 3 nodes"; labels complete "From ... to ...".
+    Intervals share a point exactly when every two of them do, so these two decide whether one constant fits all.
     """
-    before, after = min(combinations(series, 2), key=lambda pair: pair[1].value.value - pair[0].value.value)
-    sentence = f"From {before.label} to {after.label} {what} should be {{expected}}, the document has {{documented}}."
-    rows = before.rows + after.rows
-    return compare(name, law, rows, at_least(before.value), after.value, sentence, unit)
+    least = min(series, key=lambda each: each.interval.high)
+    most = max(reversed(series), key=lambda each: each.interval.low)
+    return least, most
 
 
-def one_constant(name: str, law: str, candidates: Sequence[Candidate], what: str, unit: str) -> Finding:
-    """Judge whether one constant serves every candidate: intervals share a point exactly when every two of them do."""
-    least = min(candidates, key=lambda one: one.value.high)
-    most = max(reversed(candidates), key=lambda one: one.value.low)
-    rows = tuple({row.id: row for row in least.rows + most.rows}.values())
-    sentence = f"{what}: {{expected}} from {least.label}, {{documented}} from {most.label}."
-    return compare(name, law, rows, least.value, most.value, sentence, unit)
+# For each rule: how it picks `first` and `second` from a series, and what it expects of them.
+RULES: Mapping[str, tuple[Pick, str]] = {
+    "never falls": (deepest_fall, "at_least(first)"),
+    "constant": (farthest_apart, "first"),
+}

@@ -21,9 +21,9 @@ from capplan.models.results import plain
 from capplan.planner.explore.ranges import MOST_POINTS
 from capplan.planner.explore.sweep_analytic import analytic_rows
 from capplan.planner.explore.sweep_compiled import simulated_rows
-from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
+from capplan.planner.explore.sweep_table import Row, empty_row
 from capplan.planner.simulate.precision_target import Wish, read_wish
-from capplan.simulator.experiments.experiment import Case, Experiment
+from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -148,9 +148,9 @@ class Sweep:
         """How many rows there are."""
         return len(self.layouts) * len(self.rates.values)
 
-    def cases(self) -> list[Case[Task]]:
+    def cases(self) -> list[Configuration[Task]]:
         """Return what there is to compute, in the order of the rows."""
-        return [Case(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
+        return [Configuration(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
 
     def _tasks(self, layout: Layout) -> Iterator[Task]:
         if layout.scenario is None:
@@ -224,4 +224,4 @@ def wanted(task: Task, found: Sequence[Sequence[Row]]) -> int:
 
 def experiment() -> Experiment[Task]:
     """Return the sweep as an experiment over tasks."""
-    return Experiment(rows_of_task, wanted, table_schema())
+    return Experiment(rows_of_task, wanted)

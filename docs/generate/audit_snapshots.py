@@ -1,0 +1,47 @@
+"""Write the snapshots that the tests hold the audits against: each finding with its verdict and its numbers.
+
+Run from anywhere: `uv run python docs/generate/audit_snapshots.py`. Nothing else writes them. Review the difference: a
+number that moved needs a reason in the evidence, the checks or the evaluator.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.evidence.interval import Interval
+from capplan.systems.audit import audit
+from capplan.systems.registry import names
+
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits"
+COLUMNS = ("part", "name", "verdict", "unit", "expected", "low", "high", "documented", "low", "high")
+
+
+def snapshot(report: AuditReport) -> Iterator[list[str]]:
+    """Yield the findings of an audit as rows of text; numbers have nine significant digits."""
+    parts = {"law": report.laws, "claim": report.register, "reading": report.readings}
+    for part, findings in parts.items():
+        for each in findings:
+            yield [part, each.name, each.verdict, each.unit, *_numbers(each.expected), *_numbers(each.documented)]
+
+
+def _numbers(interval: Interval | None) -> list[str]:
+    if interval is None:
+        return ["", "", ""]
+    return [f"{number:.9g}" for number in (interval.value, interval.low, interval.high)]
+
+
+def main() -> None:
+    """Write the snapshot of every system."""
+    FOLDER.mkdir(exist_ok=True)
+    for system in names():
+        with (FOLDER / f"{system}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows(snapshot(audit(system)))
+
+
+if __name__ == "__main__":
+    main()

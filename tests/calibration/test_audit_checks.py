@@ -1,0 +1,126 @@
+"""Checks as data: how a file becomes checks, what it may not hold, and what a small audit finds."""
+
+from dataclasses import replace
+
+import pytest
+
+from capplan.calibration.audit.audit import AuditReport, audit_rows
+from capplan.calibration.audit.checks import parse_checks
+from capplan.models.errors import InputError
+from capplan.systems import registry
+
+ROW = registry.system("fedora4").evidence[0]
+CHECK = """
+[[laws]]
+name = "x"
+law = "x"
+sentence = "{expected}, {documented}."
+"""
+
+
+def audited(text: str, **figures: float) -> AuditReport:
+    """Audit rows `r.<name>` of the figures, each rounded to half a unit."""
+    rows = [
+        replace(ROW, id=f"r.{name}", value=value, low=value - 0.5, high=value + 0.5) for name, value in figures.items()
+    ]
+    return audit_rows(parse_checks(text), rows)
+
+
+@pytest.mark.parametrize(
+    ("documented", "verdict"), [(6.0, "consistent"), (6.4, "consistent"), (6.8, "rounding"), (7.2, "contradicted")]
+)
+def test_a_planted_contradiction_is_found_and_what_fits_is_not_accused(documented: float, verdict: str) -> None:
+    report = audited(CHECK + 'expected = "[r.a] + 1"\ndocumented = "[r.b]"', a=5, b=documented)
+    (finding,) = report.laws
+    assert finding.verdict == verdict
+    assert finding.rows == ("r.a", "r.b")
+    assert report.contradictions == ((finding,) if verdict == "contradicted" else ())
+
+
+def test_a_claim_that_no_figure_speaks_to_is_untested() -> None:
+    (finding,) = audited(CHECK.replace(", {documented}", "") + 'expected = "[r.a]"\ncites = ["r.b"]', a=5, b=1).laws
+    assert (finding.verdict, finding.documented) == ("untested", None)
+    assert finding.rows == ("r.b", "r.a")
+
+
+def test_a_check_is_made_for_each_combination_of_its_lists() -> None:
+    text = """
+    [let]
+    double = "2 * [r.{n.id}]"
+    [lists]
+    numbers = [{ id = "a", words = "first" }, { id = "b", words = "second" }]
+    [[claims]]
+    each.n = "numbers"
+    each.limit = ["10", "20"]
+    name = "{n.id}.{limit}"
+    law = "the {n.words}"
+    expected = "at_most({limit})"
+    documented = "double"
+    sentence = "The {n.words} is {documented}."
+    """
+    found = audited(text, a=4, b=8).register
+    assert [each.name for each in found] == ["a.10", "a.20", "b.10", "b.20"]
+    assert [each.verdict for each in found] == ["consistent", "consistent", "contradicted", "consistent"]
+    assert found[2].law == "the second"
+    assert found[2].sentence == "The second is 16 [15, 17]."
+
+
+@pytest.mark.parametrize(
+    ("rule", "rows", "verdict"),
+    [("never falls", ("r.b", "r.c"), "contradicted"), ("constant", ("r.a", "r.b"), "contradicted")],
+)
+def test_a_law_about_a_series_names_the_figures_that_break_it(rule: str, rows: tuple[str, str], verdict: str) -> None:
+    text = f"""
+    [[readings]]
+    name = "x"
+    law = "x"
+    rule = "{rule}"
+    over.n = ["a", "b", "c"]
+    value = "[r.{{n}}]"
+    label = "{{n}}"
+    sentence = "{{first}} {{second}}"
+    """
+    (finding,) = audited(text, a=2, b=9, c=5).readings
+    assert (finding.rows, finding.verdict) == (rows, verdict)
+    assert finding.sentence == " ".join(row[-1] for row in rows)
+
+
+def test_busy_workers_are_held_against_littles_law() -> None:
+    text = """
+    workers = { each.n = ["a"], scenario = "test {n}", rate = "[r.rate]", time = "[r.time]", busy = "[r.busy]" }
+    """
+    (gap,) = audited(text, rate=10, time=2, busy=25).worker_gaps
+    assert (gap.scenario, gap.rows) == ("test a", ("r.rate", "r.time", "r.busy"))
+    assert (gap.expected.value, gap.expected.low, gap.expected.high) == (20, 9.5 * 1.5, 10.5 * 2.5)
+    assert (gap.ratio.value, gap.extra_hold_s.value, gap.extra_workers.value) == pytest.approx((1.25, 0.5, 5))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "laws = ",  # no TOML
+        CHECK,  # nothing expected
+        CHECK + 'expected = "1"\nexpects = "1"',
+        CHECK + 'expected = "1"\neach.n = "numbers"',
+        CHECK + 'rule = "constant"',
+        CHECK + 'rule = "rises"\nover.n = ["a"]\nvalue = "1"',
+        CHECK + 'expected = "1"\nover.n = ["a"]',
+        CHECK + "expected = 1",
+        '[functions]\nf = "capplan.nothing:f"',
+        '[functions]\nf = "no function"',
+    ],
+)
+def test_a_file_that_breaks_a_rule_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^mine\.toml"):
+        parse_checks(text, "mine.toml")
+
+
+@pytest.mark.parametrize("expected", ["[r.z]", "1 / ([r.a] - [r.a])", "import os"])
+def test_a_check_that_cannot_be_computed_is_refused_by_its_name(expected: str) -> None:
+    with pytest.raises(InputError, match=r"^check 'x': "):
+        audited(CHECK + f'expected = "{expected}"\ndocumented = "1"', a=1)
+
+
+def test_an_audit_without_rows_is_refused() -> None:
+    with pytest.raises(InputError):
+        audited("")

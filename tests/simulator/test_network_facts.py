@@ -1,0 +1,67 @@
+"""Facts about flows, by the numbers of their steps in the order of `walk`."""
+
+from tests.simulator.small_networks import hold, seq, visit, wait
+
+from capplan.models.language.network import walk
+from capplan.models.language.step import Batch, Choice, CountdownLatch, ForkJoin, Group, Hedge, Route, Signal, Step
+from capplan.simulator.specification.network_facts import StepEntry, flow_facts
+
+OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
+
+
+def nested() -> Step:
+    """Return latch 0, sequence 1: fork 2 of (signal 3, wait 4), latch 5 around fork 6 of (signal 7, signal 8)."""
+    inner = CountdownLatch(INNER, ForkJoin((Signal("both"), Signal("outer")), 0))
+    return CountdownLatch(OUTER, seq(ForkJoin((Signal("both"), wait(1)), 0), inner))
+
+
+def test_children_have_the_numbers_of_walk() -> None:
+    flow = nested()
+    steps, below = list(walk(flow)), flow_facts(flow).below
+    assert below == ((1,), (2, 5), (3, 4), (), (), (6,), (7, 8), (), ())
+    assert [steps[number] for number in below[6]] == [Signal("both"), Signal("outer")]
+
+
+def test_a_signal_counts_for_the_nearest_latch_with_its_group() -> None:
+    assert flow_facts(nested()).signalled == (-1, -1, -1, 0, -1, -1, -1, 5, 0)
+
+
+def test_a_branch_serves_the_latches_around_it_that_it_has_signals_for() -> None:
+    assert flow_facts(nested()).served == ((), (0,), (0,), (0,), (), (0,), (0, 5), (5,), (0,))
+
+
+def test_a_batch_serves_its_own_latches_only() -> None:
+    flow = CountdownLatch(INNER, seq(Signal("both"), Batch(2, 1, CountdownLatch(INNER, Signal("both")))))
+    assert flow_facts(flow).served == ((), (0,), (0,), (), (), (4,))
+
+
+def down(step: Step, *stations: str) -> bool | None:
+    entry = flow_facts(step).entries[0]
+    return None if entry is None else entry.is_down(lambda name: name in stations)
+
+
+def test_the_way_into_a_sequence_is_that_of_its_first_step_that_says_anything() -> None:
+    flow = seq(wait(1), Signal("x"), seq(), hold(visit(1, "a")), visit(1, "b"))
+    assert flow_facts(flow).entries[0] == StepEntry("a")
+    assert (down(flow, "a"), down(flow, "b"), down(seq(wait(1)), "a")) == (True, False, None)
+    assert down(CountdownLatch(INNER, visit(1, "a")), "a")
+    assert down(Batch(2, 1, visit(1, "a")), "a")
+
+
+def test_alternatives_are_down_when_all_are() -> None:
+    a, b = visit(1, "a"), visit(1, "b")
+    for flow in (Route("random", (a, b)), Choice((0.5, 0.5), (a, b)), Hedge(a, 1, b)):
+        assert (down(flow, "a"), down(flow, "b"), down(flow, "a", "b")) == (False, False, True)
+    assert down(Route("random", (a, wait(1))), "a") is False
+
+
+def test_a_fork_is_down_when_fewer_branches_than_it_needs_are_not() -> None:
+    branches = tuple(visit(1, name) for name in "abc")
+    assert (down(ForkJoin(branches, 2), "a"), down(ForkJoin(branches, 2), "a", "c")) == (False, True)
+    assert down(ForkJoin(branches, 0), "a", "b", "c") is False
+    assert down(ForkJoin((*branches, wait(1)), 2), "a", "b") is False
+    assert set(next(entry for entry in flow_facts(ForkJoin(branches, 2)).entries if entry).stations()) == {
+        "a",
+        "b",
+        "c",
+    }

@@ -1,0 +1,165 @@
+"""Processor sharing worked out by hand, and tick by tick in fractions. Requests start at 1 ms."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.simulator.small_networks import MS, ends_ms, hold, ms, network, once, seq, statuses, visit, wait
+
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import ForkJoin, Route, Step, Visit
+from capplan.models.language.traffic import Closed, RequestClass
+from capplan.simulator.reference.counters import Window
+from capplan.simulator.reference.engine import simulate
+from capplan.simulator.reference.events import (
+    EventKind,
+    OrderedEnvironment,
+    OrderedEvent,
+    OrderedProcess,
+    ProcessGenerator,
+    request_rank,
+    step_rank,
+)
+from capplan.simulator.reference.stations import ProcessorSharingStation
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.tally import intervals
+from capplan.simulator.results.trace import Status
+
+
+def shared(*flows: Step, servers: int = 1) -> Run:
+    """Let client n do the n-th flow, once; the station shares its servers."""
+    return once(Route("round_robin", flows), clients=len(flows), servers=servers, discipline="ps")
+
+
+def test_alone_it_takes_its_demand() -> None:
+    assert ends_ms(shared(visit(4))) == [5]
+    assert ends_ms(shared(*[visit(4)] * 3, servers=3)) == [5, 5, 5]
+
+
+def test_two_that_overlap() -> None:
+    # From 1 to 3 ms alone (2 of 4 done), from 3 to 7 half speed each (done: 4 and 2), from 7 to 9 alone again.
+    assert ends_ms(shared(visit(4), seq(wait(2), visit(4)))) == [7, 9]
+
+
+def test_a_short_one_overtakes() -> None:
+    # The short one needs 1 of half the server: from 3 to 5 ms. The long one has done 2 + 1 of 4 by then.
+    assert ends_ms(shared(visit(4), seq(wait(2), visit(1)))) == [6, 5]
+
+
+def test_three_on_two_servers() -> None:
+    # Two thirds of a server each: 4 are done after 6 ms. What is left of the third, 2 ms, has a server of its own.
+    assert ends_ms(shared(visit(4), visit(6), visit(4), servers=2)) == [7, 9, 7]
+    # Two from 1 to 2 ms, three until 5 (3 of 3 done by the first two, 2 by the third), which goes on alone.
+    assert ends_ms(shared(visit(3), visit(3), seq(wait(1), visit(3)), servers=2)) == [5, 5, 6]
+
+
+def test_an_end_between_two_ticks_is_the_later_one() -> None:
+    # A third each: all have 1 ms after 3 ms; what the last lacks, one tick, it takes alone.
+    assert ends_ms(shared(visit(1), visit(1), visit(1 + 1 / MS))) == [4, 4, 4 + 1 / MS]
+    # Two thirds each: 1 tick takes one and a half, so two; the last has 4/3 by then and lacks 5/3.
+    tick = 1 / MS
+    run = shared(visit(tick), visit(tick), visit(3 * tick), servers=2)
+    assert list(run.requests.end_ticks - MS) == [2, 2, 4]
+
+
+def test_who_joins_at_the_tick_of_an_end_finds_it_gone() -> None:
+    assert ends_ms(shared(visit(4), seq(wait(4), visit(3)))) == [5, 8]
+    # Both come back at 5 ms; a shared server serves neither first.
+    assert ends_ms(shared(*[seq(visit(2), visit(3))] * 2)) == [11, 11]
+
+
+def test_without_demand_it_ends_at_once_and_disturbs_nobody() -> None:
+    assert ends_ms(shared(visit(4), seq(wait(1), visit(0)), visit(0), seq(wait(1), visit(0)))) == [5, 2, 1, 2]
+
+
+def test_ties_go_by_request_not_by_what_was_attained() -> None:
+    """All in ticks: request 1 lacks nothing 10 ticks after its start, request 0 a third of a tick later."""
+    server = [Visit("server", Deterministic(ticks / 1e9)) for ticks in (9, 10, 1, 1)]
+    first = seq(wait(2 / MS), server[0])
+    # Requests 1 to 3 have 4/3 after two ticks, and two of them leave. 9 ticks later request 0 has 9, request 1 10 1/3.
+    flow = seq(Route("round_robin", (first, *server[1:])), Visit("next", ms(5)))
+    request, traffic = RequestClass("ask", flow), Closed(4, ms(1), {"ask": 1.0})
+    stations = (Station("server", 2, "ps"), Station("next", 1))
+    run = simulate(Network("ties", stations, (request,), traffic), 0.0011, seed=1)
+    # The next station serves requests 2 and 3 until 11 ms; 0 and 1 join it at one tick, in the order of their numbers.
+    assert list(run.requests.end_ticks - MS) == [15 * MS + 2, 20 * MS + 2, 5 * MS + 2, 10 * MS + 2]
+
+
+def test_ties_within_a_request_go_by_step() -> None:
+    # Both branches leave the shared server at 5 ms; the first of them takes the unit, the second is dropped.
+    fork = ForkJoin((seq(visit(2), hold(wait(1))), seq(visit(2), hold(wait(7)))), 1)
+    run = once(fork, discipline="ps", pool=Pool("pool", 1, queue_limit=0))
+    assert (ends_ms(run), statuses(run)) == ([6], [Status.COMPLETED])
+
+
+def test_looks_are_not_counted_as_events() -> None:
+    run = shared(visit(4), seq(wait(1), visit(4)), seq(wait(2), visit(1)))
+    assert run.events == 3 + 2 + 3  # starts, delays, services
+
+
+def test_report_by_hand() -> None:
+    # Two visits of 4 ms from 1 to 9 ms, again from 10 ms on: the window from 0 to 10 ms sees the first two.
+    report = simulate(network(visit(4), clients=2, discipline="ps"), 0.010, seed=1).stations["server"]
+    assert report.visits == 2
+    assert report.utilisation == pytest.approx(0.8)
+    assert report.mean_number == pytest.approx(2 * 0.8)
+    assert report.mean_queue == pytest.approx(0.8)
+    assert report.mean_wait_s == pytest.approx(0.004)
+    assert report.mean_response_s == pytest.approx(0.008)
+
+
+def test_report_of_several_servers_and_a_warm_up() -> None:
+    # Three visits of 4 ms to two servers from 1 to 7 ms, again from 8 ms on; the window is from 5 to 10 ms.
+    run = simulate(network(visit(4), clients=3, servers=2, discipline="ps"), 0.010, seed=1, warmup_s=0.005)
+    report = run.stations["server"]
+    assert report.visits == 3
+    assert report.utilisation == pytest.approx(4 / 5)
+    assert report.mean_number == pytest.approx(3 * 4 / 5)
+    assert report.mean_queue == pytest.approx(1 * 4 / 5)
+    assert report.mean_wait_s == pytest.approx(0.002)
+    assert report.mean_response_s == pytest.approx(0.006)
+
+
+def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
+    """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
+    env = OrderedEnvironment()
+    station = ProcessorSharingStation(Station("server", servers, "ps"), 0, env, Window(intervals(0, 100)), None)
+    ends = [-1] * len(joins)
+
+    def client(number: int, tick: int, demand: int) -> ProcessGenerator:
+        yield OrderedEvent(env).at(tick, request_rank(number) + step_rank(EventKind.START, 0))
+        yield station.visit(demand, request_rank(number) + step_rank(EventKind.SERVICE, 0))
+        ends[number] = env.tick
+
+    for number, (tick, demand) in enumerate(joins):
+        OrderedProcess(env, client(number, tick, demand))
+    env.run_all()
+    return ends
+
+
+def fraction_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
+    """Return the same by taking from every visit inside, one tick after another, its share of the servers."""
+    ends = [tick if demand == 0 else -1 for tick, demand in joins]
+    missing = [Fraction(demand) for _, demand in joins]
+    tick = 0
+    while -1 in ends:
+        inside = [n for n, (joined, _) in enumerate(joins) if joined <= tick and ends[n] < 0]
+        tick += 1
+        for n in inside:
+            missing[n] -= Fraction(min(servers, len(inside)), len(inside))
+            if missing[n] <= 0:
+                ends[n] = tick
+    return ends
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 12)), min_size=1, max_size=12),
+    st.integers(1, 5),
+)
+def test_every_end_is_the_first_tick_at_which_the_demand_is_attained(
+    joins: list[tuple[int, int]], servers: int
+) -> None:
+    assert engine_ends(joins, servers) == fraction_ends(joins, servers)
