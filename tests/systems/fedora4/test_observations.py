@@ -60,13 +60,6 @@ def test_folds_are_numbers_of_nodes_and_regions() -> None:
         assert test.fold in (f"n{test.scenario.nodes}", test.scenario.region)
 
 
-def test_no_figure_that_is_fitted_is_forgotten() -> None:
-    compared = [row.id for test in TESTS for row in test.rows]
-
-    assert len(compared) == len(set(compared))
-    assert {row.id for row in ROWS.values() if row.use == "fit"} <= set(compared)
-
-
 def test_predictions_are_in_si_and_one_for_each_draw() -> None:
     peer_s = np.array([1.5e-3, 1.8e-3, 2.1e-3])
     together = ITS.predicted(TESTS, {**defaults(PARAMETERS), "peer_s": peer_s})

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id, select
+from capplan.calibration.evidence.table import by_id
 from capplan.models.language.parameter import defaults
 from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.observations import predicted
@@ -52,12 +52,6 @@ def test_an_experiment_that_was_reported_twice_counts_once() -> None:
     assert not any(".proxy." in name for name in ids)
 
 
-def test_no_figure_that_is_fitted_is_forgotten() -> None:
-    fitted = {row.id for row in select(ROWS, use="fit")}
-
-    assert fitted == {row.id for test in TESTS for row in test.rows if row.use == "fit"}
-
-
 def test_predictions_are_in_si_and_one_for_each_draw() -> None:
     values = {**defaults(PARAMETERS), "mutation_s": np.array([0.8e-3, 1.0e-3, 1.2e-3])}
     said = predicted(TESTS[0], values)
@@ -76,14 +70,6 @@ def test_draws_do_not_touch_each_other() -> None:
         alone = predicted(TESTS[1], {**defaults(PARAMETERS), "mutation_s": float(value)})
         for name in together:
             assert float(together[name][number]) == pytest.approx(float(alone[name][0]), rel=1e-9)
-
-
-def test_several_experiments_are_predicted_at_once() -> None:
-    values = defaults(PARAMETERS)
-    said = ITS.predicted(TESTS[:2], values)
-
-    assert said["ts2.incoming"] == predicted(TESTS[1], values)["ts2.incoming"]
-    assert set(said) == {row.id for test in TESTS[:2] for row in test.rows}
 
 
 def test_the_goals() -> None:

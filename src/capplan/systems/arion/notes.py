@@ -204,9 +204,9 @@ class ArionNotes(Notes[ArionScenario]):
         ten, rate = int(rows["servers10.servers"].value), rows["servers10.capacity"].value
         alone = rows["peak.rps"].value
         return (
-            f"The document says that {ten} masters carry more than {rate:,.0f} requests per second. It measured one; the "
-            f"rest is multiplication. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were seen. This prediction "
-            "assumes that Hazelcast grows with the masters, as the document does.",
+            f"The document says that {ten} masters carry more than {rate:,.0f} requests per second. It measured one; "
+            f"the rest is multiplication. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were seen. This "
+            "prediction assumes that Hazelcast grows with the masters, as the document does.",
         )
 
     def notes(self, case: Case[ArionScenario], capacity: Capacity, figures: Figures) -> list[str]:
@@ -219,6 +219,6 @@ class ArionNotes(Notes[ArionScenario]):
             *_droop(case),
             *_streams(case),
             f"Guesses: a master works on {AT_ONCE} requests at once, the number that fits best, and their times are "
-            "exponential, on which percentiles hang: the document has means. What bounds a master, whether Hazelcast or "
-            "the load generator, is not said.",
+            "exponential, on which percentiles hang: the document has means. What bounds a master, whether Hazelcast "
+            "or the load generator, is not said.",
         ]

@@ -97,10 +97,10 @@ def encryption_notes(case: Case[Any]) -> list[str]:
     full = _median_capacity(case, scenario, _with_costs(own, scenario, full=True))
     without = _median_capacity(case, changed(scenario, encryption=None, vpn=None), own)
     return [
-        f"Encryption in {_SPACES[scenario.vpn]} is assumed to cost between nothing and what it cost on machines of 2011 "
-        "(capplan predict vcider), with any share equally likely: a guess, since processors have had instructions for "
-        f"AES ever since. At that full cost the layout completes about {full:,.0f} TPS, without encryption "
-        f"{without:,.0f}{judged}. The band of the capacity ends where it does without encryption.",
+        f"Encryption in {_SPACES[scenario.vpn]} is assumed to cost between nothing and what it cost on machines of "
+        "2011 (capplan predict vcider), with any share equally likely: a guess, since processors have had "
+        f"instructions for AES ever since. At that full cost the layout completes about {full:,.0f} TPS, without "
+        f"encryption {without:,.0f}{judged}. The band of the capacity ends where it does without encryption.",
         "The cost of a message was measured in operations of that test's clusters and is scaled by the cost of an "
         "operation here. Both ends of a link do the same work for each message. No latency under encryption was "
         "measured: the added latency is derived from ratios of throughput.",

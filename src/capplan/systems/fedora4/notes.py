@@ -71,6 +71,7 @@ def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
 
 
 def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
+    """Return the request threads of a node."""
     del scenario
     return {"repository": THREADS}
 
@@ -97,34 +98,36 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
         line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
         return (
             f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes carry "
-            f"{rates[-1] / rates[0]:.2f} times what one does; the straight line through its capacities {kind} would reach "
-            f"{line:,.0f} TPS on {scenario.nodes} nodes. Nobody measured it. Where a measured size was left out, that line "
-            "came nearer than this model (capplan validate fedora4).",
+            f"{rates[-1] / rates[0]:.2f} times what one does; the straight line through its capacities {kind} would "
+            f"reach {line:,.0f} TPS on {scenario.nodes} nodes. Nobody measured it. Where a measured size was left "
+            "out, that line came nearer than this model (capplan validate fedora4).",
         )
 
     def notes(self, case: Case[Fedora4Scenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return what depends on the layout and the offered rate."""
         del capacity, figures
         scenario: Fedora4Scenario = case.scenario
         notes = [
-            "The document's test objectives contradict one another (capplan evidence audit fedora4), so they are fitted as "
-            "separate experiments that share the costs of a read, of the cluster and of a write.",
+            "The document's test objectives contradict one another (capplan evidence audit fedora4), so they are "
+            "fitted as separate experiments that share the costs of a read, of the cluster and of a write.",
             "Requests come at random and so queue for a node's two cores (a guess: the document names no machine). The "
-            "document has 5 ms for reads at 100 to 600 requests per second, as if nobody queued: that its load generators "
-            "pace their requests is our reading. In another test, at 17 to 167 per second, it has 21 to 38 ms, which is "
-            "read "
+            "document has 5 ms for reads at 100 to 600 requests per second, as if nobody queued: that its load "
+            "generators pace their requests is our reading. In another test, at 17 to 167 per second, it has 21 to 38 "
+            "ms, which is read "
             "as clients further away.",
             "The document has mean times only: how much requests differ is a guess, and percentiles hang on it.",
         ]
         if scenario.nodes > 1:
             notes.append(
-                "That every request costs every other node some work, which bounds the capacity of any number of nodes, is "
-                "a hypothesis: it fits the measured capacities of one to four nodes within 3 % (one node: within the range "
-                "that the document prints), and misses sizes that are left out of the fit by up to 8 %."
+                "That every request costs every other node some work, which bounds the capacity of any number of "
+                "nodes, is a hypothesis: it fits the measured capacities of one to four nodes within 3 % (one node: "
+                "within the range that the document prints), and misses sizes that are left out of the fit by up to 8 "
+                "%."
             )
         if scenario.nodes > MEASURED_NODES:
             notes.append(
-                "Other laws that fit the measured sizes about as well say 1 % less to 17 % more reads on six nodes, and "
-                "differ "
+                "Other laws that fit the measured sizes about as well say 1 % less to 17 % more reads on six nodes, "
+                "and differ "
                 "more on larger clusters (docs/decisions/0009): the band is widened by two, not one, for each doubling."
             )
         return notes + (_writes_notes(scenario) if scenario.write_share else [])

@@ -35,6 +35,7 @@ _BY_LINK = {
 
 
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
+    """Return how far distance, consistency levels and encryption lie outside the load tests."""
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
     levels = (scenario.consistency_read, scenario.consistency_write)
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
@@ -145,16 +146,17 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         best = max(row.value for row in rows)
         linear = best * scenario.cass_nodes / 3
         return (
-            f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
-            f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+            f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes "
+            f"per data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
         )
 
     def notes(self, case: Case[OpenproviderScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return what depends on the layout and the offered rate."""
         notes = []
         if case.solution.bottleneck == "cassandra-storage":
             notes.append(
-                "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
-                "TS4 bears on it, by growing so little over TS3."
+                "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests "
+                "only TS4 bears on it, by growing so little over TS3."
             )
         if case.solution.bottleneck != "workers":
             notes.append(_front_note(self.evidence, case.scenario, capacity))

@@ -140,21 +140,24 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
     )
 
     def claims(self, scenario: RhinoShcmScenario) -> tuple[str, ...]:
+        """Return what the document concludes without a measurement."""
         if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
             return ()
         rate = by_id(self.evidence)["t5.sustained_rate"].value
         return (
-            f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} requests "
-            "per second sustainably; it measured that rate for two hours, and a higher one too.",
+            f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} "
+            "requests per second sustainably; it measured that rate for two hours, and a higher one too.",
         )
 
     def notes(self, case: Case[RhinoShcmScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return what depends on the layout and the offered rate."""
         scenario: RhinoShcmScenario = case.scenario
         values, offered = case.values, figures.peak_rate
         cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
         cpu = (
             f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
-            f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
+            f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls "
+            "included."
         )
         return [
             cpu,

@@ -67,8 +67,8 @@ class VciderNotes(Notes[VciderScenario]):
     """What a reader must know of `vcider`."""
 
     rates = (
-        "These are ratios of machines of 2011, taken as without instructions for AES. Today encryption costs less, so a "
-        "gain over an encrypted reference may be smaller. A ratio is the throughput on the virtual network over that "
+        "These are ratios of machines of 2011, taken as without instructions for AES. Today encryption costs less, so "
+        "a gain over an encrypted reference may be smaller. A ratio is the throughput on the virtual network over that "
         "on native interfaces of the same four nodes."
     )
 
@@ -76,21 +76,22 @@ class VciderNotes(Notes[VciderScenario]):
         """Return what the document says without a measurement, to stand beside the prediction."""
         del scenario
         return (
-            "The document, by the maker of the virtual network, expects much the same in several regions. Nobody measured "
-            "it.",
+            "The document, by the maker of the virtual network, expects much the same in several regions. Nobody "
+            "measured it.",
         )
 
     def notes_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
+        """Return the doubts about a ratio."""
         scenario: VciderScenario = case.scenario
         notes = [
-            "The document says performance and not of what: it is read as the throughput of a stress tool that saturates "
-            "the nodes. No rate, no time and no machine is given, so nothing else is predicted.",
+            "The document says performance and not of what: it is read as the throughput of a stress tool that "
+            "saturates the nodes. No rate, no time and no machine is given, so nothing else is predicted.",
             "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the "
             "kernel.",
             _BY_REPLICAS[scenario.encryption],
             f"Rows are taken to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. The "
-            "documented widths show no trend, so what a byte costs is a prior. All ratios over encrypted references depend "
-            "on both.",
+            "documented widths show no trend, so what a byte costs is a prior. All ratios over encrypted references "
+            "depend on both.",
         ]
         if scenario.encryption != "none":
             notes.append(_hypotheses(case.fitted))
