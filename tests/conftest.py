@@ -22,5 +22,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput") and not is_compiled():
         visit = RequestClass("request", Visit("server", Exponential(0.1)))
         simulate(
-            Network("warm-up", (Station("server", 1),), classes=(visit,), traffic=Open(1.0, {"request": 1.0})), 1.0
+            Network("warm-up", (Station("server", 1),), classes=(visit,), traffic=Open(1.0, {"request": 1.0})),
+            1.0,
+            seed=1,
         )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.calibration.small_calibration import few_draws
-from tests.planner.made_up_fits import as_documented
+from tests.calibration.fit.small_calibration import few_draws
+from tests.calibration.made_up_fits import as_documented
 
 import capplan.cli.validate as face
 from capplan.calibration.fit.fitted_file import Fitted, write

@@ -26,7 +26,6 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import (
     SimulatedLatency,
     SimulationSettings,
-    evenly_along,
     simulated_latency,
 )
 from capplan.simulator.experiments.draws import DrawRun

@@ -52,12 +52,15 @@ class Figures:
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Response time of a reported class from the intended start, seconds."""
+        return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
+
+    def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
+        """Response time over some classes of the network, seconds: the percentile of a level, or the mean for None."""
         if self.closed is not None:
-            return self._every(self._closed_s(self.closed, LEVELS.get(statistic)))
-        classes = self.reported[name]
-        if statistic == "mean":
+            return self._every(self._closed_s(self.closed, level))
+        if level is None:
             return self._every(self.point.response_s(*classes))
-        return self._every(self.point.quantile_s(LEVELS[statistic], *classes))
+        return self._every(self.point.quantile_s(level, *classes))
 
     def latencies_s(self, name: str) -> FloatArray:
         """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
@@ -151,6 +154,11 @@ class Solution:
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
         return Figures(self.analysis, every, self.reported, self.closed, self.bounded)
+
+    @property
+    def finite_at_capacity(self) -> bool:
+        """Whether latency stays finite at the capacity: excess requests are dropped, or clients wait for answers."""
+        return self.bounded or self.analysis.server is not None
 
     @cached_property
     def capacity(self) -> FloatArray:

@@ -75,7 +75,7 @@ def validate(
         When the refits cannot be kept.
     """
     chosen = fitted or system.fitted()
-    if not refit and chosen.code == refit_code():
+    if not refit and chosen.code == refit_code(system):
         return report(system, chosen, _KEPT)
     return report(system, _made_anew(system, chosen, refit, progress), _MADE)
 
@@ -83,7 +83,7 @@ def validate(
 def _made_anew(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     """Return the fitted file with figures and refits of today's code."""
     cache = _cache()
-    key = digest(fitted.system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
+    key = digest(system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
     stages = Stages(key, progress, cache / f"{fitted.system}-refits")
     if again and stages.complete(stages_of(system)):
         stages.end()
