@@ -53,7 +53,7 @@ def test_the_file_says_what_was_fitted_by_which_code(small: dict[str, Fitted]) -
     assert (len(made.draws), made.posterior.steps) == (16, 2)
     assert 0 < made.posterior.acceptance < 1
     assert 0 < made.effective_parameters < len(made.names)
-    assert [each.misfit for each in made.hypotheses] == sorted(each.misfit for each in made.hypotheses)
+    assert [each.deviance for each in made.hypotheses] == sorted(each.deviance for each in made.hypotheses)
     assert {each.choice["virtual_encrypts"] for each in made.hypotheses} == {"same", "all", "none"}
 
 

@@ -13,8 +13,9 @@ from scipy import stats
 from tests.calibration.fit.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
 
 from capplan.calibration.fit import posterior
-from capplan.calibration.fit.maximum import Maximum, Problem, maximum
+from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 SURE = 4.5

@@ -62,12 +62,12 @@ class ModelErrors(NamedTuple):
 
     def of(self, its: Observations[Any], row: Evidence) -> ModelError:
         """Return that of a documented figure: times without errors in their group have that of all times."""
-        if tells_of(its, row) == "rate":
+        if error_kind(its, row) == "rate":
             return self.rate
         return self.by_group.get(its.group_of(row), self.time)
 
 
-def tells_of(its: Observations[Any], row: Evidence) -> Kind:
+def error_kind(its: Observations[Any], row: Evidence) -> Kind:
     """Return whether a figure is off as rates or as times are; by its unit where the study says neither."""
     return its.kind_of(row) or ("time" if row.unit == "s" else "rate")
 

@@ -111,12 +111,12 @@ class _Calibration:
         for choice in self.system.observations.choices:
             words = " and ".join(f"{name.replace('_', ' ')} {value}" for name, value in choice.items())
             found = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
-            fits.append(Hypothesis(choice, rounded(found.misfit)))
+            fits.append(Hypothesis(choice, rounded(found.deviance)))
             if all(usual[name] == value for name, value in choice.items()):
                 best = found
         if best is None:
             raise ValueError("the scenario's own choice must be among the choices")
-        return tuple(sorted(fits, key=lambda each: each.misfit)), best
+        return tuple(sorted(fits, key=lambda each: each.deviance)), best
 
     def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
         """Fit a choice."""

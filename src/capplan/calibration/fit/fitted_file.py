@@ -16,7 +16,7 @@ from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
 from capplan.models.replaced_file import replace_file
 
-SCHEMA = "capplan.fitted/2"
+SCHEMA = "capplan.fitted/3"
 DRAWS = 512
 """Draws of the parameters that a calibration makes: enough for the ends of 90 % bands, of which 26 are beyond each."""
 _COUNTS = ("seed", "fitted_parameters")
@@ -88,12 +88,12 @@ class Hypothesis:
     ----------
     choice : mapping of str
         Fields of the scenario.
-    misfit : float
+    deviance : float
         Deviance of figures and priors.
     """
 
     choice: Mapping[str, str] = field(hash=False)
-    misfit: float
+    deviance: float
 
 
 class Expected(NamedTuple):
@@ -279,7 +279,7 @@ def _built(found: Mapping[str, Any]) -> Fitted:
 
 def _sound_numbers(fitted: Fitted) -> bool:
     """Whether numbers are numbers: a file may have been changed by hand."""
-    numbers = (fitted.effective_parameters, *(each.misfit for each in fitted.hypotheses))
+    numbers = (fitted.effective_parameters, *(each.deviance for each in fitted.hypotheses))
     return (
         all(_amount(value) for value in numbers)
         and _sound_points((fitted.most_probable, *fitted.draws), len(fitted.names))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.calibration.fit.maximum import Maximum, Problem
+from capplan.calibration.fit.maximum import Maximum
+from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 _T_DEGREES = 5.0

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.model_error import ModelError, tells_of
+from capplan.calibration.case.model_error import ModelError, error_kind
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
 from capplan.calibration.observations import LoadTest, Scored
 from capplan.calibration.system import System
-from capplan.calibration.validation.estimate import IntervalEstimate
-from capplan.calibration.validation.simple_rules import estimates_by_rules
+from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
     """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
     its = system.observations
     places = {row.id: (test, row) for test in its.load_tests() for row in test.rows}
-    rules = estimates_by_rules(its, [row for _, row in places.values()])
+    rules = rule_estimates(its, [row for _, row in places.values()])
     found = []
     for figure in fitted.left_out:
         test, row = places[figure.id]
@@ -96,7 +95,7 @@ def _model(
     offered = test.scenario.offered_per_s()
     rate = None if offered is None else float(np.max(offered))
     factors = system.extrapolation(test.scenario, rate, others).factors(system.widening)
-    return _banded(figure, known.times(factors[tells_of(its, row)]))
+    return _banded(figure, known.times(factors[error_kind(its, row)]))
 
 
 def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,38 @@ from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.observations import Observations
 from capplan.calibration.validation.baselines import Baseline
-from capplan.calibration.validation.estimate import IntervalEstimate
+
+_MISSED = 0.1  # the probability that a 90 % band misses
+
+
+@dataclass(frozen=True)
+class IntervalEstimate:
+    """A figure with its 90 % band, SI; the band is not a number where nothing tells how wide it is.
+
+    A rule may say something that is not positive: its band is then that figure alone.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def half_width(self) -> float:
+        """Half the band's width, as a share of the figure; not a number where the figure is not positive."""
+        return math.nan if self.value <= 0 else (self.high - self.low) / (2 * self.value)
+
+    def holds(self, documented: float) -> bool:
+        """Whether the band holds a documented figure."""
+        return self.low <= documented <= self.high
+
+    def interval_score(self, documented: float) -> float:
+        """Return the interval score of the band in the logarithm (Gneiting and Raftery 2007, equation 43).
+
+        Its width, and twenty times as much again as it misses the figure by: narrow and right is small.
+        """
+        if not self.low > 0:
+            return math.nan if math.isnan(self.low) else math.inf
+        low, high, at = math.log(self.low), math.log(self.high), math.log(documented)
+        return high - low + 2 / _MISSED * (max(low - at, 0.0) + max(at - high, 0.0))
 
 
 class _Point(NamedTuple):
@@ -25,7 +57,7 @@ class _Point(NamedTuple):
     value: float
 
 
-def estimates_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str, dict[str, IntervalEstimate]]:
+def rule_estimates(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str, dict[str, IntervalEstimate]]:
     """Return what each rule says of each figure that is scored, by row id and rule, from the other scenarios.
 
     A rule errs as Student's t times the root mean square of its errors in the logarithm, where each other scenario of
