@@ -1,1 +1,1 @@
-"""evidence."""
+"""Documented figures, with their rounding and their sources."""

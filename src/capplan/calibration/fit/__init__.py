@@ -1,1 +1,1 @@
-"""fit."""
+"""Fits of a system to its evidence."""

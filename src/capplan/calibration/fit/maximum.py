@@ -1,7 +1,4 @@
-"""The most probable parameters: the maximum of the posterior.
-
-`posterior` draws the ensemble around it.
-"""
+"""The most probable parameters: the maximum of the posterior (MAP), around which `posterior` draws the ensemble."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ class Maximum:
     log_point : array (free,)
         Logarithms of the free parameters.
     deviance : float
-        Twice the negative log posterior, less its constant: deviance of the figures and of the priors.
+        Deviance of the figures and the priors: minus twice the log posterior, up to a constant.
     data_deviance : float
-        The figures' part of it.
+        Deviance of the figures alone.
     jacobian : array (rows + free, free)
-        Of the residuals.
+        Jacobian of the residuals.
     """
 
     log_point: FloatArray
@@ -38,19 +35,24 @@ class Maximum:
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of the logarithms (free, free) in Laplace's approximation: the inverse of the curvature."""
+        """Covariance of the logarithms (free, free) by Laplace's approximation: the inverse of the curvature."""
         return np.asarray(np.linalg.inv(self.jacobian.T @ self.jacobian), dtype=np.float64)
 
     @property
     def effective_parameters(self) -> float:
-        """Parameters that the figures decide, not the priors: the trace of the hat matrix (Hastie et al. 2009, 7.6)."""
+        """Number of parameters that the figures determine, rather than the priors: the trace of the hat matrix.
+
+        References
+        ----------
+        Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, section 7.6.
+        """
         rows = len(self.jacobian) - self.jacobian.shape[1]
         data = self.jacobian[:rows].T @ self.jacobian[:rows]
         return float(np.trace(np.linalg.solve(self.jacobian.T @ self.jacobian, data)))
 
 
 class _Evaluator:
-    """Residuals and their Jacobian at a point, from one call of the model with all perturbed points as draws."""
+    """Residuals and their Jacobian at a point: one call of the model evaluates all perturbed points as draws."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -67,28 +69,33 @@ class _Evaluator:
         if key not in self.known:
             steps = _STEP * np.eye(len(point))
             all_points = np.concatenate([point[None], point + steps, point - steps])
-            said = self.problem.residuals(all_points)
-            ahead, behind = said[1 : len(point) + 1], said[len(point) + 1 :]
-            self.known[key] = (said[0], (ahead - behind).T / (2 * _STEP))
+            residuals = self.problem.residuals(all_points)
+            ahead, behind = residuals[1 : len(point) + 1], residuals[len(point) + 1 :]
+            self.known[key] = (residuals[0], (ahead - behind).T / (2 * _STEP))
         return self.known[key]
 
 
 def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
-    """Find the most probable parameters by Levenberg-Marquardt in a trust region (scipy's least_squares).
+    """Find the most probable parameters with a trust-region least-squares search (`scipy.optimize.least_squares`).
 
     Parameters
     ----------
     problem : Problem
-        What is to be fitted.
+        The fitting problem.
     start : array (free,), optional
-        Where to start; the prior medians when left out.
+        Start of the search, logarithms of the free parameters; the prior medians by default.
+
+    Returns
+    -------
+    Maximum
+        The most probable parameters, their deviance and curvature.
     """
     from scipy.optimize import least_squares  # slow to import, and only calibration needs it
 
     evaluator = _Evaluator(problem)
     origin = problem.centre if start is None else start
     bounds = (problem.centre - 4 * problem.spread, problem.centre + 4 * problem.spread)
-    found = least_squares(
+    solution = least_squares(
         evaluator.residuals,
         origin,
         jac=evaluator.jacobian,
@@ -98,6 +105,6 @@ def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
         ftol=1e-5,
         xtol=1e-5,
     )
-    residuals, jacobian = evaluator.at(found.x)
+    residuals, jacobian = evaluator.at(solution.x)
     data = residuals[: len(problem.rows)]
-    return Maximum(found.x, float(residuals @ residuals), float(data @ data), jacobian)
+    return Maximum(solution.x, float(residuals @ residuals), float(data @ data), jacobian)

@@ -1,1 +1,1 @@
-"""validation."""
+"""How well a calibrated system predicts its evidence, beside simple rules."""
