@@ -1,1 +1,1 @@
-"""arion."""
+"""The systems: one folder each, found by name."""
