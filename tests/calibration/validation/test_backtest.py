@@ -128,25 +128,23 @@ def test_what_asks_the_prior_widens_no_band(name: str) -> None:
     assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 
 
-APART = {
-    "openprovider": {"LDAP was a second look at TS4, and nothing else speaks of it": {"TS4"}},
-    "rhino-shcm": {"no other test is without caches": {"T7"}},
-    "fedora4": {
-        "nothing else speaks of the round trip to a region": {"us-west", "asia", "eu"},
-        "nothing else speaks of what deletes wait for on four nodes": {"n4"},
-    },
-    "arion": {"nothing else speaks of the time of a record in a watch": {"watch"}},
+NOT_SCORED = {
+    "openprovider": [{"TS4"}],
+    "rhino-shcm": [{"T7"}],
+    "fedora4": [{"us-west", "asia", "eu"}, {"n4"}],
+    "arion": [{"watch"}],
 }
+"""Independent scenarios with figures that are not scored, by reason."""
 
 
 @pytest.mark.parametrize("name", names())
-def test_why_figures_are_not_scored(name: str) -> None:
+def test_figures_are_not_scored_for_a_reason(name: str) -> None:
     reasons: dict[str, set[str]] = {}
     for each in packaged(name):
         if not each.counts:
             reasons.setdefault(each.not_scored, set()).add(each.fold)
 
-    assert reasons == APART.get(name, {})
+    assert sorted(map(sorted, reasons.values())) == sorted(map(sorted, NOT_SCORED.get(name, [])))
 
 
 def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> None:

@@ -131,20 +131,19 @@ def notes(case: Asked, figures: Figures) -> list[str]:
 
 def test_a_note_says_what_is_not_modelled() -> None:
     assert any("garbage collection" in note for note in notes(*solved()))
-    assert any("2 in 3 go to another" in note for note in notes(*solved()))
-    assert not any("find the session" in note for note in notes(*solved(dcs=1)))
+    assert not any("garbage collection" in note for note in notes(*solved(dcs=1)))
 
 
 @pytest.mark.parametrize(
-    ("links", "lower", "said"),
-    [("client", True, "it lowers them."), ("internode", False, "it raises them.")],
+    ("links", "lower", "effect"),
+    [("client", True, "fall."), ("internode", False, "rise.")],
 )
-def test_the_note_on_encryption_says_what_it_does(links: str, lower: bool, said: str) -> None:
+def test_the_note_on_encryption_says_what_it_does(links: str, lower: bool, effect: str) -> None:
     plain, case = solved(), solved(encryption=links)
     before, after = (rows[0].probability.value for rows in (rows_of(), sessions_not_found(*case)))
 
     assert (after < before) is lower
-    assert sum(note.endswith(said) for note in notes(*case)) == 1
+    assert sum(note.endswith(effect) for note in notes(*case)) == 1
     assert not any("Encryption changes" in note for note in notes(*plain))
 
 
