@@ -14,7 +14,8 @@ from flow_simpy_plain import WARM_UP
 from capplan.models.language.network import Network
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.simulator.results.run import Run, Status
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Status
 
 ENGINES = {"compiled": "capplan.simulator.compiled.engine", "simpy": "capplan.simulator.reference.engine"}
 

@@ -87,7 +87,7 @@ def compared(case: Case, groups: dict[str, tuple[str, ...]], lossy: bool) -> Ite
             figures.append(([float(np.quantile(one, level)) for one in samples], solved))
         cells = [case.label, *([name] if len(groups) > 1 else []), *(_cell(*figure) for figure in figures)]
         if lossy:
-            cells.append(_loss([run.loss_fraction() for run in runs], float(point.loss[0])))
+            cells.append(_loss([run.drop_rate() for run in runs], float(point.loss[0])))
         yield "| " + " | ".join(cells) + " |"
 
 

@@ -246,4 +246,4 @@ def test_the_analytic_solver_beside_the_compiled_engine(nodes: int, load: float,
     assert low < error < high
     busy = [report.utilisation for report in run.stations.values()]
     assert np.mean(busy) == pytest.approx(rate * float(analysis.load("repository/1")[0]), rel=0.015)
-    assert run.loss_fraction() == 0.0
+    assert run.drop_rate() == 0.0

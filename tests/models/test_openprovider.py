@@ -164,4 +164,4 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
         assert float(point.quantile_s(0.95, *classes)[0]) == pytest.approx(float(np.quantile(latencies, 0.95)), rel=0.2)
     nodes = [report.utilisation for name, report in run.stations.items() if name.startswith("cassandra/")]
     assert float(analysis.load("cassandra/dc1/1")[0]) * came == pytest.approx(float(np.mean(nodes)), rel=0.015)
-    assert run.loss_fraction() < 1e-3
+    assert run.drop_rate() < 1e-3

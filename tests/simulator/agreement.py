@@ -1,6 +1,6 @@
 """Does a simulated mean agree with theory? A t test whose two error rates are both stated.
 
-`ALPHA`: a right engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
+`ALPHA`: a correct engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
 `BETA`: an engine that is wrong by `detects` or more passes with at most this probability; a sample too small for that
 fails the test, so the sample sizes follow from the rates.
 """
@@ -13,8 +13,9 @@ from scipy import stats
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station
-from capplan.simulator.reference.engine import simulate
-from capplan.simulator.results.run import Run, StationReport, Status
+from capplan.simulator.engine import simulate
+from capplan.simulator.results.run import Run, StationReport
+from capplan.simulator.results.trace import Status
 
 ALPHA, BETA = 1e-3, 1e-2
 
@@ -30,7 +31,7 @@ def assert_agrees(samples: list[float], expected: float, detects: float) -> None
 
 
 def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
-    """Every model obeys these: what starts ends, Little's law everywhere; `tolerance` is for what crosses the ends."""
+    """Check that requests that start end, and Little's law; `tolerance` is for requests that cross an end."""
     assert sum(run.count(status) for status in Status) == int(run.measured().sum())
     assert run.count(Status.UNFINISHED) == 0
     assert abs(run.little().error) < tolerance
@@ -44,20 +45,22 @@ def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
 
 
 def assert_laws_at(report: StationReport, station: Station, window_s: float, tolerance: float) -> None:
-    """Little's law for those inside and those served; the queue is also of visits that are dropped in the end."""
+    """Little's law for visits inside and visits served; the queue includes visits that are dropped later."""
     rate_per_s, busy = report.visits / window_s, report.utilisation * report.servers
     number = rate_per_s * report.mean_response_s
     assert number <= (1 + tolerance) * report.mean_number
     if not report.drops:
         assert number >= (1 - tolerance) * report.mean_number
     changes = station.rate or station.pauses or station.background or station.host
-    if station.discipline == "fcfs" or not changes:  # else the wait, which is the response beyond the demand, says less
+    if station.discipline == "fcfs" or not changes:  # else the wait is the response beyond the demand
         assert abs(rate_per_s * (report.mean_response_s - report.mean_wait_s) - busy) <= tolerance * busy
 
 
 def replications(network: Network, duration_s: float, warmup_s: float, count: int = 20, seed: int = 2026) -> list[Run]:
-    """Simulate independent replications; all obey the laws."""
-    runs = [simulate(network, duration_s, seed=seed, replication=n, warmup_s=warmup_s) for n in range(count)]
+    """Simulate independent replications by the compiled engine (SimPy takes the same path); all obey the laws."""
+    runs = [
+        simulate(network, duration_s, seed=seed, replication=n, warmup_s=warmup_s, trace=True) for n in range(count)
+    ]
     for run in runs:
         assert_laws(run, network)
     return runs

@@ -1,4 +1,4 @@
-"""Series whose laws are known, for tests of output analysis; and how far a share may be off by chance."""
+"""Series of known distributions for tests of output analysis, and random limits of a share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lindley(gaps: FloatArray, services: FloatArray) -> FloatArray:
 
 
 def single_server(random: np.random.Generator, load: float, jobs: int) -> FloatArray:
-    """Response times of M/M/1 with mean service 1, stationary from the first: its wait is drawn from its law."""
+    """Response times of M/M/1 with mean service 1, stationary: the first wait is drawn from its distribution."""
     gaps, services = random.exponential(1 / load, jobs + 1), random.standard_exponential(jobs + 1)
     services[0] = random.exponential(1 / (1 - load))  # a response time, so that what the next job finds is stationary
     return lindley(gaps, services)[1:]

@@ -10,7 +10,8 @@ from capplan.models.language.step import Hold, Route
 from capplan.models.language.traffic import Closed, Open
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
-from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Requests
 
 LONGEST_S = 40.0  # of traffic: slow networks have fewer requests
 

@@ -9,7 +9,8 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Delay, Hold, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.results.run import Run, Status
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Status
 
 MS = 1_000_000  # ticks
 Timed = tuple[float, Step]  # what a request does that arrives at this time, in ms

@@ -1,4 +1,4 @@
-"""A row written in one data centre and read in another: exact zeros, laws, and the engines' own replicas."""
+"""A row written in one data centre and read in another: exact zeros, laws, and replicas in the engines."""
 
 from dataclasses import replace
 from typing import Any
@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 
 def test_nodes_that_are_down_are_refused() -> None:
-    with pytest.raises(RefusedError, match="hints"):
+    with pytest.raises(RefusedError):
         asked(replace(cluster(), down=frozenset({"cassandra/dc1/1"})), "LOCAL_ONE", "QUORUM")
 
 
@@ -148,14 +148,14 @@ def test_jobs_are_slowed_as_a_processor_sharing_station_slows_them(busy: float, 
 
 @pytest.mark.parametrize(("read", "asks"), [("LOCAL_ONE", 1), ("LOCAL_QUORUM", 2)])
 @pytest.mark.parametrize(("write", "costs"), [("QUORUM", COSTS), ("LOCAL_QUORUM", COSTS), ("QUORUM", ENCRYPTED)])
-def test_it_agrees_with_the_simpy_engine_where_nobody_queues(read: str, asks: int, write: str, costs: Costs) -> None:
+def test_it_agrees_with_the_engine_where_nobody_queues(read: str, asks: int, write: str, costs: Costs) -> None:
     """Within 4 standard errors of a count of 1,500: 6 of 100,000 right programs fail each of 18 comparisons.
 
     Where 70 % are missed, one that is 10 % off is seen in 97 % of cases; where 10 % are, one off by half in 99 %.
     """
     where = cluster()
     others = network(OpenproviderScenario(), load("openprovider").median_values(), 1.0)
-    lags = lags_s((where, costs), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "simpy"))
+    lags = lags_s((where, costs), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "compiled"))
     found = asked(where, read, write, GAPS_S[:3], busy=1e-9, costs=costs)
     assert len(lags) > 1400
     for gap, chances in zip(GAPS_S[:3], found, strict=True):

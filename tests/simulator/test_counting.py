@@ -1,4 +1,4 @@
-"""What engines count as they run is what their requests say, and what stations and pools did by hand."""
+"""Engines count what their requests did, and what stations and pools did as worked out by hand."""
 
 from collections.abc import Callable
 
@@ -25,10 +25,8 @@ from capplan.models.language.traffic import (
 )
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
-from capplan.simulator.results.report import report
-from capplan.simulator.results.run import Mark, Run
-from capplan.simulator.results.tally import intervals
-from capplan.simulator.results.tally_of_requests import tally_of_requests
+from capplan.simulator.results.run import Mark, Run, report
+from capplan.simulator.results.tally import intervals, tally_of_requests
 from capplan.simulator.specification.clock import to_ticks
 
 Engine = Callable[[Network, float, float, int], Run]
@@ -123,7 +121,7 @@ def assert_counted(run: Run, system: Network) -> None:
         for one, other in ((found.intended, wanted.intended), (found.actual, wanted.actual)):
             assert np.array_equal(one.counts, other.counts)
             assert (one.total_ticks, one.largest_ticks) == (other.total_ticks, other.largest_ticks)
-    for column in ("boundaries_s", "offered_per_s", "throughput_per_s", "loss_per_s", "latency_mean_s"):
+    for column in ("boundaries_s", "offered_per_s", "throughput_per_s", "drops_per_s", "latency_mean_s"):
         assert np.array_equal(getattr(run.series, column), getattr(expected.series, column), equal_nan=True)
 
 

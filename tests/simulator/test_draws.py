@@ -18,7 +18,7 @@ from capplan.models.language.station import Background, Pauses, Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, RequestClass, Session
 from capplan.simulator.compiled import engine as compiled
-from capplan.simulator.compiled import program
+from capplan.simulator.compiled import lowering
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
@@ -44,7 +44,7 @@ def asking(*steps: Step) -> Network:
 
 def exchanged(many: Network, draw: int, duration_s: float, first: int = 0) -> Run:
     """Run a draw with the program that was lowered for another one."""
-    lowered = program.lower(many, first).with_draw(draw)
+    lowered = lowering.lower(many, first).with_draw(draw)
     course = compiled.begin(lowered, (to_ticks(duration_s / 8), to_ticks(duration_s)), (3, draw))
     return compiled.run(course, trace=True, progress=None, sink=None)
 

@@ -80,7 +80,7 @@ def test_quantiles_by_hand() -> None:
     shares = (0.0, 0.01, 0.07, 0.5, 0.501, 0.99, 1.0)
     assert [round(histogram.quantile_s(share) * 1e9) for share in shares] == [1, 1, 7, 50, 51, 99, 100]
     for wrong in (-0.1, 1.1, math.nan):
-        with pytest.raises(InputError, match="from 0 to 1"):
+        with pytest.raises(InputError):
             histogram.quantile_s(wrong)
 
 

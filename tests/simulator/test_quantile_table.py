@@ -1,4 +1,4 @@
-"""The tables are the laws' quantile functions to nine digits, in both tails, whatever the shape."""
+"""The tables are the distributions' quantile functions to nine digits, in both tails, whatever the shape."""
 
 import math
 
@@ -69,7 +69,7 @@ def test_every_shape(law: Tabulated, uniforms: list[float]) -> None:
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_the_formulas_by_side_are_those_of_the_law(law: Tabulated) -> None:
-    """Where the law's own quantile has its digits: not in the far upper tail."""
+    """Where the distribution's own quantile is precise: not in the far upper tail."""
     distances = np.exp2(-np.linspace(1, 20, 200))
     assert quantile_by_side(law, False, distances) == pytest.approx(np.asarray(law.quantile(distances)), rel=1e-10)
     assert quantile_by_side(law, True, distances) == pytest.approx(np.asarray(law.quantile(1 - distances)), rel=1e-6)
@@ -112,7 +112,5 @@ def test_the_array_is_the_rows() -> None:
 
 
 def test_an_erlang_law_of_a_million_stages_is_refused() -> None:
-    with pytest.raises(
-        RefusedError, match="an Erlang law of 1000000 stages is not simulated: take a deterministic law"
-    ):
+    with pytest.raises(RefusedError, match="1000000"):
         quantile_table(Erlang(1.0, 10**6))

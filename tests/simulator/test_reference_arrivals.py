@@ -1,4 +1,4 @@
-"""Poisson and bursty arrivals against their laws; a right engine fails a comparison with probability 1e-3."""
+"""Poisson and bursty arrivals against theory; a correct engine fails a comparison with probability 1e-3."""
 
 from collections.abc import Iterator
 from itertools import takewhile

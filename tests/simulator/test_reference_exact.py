@@ -22,7 +22,7 @@ from capplan.models.language.station import Pool
 from capplan.models.language.step import ForkJoin, Group, Latch, Route, Sequence, Signal
 from capplan.models.language.traffic import RequestClass, Session
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.results.run import Status
+from capplan.simulator.results.trace import Status
 
 
 def test_fcfs_station_with_two_servers() -> None:
@@ -58,7 +58,7 @@ def test_full_pool_drops_and_counts() -> None:
     assert ends_ms(run) == [3, 5, 1, 1]
     assert statuses(run) == [COMPLETED, COMPLETED, DROPPED, DROPPED]
     assert run.pools["pool"].drops == 2
-    assert run.loss_fraction() == 0.5
+    assert run.drop_rate() == 0.5
 
 
 def test_pool_report_by_hand() -> None:
@@ -210,7 +210,7 @@ def test_drop_ends_the_session() -> None:
     more = (RequestClass("more", wait(3)),)
     full = Pool("pool", 1, queue_limit=0)
     run = simulate(network(hold(wait(2)), clients=2, session=session(), more=more, pool=full), 0.0135, seed=1)
-    # Client 1 is dropped at 1 ms, thinks and begins anew at 2 ms (dropped) and at 3 ms, when the unit is free.
+    # Client 1 is dropped at 1 ms, thinks and starts again at 2 ms (dropped) and at 3 ms, when the unit is free.
     assert statuses(run)[:4] == [COMPLETED, DROPPED, DROPPED, COMPLETED]
     assert [start / MS for start in run.requests.start_ticks] == [1, 1, 2, 3, 13]
 
@@ -272,13 +272,6 @@ def test_what_ends_comes_before_what_starts() -> None:
 
 def test_a_waiting_visit_comes_before_one_that_returns() -> None:
     assert ends_ms(once(seq(visit(2), visit(3)), clients=2)) == [8, 11]
-
-
-def test_without_drain_what_is_under_way_stays_unfinished() -> None:
-    run = simulate(network(visit(4), clients=2), 0.006, seed=1, drain=False)
-    assert statuses(run) == [COMPLETED, Status.UNFINISHED]
-    assert run.count(Status.UNFINISHED) == 1
-    assert run.stations["server"].mean_queue == pytest.approx(4 / 6)
 
 
 def test_warm_up_is_left_out() -> None:

@@ -78,7 +78,7 @@ def test_expiry_loses_those_who_would_wait_too_long() -> None:
     beyond = rate_per_s * np.exp(-(1 - rate_per_s) * patience_s)
     lost = float((1 - rate_per_s) * beyond / (1 - rate_per_s * beyond))
     runs = replications(model(serve(), rate_per_s, Station("server", 1, expiry_s=patience_s)), 4_000, 100)
-    assert_agrees(each(runs, lambda run: run.loss_fraction()), lost, detects=0.08)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), lost, detects=0.08)
     assert_agrees(each(runs, lambda run: run.stations["server"].utilisation), rate_per_s * (1 - lost), detects=0.03)
     for run in runs:
         assert run.stations["server"].mean_wait_s < patience_s
@@ -115,7 +115,7 @@ def test_a_retry_is_another_chance() -> None:
     failed = float(np.exp(-0.7))
     request = RequestClass("job", Delay(exp(1.0)), timeout_s=0.7, retry=Retry(3, 0.1))
     runs = replications(Network("retries", (), (request,), Open(1.0, {"job": 1.0})), 2_000, 0)
-    assert_agrees(each(runs, lambda run: run.loss_fraction()), failed**3, detects=0.15)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), failed**3, detects=0.15)
     attempts = 1 + failed + failed**2
     assert_agrees(each(runs, lambda run: float(run.requests.attempts.mean())), attempts, detects=0.03)
 

@@ -10,7 +10,7 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.reference.events import Clockwork, Happening, Moment, Work
+from capplan.simulator.reference.events import OrderedEnvironment, OrderedEvent, OrderedProcess, ProcessGenerator
 from capplan.simulator.results.run import Run
 
 REPLICAS = 5
@@ -81,14 +81,14 @@ def test_a_longer_run_begins_with_the_shorter_one() -> None:
 
 
 def test_an_error_in_a_process_is_heard() -> None:
-    def fails() -> Happening:
-        yield Moment(clockwork).at(1, 0)
+    def fails() -> ProcessGenerator:
+        yield OrderedEvent(env).at(1, 0)
         raise ZeroDivisionError
 
-    clockwork = Clockwork()
-    Work(clockwork, fails())
+    env = OrderedEnvironment()
+    OrderedProcess(env, fails())
     with pytest.raises(ZeroDivisionError):
-        clockwork.work_off(None)
+        env.run_all()
 
 
 def test_clients_have_numbers_of_their_own() -> None:

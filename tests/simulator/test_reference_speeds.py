@@ -24,7 +24,7 @@ from capplan.models.language.traffic import Open, RequestClass, Trace
 from capplan.simulator.reference.engine import simulate
 
 SLOWER = RateTable((1.0, 0.5))
-PATIENT = Station("server", 1, expiry_s=1.0)  # elastic, and nothing ever changes
+PATIENT = Station("server", 1, expiry_s=1.0)  # processor sharing's mechanism at a constant speed
 
 
 def paused(every_ms: float = 3, length_ms: float = 2, name: str = "pause") -> Pauses:

@@ -119,7 +119,7 @@ def gathering(flow: Step, *times_ms: float) -> list[float]:
 
 
 def test_a_full_batch_starts_at_once_and_others_when_the_first_has_waited() -> None:
-    # The first batch is full at 2 ms. The time of its first request, 6 ms, says nothing to the next one.
+    # The first batch is full at 2 ms. Its longest wait, 6 ms, does not affect the next batch.
     assert gathering(batch(2, 5, wait(3)), 1, 2, 4) == [5, 5, 4 + 5 + 3]
     assert gathering(batch(3, 5, wait(3)), 1, 5, 7) == [9, 9, 7 + 5 + 3]
 
@@ -204,7 +204,7 @@ def test_the_last_attempt_decides() -> None:
 
 
 def test_each_attempt_has_a_timeout_of_its_own_and_the_abandoned_ones_go_on() -> None:
-    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and the answer at 11 is for nobody.
+    # Tried from 1 to 5 and from 6 to 10 ms; the server works from 1 to 21 ms, and the response at 11 is late.
     run = arriving([(1, visit(10))], timeout_ms=4, retry=Retry(2, 0.001))
     assert (ends_ms(run), statuses(run)) == ([10], [TIMED_OUT])
     assert run.stations["server"].utilisation == pytest.approx(20 / 1000)

@@ -1,4 +1,4 @@
-"""The SimPy engine against queueing theory; error rates and sample sizes as `agreement` says. Services of about 1 s."""
+"""Simulation against queueing theory; error rates and sample sizes as `agreement` says. Services of about 1 s."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from capplan.models.language.step import Choice, Delay, ForkJoin, Hold, Sequence
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Traffic
 from capplan.models.solver.order_statistics import fork_join_mean_response_s, kth_of_n_level, kth_of_n_mean_exponential
 from capplan.models.solver.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmc, mmck
-from capplan.simulator.results.run import Status
+from capplan.simulator.results.trace import Status
 
 
 def model(flow: Step, traffic: float | Traffic, *stations: Station, pools: tuple[Pool, ...] = ()) -> Network:
@@ -51,7 +51,7 @@ def test_mmck(limited_by: str) -> None:
         network = model(Hold("limit", Delay(exp(1.0))), 3.0, pools=(Pool("limit", 3, queue_limit=2),))
     expected = mmck(3.0, 1.0, 3, 5)
     runs = replications(network, 2_000, 100)
-    assert_agrees(each(runs, lambda run: run.loss_fraction()), float(expected.loss_probability), detects=0.06)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), float(expected.loss_probability), detects=0.06)
     assert_agrees(each(runs, lambda run: run.throughput_per_s()), float(expected.throughput_per_s), detects=0.02)
     assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.03)
     busy = 4 if limited_by == "pool around a station" else 2
@@ -153,6 +153,6 @@ def test_abandonment_loses_the_tail() -> None:
         Open(0.5, {"job": 1.0}),
     )
     runs = replications(network, 6_000, 500)
-    assert_agrees(each(runs, lambda run: run.loss_fraction()), float(np.exp(-0.5 * 3.0)), detects=0.13)
+    assert_agrees(each(runs, lambda run: run.drop_rate()), float(np.exp(-0.5 * 3.0)), detects=0.13)
     assert_agrees(each(runs, lambda run: run.stations["server"].utilisation), 0.5, detects=0.04)
     assert all(run.count(Status.TIMED_OUT) for run in runs)

@@ -32,7 +32,7 @@ DOWN_3_TO_6 = ((3, "down", "server"), (6, "up", "server"))
 def test_what_is_there_stands_still_and_newcomers_queue() -> None:
     run = arriving([(1, visit(4)), (4, visit(1))], timeline=timeline(*DOWN_3_TO_6))
     assert ends_ms(run) == [8, 9]
-    # A free server is taken also while the station stands still; without demand that takes no time.
+    # A visit takes a free server also while the station is stopped; without demand that takes no time.
     assert ends_ms(arriving([(4, visit(1)), (5, visit(0))], timeline=timeline(*DOWN_3_TO_6))) == [7, 7]
     assert ends_ms(arriving([(5, visit(0))], timeline=timeline(*DOWN_3_TO_6))) == [5]
     shared = arriving([(1, visit(4)), (4, visit(0))], Station("server", 1, "ps"), timeline=timeline(*DOWN_3_TO_6))

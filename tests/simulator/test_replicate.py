@@ -17,7 +17,8 @@ from capplan.planner.predict.prediction import plain
 from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.experiments.replications import Plan, replicate
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Requests
 
 ENGINES: tuple[Engine, ...] = ("compiled", "simpy")
 

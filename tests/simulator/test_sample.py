@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from tests.oracles.overlapping_batches import of_overlapping_batches
 from tests.simulator.small_networks import network
 
 from capplan.models.errors import InputError
@@ -12,11 +13,10 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass
-from capplan.simulator.analysis.output import batch_length, of_overlapping_batches, of_replications
+from capplan.simulator.analysis.output import batch_length, of_replications
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 from capplan.simulator.engine import simulate
-from capplan.simulator.results.report import windowed
-from capplan.simulator.results.run import Run
+from capplan.simulator.results.run import Run, windowed
 
 
 def queue(load: float = 0.8) -> Network:
@@ -95,7 +95,7 @@ def test_a_finite_horizon_is_the_mean_over_runs() -> None:
 
 
 def slow_start() -> Network:
-    """Every request waits for 40 s at a place where nobody queues: the number under way needs 40 s to settle."""
+    """Every request waits for 40 s without a queue: the number in the system needs 40 s to settle."""
     flow = Sequence((Delay(Exponential(40.0)), Visit("server", Exponential(0.1))))
     return replace(network(flow), traffic=Open(4.0, {"ask": 1.0}))
 
@@ -110,6 +110,7 @@ def test_the_warm_up_that_is_found_is_left_out() -> None:
     assert seen.run.report().started == windowed(made, *seen.run.window).report().started < made.report().started
 
 
+@pytest.mark.slow
 def test_a_burst_is_no_warm_up() -> None:
     """M/M/1 at 0.8 with 4,000 requests a run: the empty start takes 0.3 % off the mean.
 
@@ -164,6 +165,7 @@ def test_work_that_nobody_waits_for_may_pile_up() -> None:
     assert drift.growth.value == pytest.approx(1 - 1 / 1.1, abs=0.02)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """M/M/1 at 0.8: mean 5 s. 200 experiments of one run of 32,000 requests each, by batches.
 
@@ -190,17 +192,13 @@ def test_common_random_numbers_tell_variants_apart() -> None:
     assert found.difference.half_width < sample(8).interval(mean_s).half_width / 5  # type: ignore[operator]  # both have one
     assert found.variance_ratio is not None
     assert found.variance_ratio < 0.02
-    with pytest.raises(InputError, match="different random numbers"):
+    with pytest.raises(InputError):
         difference(sample(3), quick, mean_s)
 
 
 def test_only_replications_are_a_sample() -> None:
     one = observe(run(), parts=False)
     another = replace(one, run=replace(one.run, network="other", replication=1))
-    for wrong, message in (
-        ((), "no replication was given"),
-        ((one, one), "same seed and replication"),
-        ((one, another), "runs of 'small' and 'other' are not replications"),
-    ):
-        with pytest.raises(InputError, match=message):
+    for wrong in ((), (one, one), (one, another)):
+        with pytest.raises(InputError):
             Sample(wrong, "steady")

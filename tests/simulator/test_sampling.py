@@ -1,4 +1,4 @@
-"""Samplers have the laws that they are for, and compiled code draws the same ticks from the flat form."""
+"""Samplers have their distributions, and compiled code draws the same ticks from the flat form."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ from capplan.models.language.distribution import (
     Weibull,
 )
 from capplan.simulator.specification.clock import LONGEST_TICKS, to_seconds, to_ticks
-from capplan.simulator.specification.sampling import FlatLaws, LawKind, flatten, picker, tick_sampler
+from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten, picker, tick_sampler
 
 SIMPLE: list[Distribution] = [
     Deterministic(0.003),
@@ -100,7 +100,7 @@ def test_ticks_are_nanoseconds_and_round_to_even() -> None:
 
 @numba.njit
 def flat_ticks(flat: Any, law: int, uniform: float) -> int:
-    """Sample row `law` of `FlatLaws` (as a tuple of its arrays): the whole of what another engine has to do."""
+    """Sample row `law` of `FlatDistributions` (as a tuple of its arrays), as another engine has to."""
     _, kind, ticks, scale, first, count, first_part, numbers, parts = flat
     while kind[law] == 3:  # mixture
         starts, n = first[law], count[law]
@@ -133,7 +133,7 @@ def flat_ticks(flat: Any, law: int, uniform: float) -> int:
     return max(int(np.rint(scaled)), 0)
 
 
-def columns(flat: FlatLaws) -> tuple[np.ndarray, ...]:
+def columns(flat: FlatDistributions) -> tuple[np.ndarray, ...]:
     return tuple(vars(flat).values())
 
 
@@ -160,7 +160,12 @@ def test_compiled_code_draws_the_same_ticks_in_every_octave() -> None:
 def test_flat_laws_share_rows_and_tables() -> None:
     flat = flatten([Exponential(1.0), Hyperexponential((0.5, 0.5), (1.0, 2.0)), Exponential(1.0), Deterministic(2.0)])
     assert flat.rows.tolist() == [0, 2, 0, 3]  # row 1 is the exponential of mean 2
-    assert flat.kind.tolist() == [LawKind.TABLE, LawKind.TABLE, LawKind.MIXTURE, LawKind.CONSTANT]
+    assert flat.kind.tolist() == [
+        DistributionKind.TABLE,
+        DistributionKind.TABLE,
+        DistributionKind.MIXTURE,
+        DistributionKind.CONSTANT,
+    ]
     assert flat.ticks.tolist() == [0, 0, 0, 2_000_000_000]
     assert flat.scale.tolist() == [1e9, 2e9, 0.0, 0.0]
     assert flat.parts.tolist() == [0, 1]

@@ -28,7 +28,7 @@ def arrivals(rate_per_s: float) -> Open:
 
 
 def demands_s(run: Run, demand: Distribution) -> np.ndarray:
-    """Return the demand of every measured request, drawn anew: a draw is a function of its key."""
+    """Return the demand of every measured request, drawn again, since a draw is a function of its key."""
     source, draw = source_key(root_key(run.seed, run.replication), "source", "job"), name_key("step", "/serve")
     ticks = tick_sampler(demand)
     units = run.requests.session[run.measured()]
@@ -60,7 +60,7 @@ def test_the_mean_response_depends_on_the_mean_demand_only(demand: Distribution,
 
 @pytest.mark.parametrize(("demand", "duration_s"), [(exp(1.0), 1_600), (VARIED, 2_000)], ids=["M/M/4-PS", "M/H2/4-PS"])
 def test_several_servers_answer_as_fast_as_first_come_first_served(demand: Distribution, duration_s: float) -> None:
-    """In the mean, M/M/m-PS is M/M/m, and it stays so whatever the law of demands is."""
+    """In the mean, M/M/m-PS is M/M/m, whatever the distribution of demands."""
     runs = replications(sharing(demand, arrivals(3.0), servers=4), duration_s, 200)
     expected = mmc(3.0, 1.0, 4)
     assert_agrees(each(runs, lambda run: run.latency_mean_s()), float(expected.mean_response_s), detects=0.15)
@@ -70,7 +70,7 @@ def test_several_servers_answer_as_fast_as_first_come_first_served(demand: Distr
 
 
 def test_clients_who_share_two_servers() -> None:
-    """Eight clients think 10 s in the mean and need 2 s: the finite-source queue, whatever the law of demands is."""
+    """Eight clients think 10 s in the mean and need 2 s: the finite-source queue, for any demands."""
     demand = Hyperexponential((0.9, 0.1), (1.0, 11.0))
     runs = replications(sharing(demand, Closed(8, exp(10.0), {"job": 1.0}), servers=2), 5_000, 500)
     expected = machine_repair(8, 10.0, 2.0, 2)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
@@ -14,8 +14,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Event, RequestClass, Throttled, Timeline
 from capplan.simulator.results.histogram import bin_of
-from capplan.simulator.results.report import concatenated, condensed_run, report, windowed
-from capplan.simulator.results.run import Mark, Requests, Run, Status, together
+from capplan.simulator.results.run import Mark, Run, concatenated, condensed_run, report, windowed
 from capplan.simulator.results.tally import (
     BUSY,
     HELD,
@@ -34,8 +33,9 @@ from capplan.simulator.results.tally import (
     empty_tally,
     intervals,
     pair,
+    tally_of_requests,
 )
-from capplan.simulator.results.tally_of_requests import tally_of_requests
+from capplan.simulator.results.trace import Requests, Status
 
 S = 1_000_000_000  # ticks
 WARMUP, END = 2 * S, 10 * S
@@ -84,11 +84,11 @@ def test_classes_by_hand() -> None:
     assert (read.started, read.completed, read.dropped, read.timed_out, read.unfinished) == (3, 2, 1, 0, 0)
     assert (read.retries, read.completions, read.throughput_per_s) == (3, 2, 2 / 8)
     assert (read.intended.mean_s, read.intended.max_s, read.actual.mean_s, read.actual.max_s) == (3.5, 4, 3, 4)
-    assert read.loss_fraction == 1 / 3
+    assert read.drop_rate == 1 / 3
     assert read.number_ticks == (1 + 2 + 1 + 2) * S
     assert read.response_ticks == (2 + 4 + 2) * S
     assert (write.started, write.completed, write.dropped, write.timed_out, write.unfinished) == (2, 0, 0, 1, 1)
-    assert (write.number_ticks, write.response_ticks, write.loss_fraction) == ((1 + 2) * S, S, 0.5)
+    assert (write.number_ticks, write.response_ticks, write.drop_rate) == ((1 + 2) * S, S, 0.5)
     assert math.isnan(write.intended.mean_s)
 
 
@@ -97,7 +97,7 @@ def test_all_classes_together_have_one_window() -> None:
     both = run.report()
     assert (both.name, both.window_s, both.started, both.completions) == ("*", 8.0, 5, 2)
     assert run.throughput_per_s() == 0.25
-    assert run.loss_fraction() == 0.4
+    assert run.drop_rate() == 0.4
     assert [run.count(status) for status in Status] == [1, 2, 1, 1]
     assert run.latency_mean_s() == 3.5
     little = run.little()
@@ -111,7 +111,7 @@ def test_series_by_hand() -> None:
     assert series.offered_per_s[:, 0].tolist() == [0.5, 0.5, 0.5, 0, 0.5]
     assert series.offered_per_s[:, 1].tolist() == [0, 0, 0.5, 0, 0.5]
     assert series.throughput_per_s[:, 0].tolist() == [0, 0.5, 0.5, 0, 0]
-    assert series.loss_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
+    assert series.drops_per_s.tolist() == [[0, 0], [0, 0], [0, 0], [0.5, 0.5], [0, 0]]
     assert series.latency_mean_s[:, 0].tolist() == pytest.approx([math.nan, 2, 3, math.nan, math.nan], nan_ok=True)
 
 
@@ -173,6 +173,7 @@ def any_requests(draw: st.DrawFn) -> Requests:
     return requests_of(rows)
 
 
+@settings(max_examples=30)
 @given(any_requests())
 def test_sums_are_what_their_columns_say(requests: Requests) -> None:
     """One request at a time, with plain numbers."""
@@ -202,6 +203,7 @@ def test_sums_are_what_their_columns_say(requests: Requests) -> None:
         assert found.intended.count == found.actual.count == len(completed)
 
 
+@settings(max_examples=30)
 @given(any_requests())
 def test_intervals_add_up_to_the_run(requests: Requests) -> None:
     run = summed_up(requests)
@@ -211,6 +213,7 @@ def test_intervals_add_up_to_the_run(requests: Requests) -> None:
     assert in_window == pytest.approx(run.report().completions, abs=1e-9)
 
 
+@settings(max_examples=30)
 @given(any_requests())
 def test_without_a_trace_all_is_the_same_but_quantiles_to_half_a_percent(requests: Requests) -> None:
     full, lean = summed_up(requests), summed_up(requests, trace=False)
@@ -224,12 +227,13 @@ def test_without_a_trace_all_is_the_same_but_quantiles_to_half_a_percent(request
 def test_what_needs_a_trace_says_so() -> None:
     run = summed_up(BY_HAND, trace=False)
     for ask in (run.latencies_s, run.measured, lambda: run.requests):
-        with pytest.raises(InputError, match="'two classes' has kept no single requests: simulate it with a trace"):
+        with pytest.raises(InputError, match="two classes"):
             ask()
-    with pytest.raises(InputError, match="request class 'raed' does not exist; did you mean 'read'"):
+    with pytest.raises(InputError, match="'read'"):
         run.throughput_per_s("raed")
 
 
+@settings(max_examples=30)
 @given(any_requests(), any_requests())
 def test_replications_are_merged(one: Requests, other: Requests) -> None:
     runs = [summed_up(one), summed_up(other, replication=1)]
@@ -305,18 +309,19 @@ def test_windows_of_a_run_by_hand() -> None:
     assert (first.report("read").number_ticks, second.report("read").number_ticks) == (3 * S, 4 * S)
     assert (first.report("read").completions, second.report("read").completions) == (1, 1)
     assert first.measured().tolist() == [True, True, False, False, False, False]
-    with pytest.raises(ValueError, match="intervals 3 to 6 are none of a run of 5"):
+    with pytest.raises(ValueError, match="3 to 6"):
         windowed(run, 3, 6)
 
 
+@settings(max_examples=30)
 @given(any_requests(), st.integers(1, 4))
 def test_windows_add_up(requests: Requests, cut: int) -> None:
     run = summed_up(requests)
     whole, before, after = (windowed(run, *ends).report() for ends in ((0, 5), (0, cut), (cut, 5)))
-    both = together((before, after), name="*", windows="apart")
-    for column in ("window_ticks", "started", "completed", "dropped", "timed_out", "retries", "completions"):
-        assert getattr(both, column) == getattr(whole, column)
-    assert (both.response_ticks, both.number_ticks) == (whole.response_ticks, whole.number_ticks)
-    for one, other in ((both.intended, whole.intended), (both.actual, whole.actual)):
+    numbers = ("window_ticks", "started", "completed", "dropped", "timed_out", "retries", "completions")
+    for column in (*numbers, "response_ticks", "number_ticks"):
+        assert getattr(before, column) + getattr(after, column) == getattr(whole, column)
+    for clock in ("intended", "actual"):
+        one, other = getattr(before, clock) + getattr(after, clock), getattr(whole, clock)
         assert np.array_equal(one.counts, other.counts)
         assert (one.total_ticks, one.largest_ticks) == (other.total_ticks, other.largest_ticks)

@@ -39,7 +39,7 @@ from capplan.simulator.specification.streams import root_key, source_key
 from capplan.simulator.specification.traffic_time import (
     FOREVER,
     arrival_ticks,
-    beat_tick,
+    pacing_tick,
     segment_number,
     segments,
     tick_of,
@@ -133,7 +133,7 @@ def test_arrivals_end_with_the_time() -> None:
 
 
 def test_throttled_clients_start_on_their_beats_or_late() -> None:
-    """Two clients at 100 requests a second: beats at 0, 20, 40, ... and at 10, 30, 50, ... ms."""
+    """Two clients at 100 requests a second: pacing ticks at 0, 20, 40, ... and at 10, 30, 50, ... ms."""
     run = run_of(Throttled(2, 100.0, ALONE), wait(5), until_ms=41)
     assert starts_ms(run) == [0, 10, 20, 30, 40]
     assert list(run.requests.session) == [0, 1, 0, 1, 0]
@@ -149,7 +149,7 @@ def test_a_session_of_a_throttled_client_has_one_beat() -> None:
     traffic = Throttled(1, 100.0, {"talk": 1.0})
     made = Network("beats", (), (RequestClass("ask", wait(12)),), traffic, sessions=(talk,))
     run = simulate(made, 0.050, seed=1)
-    # Beats at 0, 20 and 40 ms; a session takes 25 ms.
+    # Pacing ticks at 0, 20 and 40 ms; a session takes 25 ms.
     assert starts_ms(run) == [0, 13, 25, 38]
     assert [tick / MS for tick in run.requests.intended_ticks] == [0, 13, 20, 38]
     assert list(run.requests.position) == [0, 1, 2, 3]
@@ -158,7 +158,7 @@ def test_a_session_of_a_throttled_client_has_one_beat() -> None:
 def test_beats_follow_the_multiplier() -> None:
     changes = timeline((10, "scale_traffic", "*", 2.0))
     assert starts_ms(run_of(Throttled(2, 100.0, ALONE), wait(1), changes, until_ms=26)) == [0, 10, 15, 20, 25]
-    assert beat_tick(segments(ALONE, changes), 3, 1.0, 100.0) == 20 * MS
+    assert pacing_tick(segments(ALONE, changes), 3, 1.0, 100.0) == 20 * MS
 
 
 def test_a_client_that_gives_up_goes_on_with_its_next_beat() -> None:
@@ -198,7 +198,7 @@ def test_sources_are_drawn_with_the_weights_of_their_time() -> None:
     classes = (RequestClass("a", wait(1)), RequestClass("b", wait(1)))
     mix = {"a": 0.5, "b": 0.5}
     changes = timeline((100, "scale_traffic", "a", 1e-12), (200, "scale_traffic", "b", 1e-12))
-    # The factors make hardly any traffic from 200 ms on, so of a trace and of beats few come then.
+    # The factors make hardly any traffic from 200 ms on, so few paced requests and few of a trace come then.
     traffics: tuple[Traffic, ...] = (Open(1000.0, mix), Throttled(5, 1000.0, mix), Closed(5, ms(4), mix))
     for traffic in traffics:
         run = simulate(Network("mix", (), classes, traffic, timeline=changes), 0.199, seed=1)

@@ -37,7 +37,7 @@ CASES = [(name, case) for name, found in REFERENCE.items() for case in found["t_
 
 
 def sampled(law: Any, rng: np.random.Generator, replicas: int = 3) -> FloatArray:
-    """Sample a mixture of two laws: which one, then its quantile; the quantile of the mixture takes a search."""
+    """Sample a mixture of two distributions: one, then its quantile; the quantile of the mixture takes a search."""
     shape = (SAMPLES, replicas)
     first, level = rng.random(shape) < law.probabilities[0], rng.random(shape)
     return np.asarray(np.where(first, *(each.quantile(level) for each in law.laws)))
@@ -115,7 +115,7 @@ def test_exponential_ways_have_a_closed_form() -> None:
 
 
 def test_the_conditional_probability_is_that_of_a_plain_count() -> None:
-    """Counted as WARS says it, all replicas alike: five of them, two answers to the write, two to the read."""
+    """Counted as in WARS, all replicas alike: five of them, two answers to the write, two to the read."""
     rng = np.random.default_rng(4)
     mutation = sampled(WRITES["LNKD-DISK"], rng, 5)
     answer, read, back = (sampled(SSD, rng, 5) for _ in range(3))

@@ -1,1 +1,1 @@
-"""How a system behaves: the SimPy engine, its random streams and its results."""
+"""How a system behaves: two engines on one specification, their results and the analysis of these."""

@@ -1,4 +1,4 @@
-"""The way in to a simulation: one run of a network by the engine of one's choice."""
+"""The front door of the simulator: one run of a network by either engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Requests
 
 Engine = Literal["compiled", "simpy"]
 Progress = Callable[[float, int], None]
@@ -34,37 +35,42 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
 ) -> Run:
     """Run a network once.
 
-    Both engines give the same run, request by request. The compiled one is faster by a factor of a hundred or so, and
-    takes up to a minute to compile when it is used for the first time; the SimPy engine begins at once.
+    Both engines give the same run, request by request. The compiled one is about a hundred times faster, but its first
+    use takes up to a minute to compile; the SimPy engine starts at once.
 
     Parameters
     ----------
-    network
-        What to run.
-    duration_s
-        How long traffic comes, in seconds; statistics are about the time from `warmup_s` to `duration_s`. Requests
-        that have started run to their end.
-    seed, replication
-        The random numbers: equal ones give equal runs, others give independent ones.
-    warmup_s
-        How much of the beginning is left out of the statistics, in seconds.
-    max_requests
-        How many requests start at most; left out, as many as the traffic brings.
-    trace
+    network : Network
+        The network; it must hold no arrays of parameter draws.
+    duration_s : float
+        How long the traffic lasts, in seconds. Statistics cover the time from `warmup_s` to `duration_s`. Requests that
+        have started run to their end.
+    seed, replication : int
+        Select the random numbers: equal ones give equal runs, different ones independent runs.
+    warmup_s : float
+        The time at the start that statistics leave out, in seconds.
+    max_requests : int, optional
+        The largest number of requests, retries not counted; no limit when left out.
+    trace : bool
         Keep every request.
-    engine
-        `compiled` or `simpy`.
-    progress
-        Told how many seconds have been simulated and how many requests have started: now and then by the compiled
-        engine, at the end by SimPy.
-    sink
-        Given every request with its number in the order of starting, many at a time and in no certain order, so that
-        they need not fit into memory; by SimPy all of them at the end.
+    engine : {"compiled", "simpy"}
+        The engine.
+    progress : callable, optional
+        Called with the simulated seconds and the number of requests that have started: from time to time by the
+        compiled engine, at the end by SimPy.
+    sink : callable, optional
+        Receives every request with its number in the order of starting, many at a time and in no particular order, so
+        that they need not fit into memory; from SimPy all of them at the end.
+
+    Returns
+    -------
+    Run
+        The statistics of the run, and its requests with `trace`.
 
     Raises
     ------
     InputError
-        When the durations, the seed or the engine make no sense.
+        When the durations, the seed or the engine are invalid.
     RefusedError
         When the network holds an array of parameter draws, or something too long or too extreme for an engine.
     """
@@ -101,7 +107,7 @@ def check_engine(name: str) -> Engine:
     Raises
     ------
     InputError
-        When there is none, with the nearest known name.
+        When there is none; names the nearest one.
     """
     for known in ENGINES:
         if name == known:

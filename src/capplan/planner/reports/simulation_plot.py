@@ -108,7 +108,7 @@ def _traffic(run: Run) -> Iterator[go.Scatter]:
         colour = Line.number(place).colour
         yield _steps(f"{name}, throughput", run, series.throughput_per_s[:, place], Line(colour, "solid"))
         yield _steps(f"{name}, offered", run, series.offered_per_s[:, place], Line(colour, "dot"))
-    lost = series.loss_per_s.sum(axis=1)
+    lost = series.drops_per_s.sum(axis=1)
     if lost.any():
         yield _steps("lost, all classes", run, lost, Line("#000000", "dash"))
 

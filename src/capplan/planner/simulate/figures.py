@@ -25,8 +25,8 @@ from capplan.planner.simulate.parts import (
 from capplan.planner.simulate.precision_target import FINEST
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.analysis.control_variates import controlled
-from capplan.simulator.analysis.output import Interval
-from capplan.simulator.analysis.sample import Figure, Sample
+from capplan.simulator.analysis.output import ConfidenceInterval
+from capplan.simulator.analysis.sample import Sample, Statistic
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class Figures:
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
             return self.estimate(lambda run: figure(_report(run, name)), report.started)
 
-        loss = estimate(lambda each: each.loss_fraction)
+        loss = estimate(lambda each: each.drop_rate)
         if report.started and not loss.value:
             loss = Estimate(0.0, RULE_OF_THREE / report.started)
         return ClassFigures(
@@ -137,7 +137,7 @@ class Figures:
         completed = _report(self.sample.together, name).completed
         return completed / self.sample.parts * (1 - probability) >= FEWEST
 
-    def estimate(self, figure: Figure, seen: int | None = None) -> Estimate:
+    def estimate(self, figure: Statistic, seen: int | None = None) -> Estimate:
         """Return any figure of a run, without an interval where it rests on next to nothing.
 
         Parameters
@@ -151,7 +151,7 @@ class Figures:
         count = self.sample.together.report().started if seen is None else seen
         return found if count >= FEWEST * self.sample.parts else replace(found, half_width=None)
 
-    def _controlled(self, figure: Figure, seen: int) -> Estimate:
+    def _controlled(self, figure: Statistic, seen: int) -> Estimate:
         if self.controls is None:
             return self.estimate(figure, seen)
         value = figure(self.sample.together)
@@ -238,7 +238,7 @@ class Figures:
         )
 
 
-def _estimate(interval: Interval) -> Estimate:
+def _estimate(interval: ConfidenceInterval) -> Estimate:
     return Estimate(interval.value, interval.half_width)
 
 
@@ -246,7 +246,7 @@ def _report(run: Run, name: str) -> ClassReport:
     return run.report(None if name == EVERY_CLASS else name)
 
 
-def _quantile_ms(name: str, probability: float, clock: Clock) -> Figure:
+def _quantile_ms(name: str, probability: float, clock: Clock) -> Statistic:
     """Return a percentile as a figure of a run."""
     return lambda run: _report(run, name).latency(clock).quantile_s(probability) * 1e3
 

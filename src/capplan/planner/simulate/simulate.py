@@ -22,7 +22,7 @@ from capplan.planner.simulate.figures import Figures
 from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
 from capplan.planner.simulate.precision_target import Wish
 from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
-from capplan.simulator.analysis.output import Interval, Truncation
+from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
 from capplan.simulator.engine import Progress
@@ -199,10 +199,10 @@ def _figures(plan: Plan, sample: Sample) -> Figures:
     return Figures(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: Figures, wish: Wish) -> Interval:
+def _wished(figures: Figures, wish: Wish) -> ConfidenceInterval:
     """Return the widest of the intervals that a wish is about."""
     found = [figures.latency(name, wish.statistic) for name in wish.classes]
-    return max((Interval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
+    return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
 def _backlog(plan: Plan, sample: Sample) -> Backlog | None:

@@ -1,1 +1,1 @@
-"""analysis."""
+"""Output analysis: confidence intervals, warm-up, drift and precision of simulated statistics."""

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import CONFIDENCE, Interval, figures_of, interval, of_replications
+from capplan.simulator.analysis.output import CONFIDENCE, ConfidenceInterval, float_array, interval, of_replications
 
-_COLLINEAR = 1e-8  # what is left of a standardised control beside the others; below it is rounding
+_COLLINEAR = 1e-8  # smaller singular values of standardised controls are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
-class Controlled:
+class ControlledEstimate:
     """An estimate with control variates, and without.
 
     Attributes
@@ -23,18 +23,18 @@ class Controlled:
     interval
         The controlled estimate with Student's interval of ``replications - controls - 1`` degrees of freedom.
     coefficients
-        By control, what a unit of its deviation takes off the figure; 0 for a control that was dropped.
+        By control, what the estimate loses per unit of the control's deviation; 0 for a control that was dropped.
     variance_ratio
-        Estimated variance of the controlled estimator over that of the plain mean, the loss from estimating the
-        coefficients included. 1 where no control was used; above 1 the controls do harm.
+        Estimated variance of the controlled estimator over that of the plain mean, including the cost of estimating the
+        coefficients. 1 where no control was used; above 1 the controls do harm.
     plain
         The interval without controls.
     """
 
-    interval: Interval
+    interval: ConfidenceInterval
     coefficients: FloatArray
     variance_ratio: float
-    plain: Interval
+    plain: ConfidenceInterval
 
 
 def controlled(
@@ -44,47 +44,52 @@ def controlled(
     confidence: float = CONFIDENCE,
     *,
     value: float | None = None,
-) -> Controlled:
+) -> ControlledEstimate:
     """Estimate a mean with regression on controls of known means.
 
     Parameters
     ----------
     figures : array of shape (replications,)
-        The figure of every replication.
+        The statistic of every replication.
     controls : array of shape (replications, controls)
-        What else every replication measured. Rows with nan, here or in `figures`, are left out.
+        The controls of every replication. Rows with nan, here or in `figures`, are left out.
     expected : array of shape (controls,)
         The known means of the controls.
-    confidence
+    confidence : float
         Above 0, below 1.
-    value
-        The plain estimate, where one better than the mean of the figures is known (see `of_replications`).
+    value : float, optional
+        The plain estimate, where one better than the mean is known (see `of_replications`).
 
     Returns
     -------
-    Controlled
-        Constant controls, and those that others determine, are dropped. Plain with ratio 1 when no control is left,
-        the figures do not scatter, or fewer than ``controls + 3`` replications are there.
+    ControlledEstimate
+        Constant controls, and those that others determine, are dropped. Plain with ratio 1 when no control is left, the
+        statistic does not vary, or there are fewer than ``controls + 3`` replications.
 
     Raises
     ------
     InputError
-        When the shapes do not fit, or `confidence` is no share.
+        When the shapes do not fit, or `confidence` is out of range.
 
     Notes
     -----
-    The controlled estimate is the intercept of the least-squares regression of the figures on
-    ``controls - expected``; its interval is exact, whatever the number of replications, where figures and controls are
-    jointly normal (Lavenberg & Welch 1981). There, with multiple correlation r, R replications and k controls, the
-    variance ratio is ``(1 - r^2) (R - 2) / (R - k - 2)``. From residual and sample variance it comes out somewhat too
-    high in the mean, on the safe side: with two controls and r^2 = 0.8 by 16 % at 12 replications, by 2 % at 100.
+    The controlled estimate is the intercept of the least-squares regression of the figures on ``controls - expected``;
+    its interval is exact, whatever the number of replications, where figures and controls are jointly normal (Lavenberg
+    & Welch 1981). There, with multiple correlation r, R replications and k controls, the variance ratio is ``(1 - r^2)
+    (R - 2) / (R - k - 2)``. The estimate from residual and sample variance is on average somewhat too high, which is
+    the safe side: with two controls and r^2 = 0.8 by 16 % at 12 replications, by 2 % at 100.
+
+    References
+    ----------
+    Lavenberg, S. S. & Welch, P. D. (1981). A perspective on the use of control variables to increase the efficiency of
+    Monte Carlo simulations. Management Science 27(3).
     """
     each, deviations = _checked(figures, controls, expected)
     plain = of_replications(each, value=value, confidence=confidence)
     kept = _independent(deviations)
     count, used = len(each), len(kept)
     if used == 0 or count < used + 3 or np.ptp(each) == 0:
-        return Controlled(plain, np.zeros(deviations.shape[1]), 1.0, plain)
+        return ControlledEstimate(plain, np.zeros(deviations.shape[1]), 1.0, plain)
     slopes, left, spread = _regression(each, deviations[:, kept])
     coefficients = np.zeros(deviations.shape[1])
     coefficients[kept] = slopes
@@ -92,13 +97,13 @@ def controlled(
     variance = float(left @ left) / degrees
     ratio = variance / float(each.var(ddof=1)) * (count - 2) / (count - used - 2)
     centre = plain.value - float(coefficients @ deviations.mean(axis=0))
-    return Controlled(interval(centre, variance * spread, degrees, confidence), coefficients, ratio, plain)
+    return ControlledEstimate(interval(centre, variance * spread, degrees, confidence), coefficients, ratio, plain)
 
 
 def _checked(figures: ArrayLike, controls: ArrayLike, expected: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return figures and deviations of the controls from their means, without the rows of nan."""
-    each, known = figures_of(figures, "figures"), figures_of(expected, "expected means")
-    beside = figures_of(controls, "controls", dimensions=2)
+    each, known = float_array(figures, "figures"), float_array(expected, "expected means")
+    beside = float_array(controls, "controls", dimensions=2)
     if beside.shape != (len(each), len(known)):
         raise InputError(
             f"controls of shape {beside.shape} for {len(each)} figures and {len(known)} expected means: "
@@ -110,24 +115,23 @@ def _checked(figures: ArrayLike, controls: ArrayLike, expected: ArrayLike) -> tu
 
 
 def _independent(deviations: FloatArray) -> list[int]:
-    """Columns that neither are constant nor follow from others, by Gram and Schmidt's orthogonalisation in order."""
-    basis = np.zeros((len(deviations), 0))
+    """Return the columns that are neither constant nor determined by the columns before them."""
+    if not len(deviations):
+        return []
+    centred = deviations - deviations.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=0)
+    varying = lengths > _COLLINEAR * np.linalg.norm(deviations, axis=0)
     kept: list[int] = []
-    for place, column in enumerate(deviations.T):
-        centred = column - column.mean() if len(column) else column
-        length = float(np.linalg.norm(centred))
-        if length <= _COLLINEAR * float(np.linalg.norm(column)):
-            continue
-        rest = centred / length
-        rest = rest - basis @ (basis.T @ rest)
-        if (remains := float(np.linalg.norm(rest))) > _COLLINEAR:
-            basis, kept = np.column_stack([basis, rest / remains]), [*kept, place]
+    for place in np.flatnonzero(varying).tolist():
+        columns = [*kept, place]
+        if np.linalg.matrix_rank(centred[:, columns] / lengths[columns], tol=_COLLINEAR) == len(columns):
+            kept = columns
     return kept
 
 
 def _regression(figures: FloatArray, deviations: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return slopes, residuals, and the variance of the intercept in units of the residual variance."""
-    scale = deviations.std(axis=0)  # controls of any size weigh alike in the arithmetic
+    scale = deviations.std(axis=0)  # scaled, so that the size of a control does not matter
     middle = deviations.mean(axis=0)
     orthogonal, triangle = np.linalg.qr((deviations - middle) / scale)
     centred = figures - figures.mean()

@@ -1,4 +1,4 @@
-"""Backlog drift: whether a system is overloaded, or its backlog merely noisy."""
+"""Backlog drift: whether a system is overloaded, or its backlog merely fluctuates."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import CONFIDENCE, Interval, figures_of, of_replications
+from capplan.simulator.analysis.output import CONFIDENCE, ConfidenceInterval, float_array, of_replications
 
 Verdict = Literal["steady", "overloaded", "unclear"]
-TOLERANCE = 0.005  # of the offered rate: less matters neither to a load test of minutes nor to a sizing
-SLOPES = 10  # pieces of runs, at least: Student's factor is then 2.26
-_FEWEST_INTERVALS = 3  # a slope is read from
+TOLERANCE = 0.005  # of the offered rate; less growth is irrelevant to load tests of minutes and to sizing
+SLOPES = 10  # of pieces of runs, at least; Student's factor is then 2.26
+_FEWEST_INTERVALS = 3  # for a slope
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Drift:
     verdict
         `overloaded`, `steady`, or `unclear` where the runs are too short to tell.
     growth
-        What the backlog gains per second, as a share of the offered rate.
+        Growth of the backlog per second, as a share of the offered rate.
     """
 
     verdict: Verdict
-    growth: Interval
+    growth: ConfidenceInterval
 
 
 def backlog_drift(
@@ -43,40 +43,41 @@ def backlog_drift(
     tolerance: float = TOLERANCE,
     confidence: float = CONFIDENCE,
 ) -> Drift:
-    """Tell an overloaded system from a noisy one by the growth of its backlog.
+    """Distinguish an overloaded system from a fluctuating one by the growth of its backlog.
 
     Parameters
     ----------
     backlogs : array of shape (replications, intervals)
         Mean number of requests in the system (or waiting at a station) in every equal interval after the warm-up.
-    interval_s
+    interval_s : float
         Length of an interval, in seconds.
-    offered_per_s
+    offered_per_s : float
         Offered rate, per second.
-    tolerance
+    tolerance : float
         Growth that matters, as a share of the offered rate.
-    confidence
+    confidence : float
         Of the interval of the growth; above 0, below 1.
 
     Returns
     -------
     Drift
-        `overloaded` when the growth is above 0 by its interval, and itself above `tolerance`, over all and in the
-        second half alone (what is left of a warm-up fades, an overload does not). `steady` when the upper end of the
-        interval is below `tolerance`. Else `unclear`: simulate longer.
+        `overloaded` when the interval of the growth is above 0 and the growth above `tolerance`, over all and in the
+        second half alone (a warm-up fades, an overload does not). `steady` when the upper end of the interval is below
+        `tolerance`. Otherwise `unclear`: simulate longer.
 
     Raises
     ------
     InputError
-        When `backlogs` has not two dimensions, a length, rate or tolerance is not above 0, or `confidence` is no share.
+        When `backlogs` does not have two dimensions, a length, rate or tolerance is not above 0, or `confidence` is out
+        of range.
 
     Notes
     -----
-    Least-squares slopes of whole replications, or of equal pieces of them where there are fewer than ten
-    replications, and Student's interval between the slopes. In an overloaded system the backlog is a random walk with
-    drift, so slopes of pieces are independent, and their mean is as good as the slope of the whole. In a stable
-    system a high end of one piece is a high start of the next, so slopes are negatively correlated and the interval is
-    too wide, never too narrow.
+    The growth is the mean of least-squares slopes of whole replications, or of equal pieces of them where there are
+    fewer than ten replications, with Student's interval between the slopes. In an overloaded system the backlog is a
+    random walk with drift, so slopes of pieces are independent, and their mean is as good as the slope of the whole. In
+    a stable system a high end of one piece is a high start of the next, so slopes are negatively correlated and the
+    interval is too wide, never too narrow.
 
     Both error rates, at the defaults: a stable system is called overloaded in at most 2.5 % of the cases, for runs of
     any length (the upper tail of the interval), and hardly ever once 2.26 standard errors are below the tolerance; and
@@ -86,7 +87,7 @@ def backlog_drift(
     ten runs of M/M/1 at load 0.95, from empty, are called overloaded in 17 % of the cases with 1,000 arrivals each,
     3 % with 3,000, none with 10,000.
     """
-    table = figures_of(backlogs, "backlogs", dimensions=2)
+    table = float_array(backlogs, "backlogs", dimensions=2)
     for number, what in ((interval_s, "length in seconds"), (offered_per_s, "rate per second"), (tolerance, "share")):
         if not number > 0:
             raise InputError(f"{number:g} is not a {what}: it must be above 0")
@@ -96,7 +97,7 @@ def backlog_drift(
     return Drift(_verdict(growth, late, tolerance), growth)
 
 
-def _verdict(growth: Interval, late: float, tolerance: float) -> Verdict:
+def _verdict(growth: ConfidenceInterval, late: float, tolerance: float) -> Verdict:
     if math.isnan(growth.value):
         return "unclear"
     if growth.low > 0 and min(growth.value, late) > tolerance:
@@ -105,7 +106,7 @@ def _verdict(growth: Interval, late: float, tolerance: float) -> Verdict:
 
 
 def _pieces(table: FloatArray) -> FloatArray:
-    """Cut replications into equal pieces, as many as make ten in all; the earliest intervals that fit in none go."""
+    """Cut replications into equal pieces, at least ten in all; the earliest intervals that fit in none are left out."""
     count, length = table.shape
     wanted = -(-SLOPES // max(count, 1))
     pieces = max(1, min(wanted, length // _FEWEST_INTERVALS))
@@ -114,7 +115,7 @@ def _pieces(table: FloatArray) -> FloatArray:
 
 
 def _slopes(rows: FloatArray) -> FloatArray:
-    """Least-squares slope of every row, per interval; nan for rows of one interval."""
+    """Return the least-squares slope of every row, per interval; nan for rows of one interval."""
     if rows.shape[1] < 2:
         return np.full(len(rows), np.nan)
     places = np.arange(rows.shape[1]) - (rows.shape[1] - 1) / 2

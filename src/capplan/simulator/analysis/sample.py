@@ -1,9 +1,9 @@
-"""Runs of one network as a sample: their windows chosen, and an interval for any figure of theirs.
+"""Runs of one network as a sample: their windows, and a confidence interval for any statistic of theirs.
 
-Steady state and finite horizon are different questions. In *steady state* the beginning of a run is left out, a figure
-is that of all runs together, and parts of a long run tell how much it scatters. Over a *finite horizon* (the mean of 60
-seconds from an empty start, the longest of two hours) a run is one observation, the figure is the mean over runs, and
-nothing but more runs tells how much it scatters.
+Steady state and finite horizon are different questions. In *steady state* the start of a run is left out, a statistic
+is that of all runs together, and parts of a long run show its variance. Over a *finite horizon* (the mean of 60
+seconds from an empty start, the longest latency of two hours) a run is one observation, the estimate is the mean over
+runs, and only more runs show its variance.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from capplan.models.language.units import FloatArray
 from capplan.simulator.analysis.drift import Drift, backlog_drift
 from capplan.simulator.analysis.output import (
     BATCHES,
-    Interval,
-    Paired,
+    ConfidenceInterval,
+    PairedDifference,
     Truncation,
     batch_length,
     batch_variance,
@@ -30,32 +30,31 @@ from capplan.simulator.analysis.output import (
     of_replications,
     paired_difference,
 )
-from capplan.simulator.results.report import concatenated, condensed_run, windowed
-from capplan.simulator.results.run import Run
+from capplan.simulator.results.run import Run, concatenated, condensed_run, windowed
 
 Horizon = Literal["steady", "finite"]
-Figure = Callable[[Run], float]
-ENOUGH = 5  # replications: fewer leave Student's factor above 3, and their parts tell more
+Statistic = Callable[[Run], float]
+ENOUGH = 5  # replications; with fewer, Student's factor exceeds 3 and batches are more precise
 NOTHING = Truncation(0, settled=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """A run with its window chosen.
+    """A run with its window.
 
     Attributes
     ----------
     run
         The run.
     warmup_s
-        How much of its beginning is left out.
+        Length of the start that is left out, in seconds.
     settled
-        Whether it was long enough to tell its warm-up.
+        Whether the run was long enough to find its warm-up.
     backlogs
-        What was under way in each interval of the window: the mean number of requests that clients wait for, and of
-        visits at all stations; shape (2, intervals).
+        Backlog in each interval of the window: the mean number of requests in the system, and of visits at all
+        stations; shape (2, intervals).
     interval_s
-        Length of an interval.
+        Length of an interval, in seconds.
     """
 
     run: Run
@@ -66,23 +65,33 @@ class Observation:
 
 
 def warmup_of(runs: Sequence[Run], *, rising: bool) -> Truncation:
-    """Return how many intervals at the beginning of their windows replications leave out, the same of each (MSER).
+    """Return how many intervals at the start of their windows replications leave out, the same number for each (MSER).
 
     Parameters
     ----------
-    runs
-        Some replications, with one and the same window.
-    rising
-        Whether the network begins empty, so that a beginning is left out only where it lies below what follows.
+    runs : sequence of Run
+        Replications with the same window.
+    rising : bool
+        Whether the network starts empty, so that a start is left out only where it lies below what follows.
+
+    Returns
+    -------
+    Truncation
+        The number of intervals.
 
     Notes
     -----
-    The rule looks at the mean number of requests under way in each interval (120 of them), which by Little's law is the
+    The rule uses the mean number of requests in the system in each interval (120 of them), which by Little's law is the
     latency of all classes, averaged over the runs (Hoad, Robinson & Davies 2010). By itself it is biased: it takes a
-    burst near the beginning for a warm-up, as bursts scatter most, but never a lull. Measured for M/M/1 at load 0.8 and
-    5,000 requests a replication, that takes 4.6 % off the mean where it is applied to every run by itself, and 0.8 % to
-    ten together; and of the 95 % intervals from ten replications of 60,000 requests of M/M/4 at load 0.9, 91.4 % hold
+    burst near the start for a warm-up, since bursts vary most, but never a lull. Measured for M/M/1 at load 0.8 and
+    5,000 requests a replication, that takes 4.6 % off the mean when applied to every run by itself, and 0.8 % for ten
+    together; and of the 95 % intervals from ten replications of 60,000 requests of M/M/4 at load 0.9, 91.4 % contain
     the 99th percentile, with `rising` 93.6 %, and 93.3 % where nothing is left out.
+
+    References
+    ----------
+    Hoad, K., Robinson, S. & Davies, R. (2010). Automating warm-up length estimation. Journal of the Operational
+    Research Society 61(9).
     """
     under_way = np.mean([run.series.number[slice(*run.window)].sum(axis=1) for run in runs], axis=0)
     found = mser(under_way, batch=1)
@@ -96,12 +105,17 @@ def observe(run: Run, left_out: Truncation = NOTHING, *, parts: bool) -> Observa
 
     Parameters
     ----------
-    run
+    run : Run
         The run, with its widest window.
-    left_out
-        How many intervals to leave out, beyond what is left out already.
-    parts
-        Keep the intervals, so that parts of the run can be looked at; without them it takes a fraction of the memory.
+    left_out : Truncation
+        How many more intervals to leave out.
+    parts : bool
+        Keep the intervals, so that parts of the run can be compared; without them it takes a fraction of the memory.
+
+    Returns
+    -------
+    Observation
+        The run with its window.
     """
     if left_out.count:
         run = windowed(run, run.window[0] + left_out.count, run.window[1])
@@ -131,7 +145,7 @@ class Sample:
     Raises
     ------
     InputError
-        When there is no replication, they are of different networks or classes, or one is there twice.
+        When there is no replication, they are of different networks or classes, or one appears twice.
     """
 
     observations: tuple[Observation, ...]
@@ -139,7 +153,7 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.observations:
-            raise InputError("no replication was given: simulate at least one")
+            raise InputError("there is no replication: simulate at least one")
         first, *others = self.runs
         for run in others:
             if (run.network, run.classes) != (first.network, first.classes):
@@ -156,27 +170,32 @@ class Sample:
 
     @property
     def settled(self) -> bool:
-        """Whether every run was long enough to tell its warm-up."""
+        """Whether every run was long enough to find its warm-up."""
         return all(each.settled for each in self.observations)
 
     @cached_property
     def together(self) -> Run:
-        """All replications as one run."""
+        """All replications as a single run."""
         return concatenated(self.runs)
 
     @property
     def parts(self) -> int:
-        """How many parts of the time simulated are compared for an interval: replications, or batches of them."""
+        """How many parts of the simulated time an interval compares: replications, or batches of them."""
         alone = self.horizon == "finite" or len(self.runs) >= ENOUGH
         return len(self.runs) * (1 if alone else BATCHES)
 
-    def interval(self, figure: Figure) -> Interval:
-        """Return a figure of all runs with its 95 % interval.
+    def interval(self, figure: Statistic) -> ConfidenceInterval:
+        """Return a statistic of all runs with its 95 % interval.
 
         Parameters
         ----------
-        figure
-            Takes it from a run, or from a part of one; nan where that has seen too little of it.
+        figure : callable
+            Takes a run, or a part of one, and returns the statistic; nan where there are too few data.
+
+        Returns
+        -------
+        ConfidenceInterval
+            Between replications over a finite horizon or from five replications on, else from batches of the runs.
         """
         each = self.each(figure)
         if self.horizon == "finite":
@@ -189,11 +208,11 @@ class Sample:
         variances, degrees = zip(*found, strict=True)
         return of_parts(variances, degrees, lengths / lengths.sum(), value=value)
 
-    def each(self, figure: Figure) -> FloatArray:
-        """Return a figure of every run."""
+    def each(self, figure: Statistic) -> FloatArray:
+        """Return a statistic of every run."""
         return np.array([figure(run) for run in self.runs], dtype=np.float64)
 
-    def _variance(self, place: int, figure: Figure, whole: float) -> tuple[float, float]:
+    def _variance(self, place: int, figure: Statistic, whole: float) -> tuple[float, float]:
         first, last = self.runs[place].window
         length = batch_length(last - first)
         figures = [figure(batch) for batch in self._batches[place]]
@@ -204,15 +223,20 @@ class Sample:
         return [_overlapping(run) for run in self.runs]
 
     def drift(self, offered_per_s: float) -> Drift:
-        """Tell an overloaded network from a noisy one by the growth of what is under way in it.
+        """Distinguish an overloaded network from a fluctuating one by the growth of its backlog.
 
-        Both the requests that clients wait for and the visits at all stations are looked at, since work may pile up
-        that nobody waits for; the one that grows faster decides.
+        Both the requests in the system and the visits at all stations count, since visits that no request waits for may
+        accumulate; the one that grows faster decides.
 
         Parameters
         ----------
-        offered_per_s
+        offered_per_s : float
             Mean offered rate of all classes.
+
+        Returns
+        -------
+        Drift
+            The verdict; see `backlog_drift`.
         """
         shortest = min(each.backlogs.shape[1] for each in self.observations)
         rows = np.array([each.backlogs[:, -shortest:] for each in self.observations])
@@ -221,16 +245,28 @@ class Sample:
         return max(found, key=lambda drift: (drift.verdict == "overloaded", drift.growth.value))
 
 
-def difference(first: Sample, second: Sample, figure: Figure) -> Paired:
-    """Return what a figure of two variants differs by, first less second, replication by replication.
+def difference(first: Sample, second: Sample, figure: Statistic) -> PairedDifference:
+    """Return the difference of a statistic between two variants, first minus second, replication by replication.
 
-    Equal seeds give both the same arrivals and demands (common random numbers), so a difference is known much better
-    than either figure.
+    Equal seeds give both the same arrivals and demands (common random numbers), so a difference is known much more
+    precisely than either statistic.
+
+    Parameters
+    ----------
+    first, second : Sample
+        Replications with the same seeds and numbers.
+    figure : callable
+        Takes a run and returns the statistic.
+
+    Returns
+    -------
+    PairedDifference
+        First minus second.
 
     Raises
     ------
     InputError
-        When they have not the same seeds and numbers of replications.
+        When the seeds or replication numbers differ.
     """
     numbers = [[(run.seed, run.replication) for run in sample.runs] for sample in (first, second)]
     if numbers[0] != numbers[1]:

@@ -1,8 +1,8 @@
 """The compiled engine: the whole language in machine code, on the same sample path as the SimPy engine.
 
-A network is lowered to flat arrays (`program`), a state is made for them (`program_state`), and the kernel (`kernel/`)
-lets it run from interval to interval. In between, Python makes the changes of the timeline, makes arrays larger that
-have become short, takes single requests out of the kernel's buffer, and tells how far the run has come.
+A network is lowered to flat arrays (`lowering`, `instructions`), a state is made for them (`state`), and the kernel
+(`kernel/`) advances it from interval to interval. In between, Python applies the changes of the timeline, enlarges
+arrays that are nearly full, takes single requests out of the kernel's buffer, and reports progress.
 """
 
 from __future__ import annotations
@@ -12,25 +12,69 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
 
+import numpy as np
+
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
-from capplan.simulator.compiled.changes import Changes
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel import loop
-from capplan.simulator.compiled.kernel.layout import Ints, Program, State
-from capplan.simulator.compiled.program import Lowered, lower
-from capplan.simulator.compiled.program_state import grown, new_state
-from capplan.simulator.compiled.rows import joined, requests_of, unfinished, unfinished_rows
+from capplan.simulator.compiled.kernel.layout import Ints, Program, Records, State
+from capplan.simulator.compiled.lowering import Lowered, lower
+from capplan.simulator.compiled.state import grown, new_state
+from capplan.simulator.compiled.timeline import CompiledTimeline
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.report import report
-from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.run import Run, report
 from capplan.simulator.results.tally import NUMBER, PAUSED, Tally, add_pair, empty_tally, intervals, overlaps
+from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.clock import to_seconds, to_ticks
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key
 
-TRACE_ROWS = 1 << 16  # single requests that the kernel gathers before Python takes them
-BEFORE = -1  # as a rank: before everything of a tick, the looks too
+COLUMNS = 10  # of the kernel's buffer: the request's number, then the fields of `Requests`
+
+
+def unfinished(program: Program, state: State) -> list[tuple[Records, int]]:
+    """Return the sessions whose request has not ended, each with the number of its class."""
+    live = state.talks[state.talks["open"] > 0]
+    places = program.sources["classes"][live["source"]] + live["place"]
+    return list(zip(live, program.table[places].tolist(), strict=True))
+
+
+def unfinished_rows(program: Program, state: State) -> Ints:
+    """Return rows of the requests that have not ended, like those of the kernel's buffer."""
+    rows = [
+        [
+            *(talk["row"], talk["source"], number, talk["unit"], talk["first"] + talk["place"], talk["attempt"] + 1),
+            *(talk["intended"], talk["start"], -1, Status.UNFINISHED),
+        ]
+        for talk, number in unfinished(program, state)
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, COLUMNS)
+
+
+def joined(parts: list[Ints]) -> Requests:
+    """Return all requests, in the order of starting."""
+    rows = np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *parts])
+    return requests_of(rows[np.argsort(rows[:, 0])])
+
+
+def requests_of(rows: Ints) -> Requests:
+    """Return rows as requests, in the same order."""
+    return Requests(
+        source=rows[:, 1],
+        request_class=rows[:, 2],
+        session=rows[:, 3],
+        position=rows[:, 4],
+        attempts=rows[:, 5],
+        intended_ticks=rows[:, 6],
+        start_ticks=rows[:, 7],
+        end_ticks=rows[:, 8],
+        status=rows[:, 9],
+    )
+
+
+TRACE_ROWS = 1 << 16  # size of the kernel's buffer for single requests
+BEFORE = -1  # as a rank: before all events of a tick
 Progress = Callable[[float, int], None]
 Sink = Callable[[Requests, IntArray], None]
 
@@ -47,39 +91,44 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
     progress: Progress | None = None,
     sink: Sink | None = None,
 ) -> Run:
-    """Run a network once.
+    """Run a network once; see `capplan.simulator.engine.simulate`.
 
     Parameters
     ----------
-    network
-        What to run.
-    duration_s
-        How long traffic comes, in seconds; statistics are about the time from `warmup_s` to `duration_s`. Requests
-        that have started run to their end.
-    seed, replication
-        The random numbers: equal ones give equal runs, others give independent ones.
-    warmup_s
-        How much of the beginning is left out of the statistics, in seconds.
-    max_requests
-        How many requests start at most, further attempts at one not counted; left out, no limit.
-    trace
+    network : Network
+        The network; it must hold no arrays of parameter draws.
+    duration_s : float
+        How long the traffic lasts, in seconds. Statistics cover the time from `warmup_s` to `duration_s`. Requests that
+        have started run to their end.
+    seed, replication : int
+        Select the random numbers: equal ones give equal runs, different ones independent runs.
+    warmup_s : float
+        The time at the start that statistics leave out, in seconds.
+    max_requests : int, optional
+        The largest number of requests, retries not counted; no limit when left out.
+    trace : bool
         Keep every request.
-    progress
-        Told now and then how many seconds have been simulated and how many requests have started.
-    sink
-        Given every request with its number in the order of starting, many at a time, in the order of ending.
+    progress : callable, optional
+        Called from time to time with the simulated seconds and the number of requests that have started.
+    sink : callable, optional
+        Receives every request with its number in the order of starting, many at a time, in the order of ending.
+
+    Returns
+    -------
+    Run
+        The run.
 
     Raises
     ------
     RefusedError
-        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+        When the network holds an array of parameter draws, a flow is too long or a distribution too extreme.
     InputError
-        When the durations, the seed or the number of requests make no sense.
+        When the durations, the seed or the number of requests are invalid.
     """
     check_run(duration_s, warmup_s, seed, replication, max_requests)
     window = to_ticks(warmup_s), to_ticks(duration_s)
-    course = begin(lowered(network), window, (seed, replication), max_requests=max_requests)
-    return run(course, trace=trace, progress=progress, sink=sink)
+    active = begin(lowered(network), window, (seed, replication), max_requests=max_requests)
+    return run(active, trace=trace, progress=progress, sink=sink)
 
 
 _last_lowered: deque[Lowered] = deque(maxlen=4)
@@ -87,12 +136,12 @@ _lowering = Lock()
 
 
 def lowered(network: Network) -> Lowered:
-    """Lower a network, or recall it: replications, and rates of traffic, need that once (a network cannot change).
+    """Lower a network, or reuse an earlier result: replications, and other rates of traffic, need that only once.
 
     Raises
     ------
     RefusedError
-        When the network holds an array of parameter draws, a flow is too long or a law too extreme.
+        When the network holds an array of parameter draws, a flow is too long or a distribution too extreme.
     """
     with _lowering:
         for known in _last_lowered:
@@ -105,8 +154,8 @@ def lowered(network: Network) -> Lowered:
 
 
 @dataclass
-class Course:
-    """A run on its way: the arrays, and what Python keeps beside them."""
+class ActiveRun:
+    """A run in progress: the arrays, and what Python keeps beside them."""
 
     lowered: Lowered
     window: tuple[int, int]
@@ -114,25 +163,25 @@ class Course:
     tally: Tally
     program: Program
     state: State
-    changes: Changes
+    timeline: CompiledTimeline
     sink: Callable[[Ints], None] | None = None
 
     def until(self, tick: int, rank: int) -> None:
-        """Let everything happen before a key, changes of the timeline too."""
-        while self.changes.next_key() < (tick, rank):
+        """Run all events before a key, changes of the timeline included."""
+        while self.timeline.next_key() < (tick, rank):
             self.change()
         self.advance(tick, rank)
 
     def change(self) -> None:
-        """Let everything happen up to the next change of the timeline, and that."""
-        key = self.changes.next_key()
+        """Run all events up to the next change of the timeline, and that change."""
+        key = self.timeline.next_key()
         self.advance(*key)
         self.settle(key[0])
-        self.changes.happen(self.state)
+        self.timeline.apply_next(self.state)
         self.settle(key[0])
 
     def advance(self, tick: int, rank: int) -> None:
-        """Let everything happen before a key; the timeline must not change anything before."""
+        """Run all events before a key; no change of the timeline may come before it."""
         while (why := loop.advance(self.program, self.state, tick, rank)) in (at.ROOM_NEEDED, at.TRACE_FULL):
             if why == at.ROOM_NEEDED:
                 self.state = grown(self.state, self.lowered)
@@ -140,27 +189,27 @@ class Course:
                 self.take_rows()
 
     def settle(self, tick: int) -> None:
-        """Let sums reach a tick, and speeds be right from there."""
+        """Update sums to a tick, and speeds from there."""
         loop.settle(self.program, self.state, tick)
 
     def take_rows(self) -> None:
-        """Pass on the single requests that the kernel has gathered."""
+        """Pass on the single requests in the kernel's buffer."""
         if self.sink is not None:
             self.sink(self.state.trace[: self.state.header[at.TRACED]].copy())
         self.state.header[at.TRACED] = 0
 
     def idle(self) -> bool:
-        """Tell whether nothing is under way any more."""
+        """Tell whether nothing is in progress any more."""
         header, state = self.state.header, self.state
-        if state.stations["served"].any():  # also by visits that nobody waits for
+        if state.stations["served"].any():  # visits that no request waits for count, too
             return False
         return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
 
 
 def begin(
     lowered: Lowered, window: tuple[int, int], numbers: tuple[int, int], *, max_requests: int | None = None
-) -> Course:
-    """Return the beginning of a run: `window` is the end of the warm-up and that of the traffic in ticks.
+) -> ActiveRun:
+    """Return the start of a run: `window` has the ends of the warm-up and of the traffic in ticks.
 
     `numbers` are the seed and the replication.
     """
@@ -174,33 +223,33 @@ def begin(
         trace_rows=TRACE_ROWS,
         most_requests=at.NEVER if max_requests is None else max_requests,
     )
-    return Course(lowered, window, numbers, tally, lowered.program(root, bounds), state, Changes(lowered))
+    return ActiveRun(lowered, window, numbers, tally, lowered.program(root, bounds), state, CompiledTimeline(lowered))
 
 
-def run(course: Course, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
-    """Let a run go to its end, and sum it up; see `simulate`."""
+def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
+    """Complete a run and report it; see `simulate`."""
     kept: list[Ints] = []
-    _listen(course, kept if trace else None, sink)
-    _run(course, progress)
-    rest = unfinished_rows(course.program, course.state)
-    course.take_rows()
-    if course.sink is not None:
-        course.sink(rest)
+    _connect_sinks(active, kept if trace else None, sink)
+    _run(active, progress)
+    rest = unfinished_rows(active.program, active.state)
+    active.take_rows()
+    if active.sink is not None:
+        active.sink(rest)
     return report(
-        course.lowered.network,
-        _tally(course),
-        course.window[0],
-        seed=course.numbers[0],
-        replication=course.numbers[1],
-        events=int(course.state.header[at.EVENTS]),
+        active.lowered.network,
+        _tally(active),
+        active.window[0],
+        seed=active.numbers[0],
+        replication=active.numbers[1],
+        events=int(active.state.header[at.EVENTS]),
         requests=joined(kept) if trace else None,
     )
 
 
-def _listen(course: Course, kept: list[Ints] | None, sink: Sink | None) -> None:
-    """Let single requests go to the list and to the sink; without either, the kernel need not gather them."""
+def _connect_sinks(active: ActiveRun, kept: list[Ints] | None, sink: Sink | None) -> None:
+    """Send single requests to the list and to the sink; without either, the kernel does not collect them."""
     if kept is None and sink is None:
-        course.state = course.state._replace(trace=course.state.trace[:0])
+        active.state = active.state._replace(trace=active.state.trace[:0])
         return
 
     def take(rows: Ints) -> None:
@@ -209,44 +258,44 @@ def _listen(course: Course, kept: list[Ints] | None, sink: Sink | None) -> None:
         if sink is not None:
             sink(requests_of(rows), rows[:, 0])
 
-    course.sink = take
+    active.sink = take
 
 
-def _run(course: Course, progress: Progress | None) -> None:
-    bounds = course.tally.boundaries
-    header = course.state.header
+def _run(active: ActiveRun, progress: Progress | None) -> None:
+    bounds = active.tally.boundaries
+    header = active.state.header
     for interval, end in enumerate(bounds[1:].tolist()):
         header[[at.INTERVAL, at.INTERVAL_END]] = interval, end
         if interval == 0:
-            loop.begin(course.program, course.state)
-        course.until(end, BEFORE)
-        course.settle(end)
+            loop.begin(active.program, active.state)
+        active.until(end, BEFORE)
+        active.settle(end)
         if progress is not None:
             progress(to_seconds(end), int(header[at.ROWS]))
     header[[at.INTERVAL, at.INTERVAL_END]] = len(bounds) - 1, at.NEVER
-    while not course.idle() and course.changes.agenda:
-        course.change()
+    while not active.idle() and active.timeline.pending:
+        active.change()
     header[at.STOP_IDLE] = 1
-    course.advance(at.NEVER, 0)
+    active.advance(at.NEVER, 0)
 
 
-def _tally(course: Course) -> Tally:
-    """Return what the kernel has counted, completed by what is still under way."""
-    state, tally = course.state, course.tally
-    for talk, number in unfinished(course.program, state):
+def _tally(active: ActiveRun) -> Tally:
+    """Return the kernel's counts, completed by what is still in progress."""
+    state, tally = active.state, active.tally
+    for talk, number in unfinished(active.program, state):
         for interval, ticks in overlaps(tally.boundaries, int(talk["start"]), tally.end_ticks):
             add_pair(tally.class_totals[interval, number], NUMBER, ticks)
     for station in state.stations["paused"].nonzero()[0].tolist():
         since = int(state.stations["paused_since"][station])
         for interval, ticks in overlaps(tally.boundaries, since, tally.end_ticks):
             tally.station_totals[interval, station, PAUSED] += ticks
-    return replace(tally, marks=_marks(course))
+    return replace(tally, marks=_marks(active))
 
 
-def _marks(course: Course) -> list[tuple[int, int, str, str]]:
-    network, marks = course.lowered.network, []
-    for start, end, process in course.state.marks[: course.state.header[at.MARKED]].tolist():
-        each = course.lowered.processes[process]
+def _marks(active: ActiveRun) -> list[tuple[int, int, str, str]]:
+    network, marks = active.lowered.network, []
+    for start, end, process in active.state.marks[: active.state.header[at.MARKED]].tolist():
+        each = active.lowered.processes[process]
         kind = "pause" if each.share == at.NONE else "background"
         marks.append((start, end, kind, f"{network.stations[each.station].name}: {each.what.name}"))
     return marks

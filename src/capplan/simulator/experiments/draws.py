@@ -21,7 +21,7 @@ from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.scope import check_draws, check_run
 
 if TYPE_CHECKING:
-    from capplan.simulator.compiled.program import Lowered
+    from capplan.simulator.compiled.lowering import Lowered
 
 Read = TypeVar("Read")
 RunsDone = Callable[[int, int], None]  # told how many of how many runs have ended
@@ -138,11 +138,11 @@ def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun
 
 def _lowered(network: Network) -> Lowered:
     """Lower a network, or recall the last one: more draws of it may be run later, or the same at other rates."""
-    from capplan.simulator.compiled import program
+    from capplan.simulator.compiled import lowering
 
     with _lowering:
         known = (each.with_traffic_of(network) for each in _last)
-        _last[:] = [next((each for each in known if each is not None), None) or program.lower(network)]
+        _last[:] = [next((each for each in known if each is not None), None) or lowering.lower(network)]
         return _last[0]
 
 

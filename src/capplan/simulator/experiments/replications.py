@@ -16,7 +16,8 @@ from capplan.models.language.network import Network
 from capplan.simulator.engine import Engine, Progress, Sink, check_engine, simulate
 from capplan.simulator.experiments import executors
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.run import Requests, Run
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.trace import Requests
 
 T = TypeVar("T")
 WriteRequests = Callable[[Requests, int, IntArray], None]

@@ -1,1 +1,1 @@
-"""reference."""
+"""The SimPy engine: the plain reading of the language, against which the compiled engine is checked."""

@@ -1,85 +1,171 @@
-"""Rigid stations and pools of the SimPy engine."""
+"""Stations, hosts and pools of the SimPy engine.
+
+A *fixed-rate* station serves first come, first served, at a speed that never changes. All other stations use the
+mechanism of processor sharing.
+
+Under processor sharing, n visits in service share m servers, each at the speed min(1, m / n). This is how an operating
+system shares its cores between threads, with negligible time slices. A first come, first served station whose speed
+changes is the same with at most m visits in service.
+
+All visits in service advance at the same speed, so one number V describes the whole station: the service that a visit
+would have attained since the start of the run. V is an integer of parts; a tick at speed 1 has `PARTS` of them, and V
+grows by an integer `pace` each tick. A visit with demand d that begins at V ends at the first tick at which V has
+reached V + d. The pace changes only when something happens at the station or its host, so V is exact whenever it is
+updated, and the number of updates does not matter.
+
+A station schedules a *check* for its next completion: an event with a negative rank, which precedes all other events of
+its tick and schedules the completions. A check that later events have made too early finds nothing to complete. Checks
+are not events of the total order and are not counted.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from heapq import heapreplace
+from heapq import heappop, heappush, heapreplace
+from itertools import count
+from typing import NamedTuple, Protocol
 
-from capplan.models.language.station import Pool, Station
-from capplan.simulator.reference.events import Clockwork, Dropped, Moment
-from capplan.simulator.reference.records import PoolRecord, StationRecord, Window
+import simpy
+
+from capplan.models.language.station import Background, Host, Pauses, Pool, Station
+from capplan.simulator.reference.counters import PoolRecord, StationRecord, Window
+from capplan.simulator.reference.events import (
+    Dropped,
+    EventKind,
+    OrderedEnvironment,
+    OrderedEvent,
+    OrderedProcess,
+    ProcessGenerator,
+    request_rank,
+    resume_rank,
+    step_rank,
+)
 from capplan.simulator.results.tally import Tally
+from capplan.simulator.specification.clock import LONGEST_TICKS, to_ticks
+from capplan.simulator.specification.sampling import tick_sampler
+from capplan.simulator.specification.streams import fold, name_key, source_key, uniform
+from capplan.simulator.specification.timeline import OperatingState
 
 
-class RigidStation:
-    """Servers whose speed never changes, and the visits that wait for them, in order of joining.
+class HostedStation(Protocol):
+    """What a host needs to know of its stations."""
 
-    A visit begins when the first server is free for it, so its times are known when it joins (Kiefer and Wolfowitz
-    1955) and are noted then.
+    @property
+    def running(self) -> int:
+        """The number of busy servers."""
+
+    def settle(self) -> None:
+        """Bring the service attained up to date."""
+
+    def go_on(self) -> None:
+        """Set the pace again."""
+
+
+class SharedHost:
+    """A host while it runs: its stations, and how many of their servers are busy."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.state = OperatingState()
+        self.stations: list[HostedStation] = []
+        self.running = 0
+
+    def shared(self, pace: int) -> int:
+        """Return the pace of a server when the busy servers share the cores."""
+        return pace * self.host.cores // self.running if self.running > self.host.cores else pace
+
+    def recount(self) -> bool:
+        """Count the busy servers; if that changes the speed, set the pace of all stations and return True."""
+        before, self.running = self.running, sum(station.running for station in self.stations)
+        if max(before, self.host.cores) == max(self.running, self.host.cores):
+            return False
+        self.settle()
+        for station in self.stations:
+            station.go_on()
+        return True
+
+    def settle(self) -> None:
+        """Bring all stations up to date; call it before any change."""
+        for station in self.stations:
+            station.settle()
+
+    def changed(self) -> None:
+        """Continue at the new speed on all stations; call it after any change."""
+        if not self.recount():
+            for station in self.stations:
+                station.go_on()
+
+
+class FixedRateStation:
+    """Servers with a fixed speed, and the visits that wait for them, in order of joining.
+
+    A visit begins when the first server is free for it, so its times are known, and counted, when it joins (Kiefer and
+    Wolfowitz 1955).
     """
 
     known_down = False
 
-    def __init__(self, station: Station, clockwork: Clockwork, window: Window) -> None:
-        self.clockwork = clockwork
-        self.free = [0] * station.servers  # a heap: from when on each server is free
+    def __init__(self, station: Station, env: OrderedEnvironment, window: Window) -> None:
+        self.env = env
+        self.free = [0] * station.servers  # a heap: the tick from which each server is free
         self.record = StationRecord(window)
 
-    def visit(self, demand: int, rank: int) -> Moment:
-        """Join; the moment returned is the end of the service."""
-        joined, record = self.clockwork.tick, self.record
+    def visit(self, demand: int, rank: int) -> OrderedEvent:
+        """Join; the event returned is the end of the service."""
+        joined, record = self.env.tick, self.record
         begun = max(joined, self.free[0])
         ended = begun + demand
         heapreplace(self.free, ended)
         record.queued.add(joined, begun, 1)
         record.busy.add(begun, ended, 1)
         record.served(joined, begun - joined, ended - joined)
-        return Moment(self.clockwork).at(ended, rank)
+        return OrderedEvent(self.env).at(ended, rank)
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Enter what station number `index` has done."""
+        """Write the counts into a tally as those of station number `index`."""
         self.record.fill(tally, index)
 
 
-class HeldPool:
-    """Units that are held across steps, and the requests that wait for one, in order of asking."""
+class UnitPool:
+    """The units of a pool, and the requests that wait for one, first come, first served."""
 
-    def __init__(self, pool: Pool, clockwork: Clockwork, window: Window) -> None:
-        self.pool, self.clockwork = pool, clockwork
+    def __init__(self, pool: Pool, env: OrderedEnvironment, window: Window) -> None:
+        self.pool, self.env = pool, env
         self.free = pool.size
-        self.queue: deque[tuple[int, int, Moment]] = deque()
+        self.queue: deque[tuple[int, int, OrderedEvent]] = deque()
         self.record = PoolRecord(window, pool.size)
         self._counted_to = 0
 
-    def take(self, rank: int) -> Moment | None:
-        """Take a unit: None when one is free, else the moment when one is handed over.
+    def acquire(self, rank: int) -> OrderedEvent | None:
+        """Acquire a unit: None when one is free, else the event of getting one.
 
         Raises
         ------
         Dropped
             When the queue is full.
         """
-        now = self.clockwork.tick
+        now = self.env.tick
         if self.free:
             self._count(now)
             self.free -= 1
-            self.record.handed_over(now, now)
+            self.record.acquired(now, now)
             return None
         if self.pool.queue_limit is not None and len(self.queue) >= self.pool.queue_limit:
             self.record.dropped(now)
             raise Dropped
-        handed_over = Moment(self.clockwork)
-        self.queue.append((now, rank, handed_over))
-        return handed_over
+        acquired = OrderedEvent(self.env)
+        self.queue.append((now, rank, acquired))
+        return acquired
 
-    def give(self, since: int) -> None:
-        """Give back a unit held since that tick: to the first who waits, else to the pool."""
-        now = self.clockwork.tick
-        self.record.given_back(since, now)
+    def release(self, since: int) -> None:
+        """Release a unit held since that tick: to the first request that waits, else to the pool."""
+        now = self.env.tick
+        self.record.released(since, now)
         if self.queue:
-            asked, rank, handed_over = self.queue.popleft()
-            self.record.handed_over(asked, now)
-            handed_over.now(rank)
+            requested, rank, acquired = self.queue.popleft()
+            self.record.acquired(requested, now)
+            acquired.now(rank)
         else:
             self._count(now)
             self.free += 1
@@ -89,8 +175,256 @@ class HeldPool:
         self._counted_to = until
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Enter what pool number `index` has done; those who still wait count for the queue only."""
+        """Write the counts into a tally as those of pool number `index`.
+
+        Requests that still wait count for the queue only.
+        """
         self._count(max(self._counted_to, tally.end_ticks))
-        for asked, *_ in self.queue:
-            self.record.queued.add(asked, tally.end_ticks, 1)
+        for requested, *_ in self.queue:
+            self.record.queued.add(requested, tally.end_ticks, 1)
         self.record.fill(tally, index)
+
+
+PARTS = math.lcm(*range(1, 29))  # 80 313 433 200, a little above 2**36
+FASTEST = 512 * PARTS
+
+
+class VisitInService(NamedTuple):
+    """A visit in service, ordered by completion: it ends when V is `end`."""
+
+    end: int
+    rank: int
+    joined: int
+    begun: int
+    demand: int
+    completion: OrderedEvent
+
+
+class WaitingVisit(NamedTuple):
+    """A visit that waits for a server."""
+
+    joined: int
+    demand: int
+    rank: int
+    completion: OrderedEvent
+
+
+class ProcessorSharingStation:
+    """Servers of one speed, the visits in service, and under `fcfs` those that wait, in order of joining."""
+
+    def __init__(
+        self, station: Station, number: int, env: OrderedEnvironment, window: Window, host: SharedHost | None
+    ) -> None:
+        self.station, self.env, self.window, self.host = station, env, window, host
+        self.sharing = station.discipline == "ps"
+        self.expiry = LONGEST_TICKS if station.expiry_s is None else to_ticks(float(station.expiry_s))
+        self.rank = -1 - number  # of its checks
+        self.state = OperatingState()
+        self.pauses, self.background = ([False] * len(kind) for kind in (station.pauses, station.background))
+        self.inside: list[VisitInService] = []  # a heap
+        self.queue: deque[WaitingVisit] = deque()
+        self.checks: set[int] = set()
+        self.attained = self.since = self.pace = 0  # V at tick `since`, and its growth per tick
+        self.record = StationRecord(window)
+        if host is not None:
+            host.stations.append(self)
+
+    @property
+    def known_down(self) -> bool:
+        """Whether others know that it, or its host, is down."""
+        return self.state.known_down or (self.host is not None and self.host.state.known_down)
+
+    @property
+    def down(self) -> bool:
+        """Whether it, or its host, is down."""
+        return self.state.down or (self.host is not None and self.host.state.down)
+
+    @property
+    def busy(self) -> int:
+        """The number of servers that serve a visit."""
+        return min(len(self.inside), self.station.servers)
+
+    @property
+    def running(self) -> int:
+        """The number of servers that use a core of the host."""
+        return 0 if self.down or any(self.pauses) else self.busy
+
+    @property
+    def service_continues(self) -> bool:
+        """Whether a visit may still complete when nothing but the processes of stations runs."""
+        return bool(self.inside) and not self.down
+
+    def visit(self, demand: int, rank: int) -> OrderedEvent:
+        """Join; the event returned is the end of the service.
+
+        Raises
+        ------
+        Dropped
+            When the station is known to be down. The event raises it when the visit has waited for too long.
+        """
+        now, completion = self.env.tick, OrderedEvent(self.env)
+        if self.known_down:
+            self.record.dropped(now)
+            raise Dropped
+        if not self.sharing and len(self.inside) == self.station.servers:
+            self.settle()
+            self.queue.append(WaitingVisit(now, demand, rank, completion))
+            self.changed()
+        elif demand == 0:
+            self._serve_at_once(now, rank, completion)
+        else:
+            self.settle()
+            self._begin(WaitingVisit(now, demand, rank, completion))
+            self.changed()
+        return completion
+
+    def _serve_at_once(self, joined: int, rank: int, completion: OrderedEvent) -> None:
+        now = self.env.tick
+        self.record.served(joined, now - joined, now - joined)
+        completion.at(now, rank)
+
+    def _begin(self, visit: WaitingVisit) -> None:
+        joined, demand, rank, completion = visit
+        end = self.attained + demand * PARTS
+        heappush(self.inside, VisitInService(end, rank, joined, self.env.tick, demand, completion))
+
+    def settle(self) -> None:
+        """Bring V and the sums up to date; call it before anything changes here."""
+        now = self.env.tick
+        self._note(now)
+        self.attained += self.pace * (now - self.since)
+        self.since = now
+
+    def _note(self, until: int) -> None:
+        """Count the queue and busy servers since the last change."""
+        if until <= self.since:
+            return
+        busy = self.busy
+        self.record.busy.add(self.since, until, busy)
+        self.record.queued.add(self.since, until, len(self.inside) + len(self.queue) - busy)
+        if any(self.pauses):
+            self.record.paused(self.since, until)
+
+    def turn(self, process: int, on: bool) -> None:
+        """Turn a pause or background work on or off; they are numbered, pauses first."""
+        self.settle()
+        first = len(self.pauses)
+        if process < first:
+            self.pauses[process] = on
+        else:
+            self.background[process - first] = on
+        self.changed()
+
+    def changed(self) -> None:
+        """Continue at the new speed, here and elsewhere on the host; call it after any change here."""
+        if self.host is None or not self.host.recount():
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Set the pace again, and schedule a check for the next completion."""
+        self.pace = self._pace()
+        if self.inside and self.pace > 0:
+            now = self.env.tick
+            tick = max(now, now - (self.attained - self.inside[0].end) // self.pace)
+            if tick not in self.checks:
+                self.checks.add(tick)
+                self.env.background_entries += 1
+                OrderedEvent(self.env, self._check).at(tick, self.rank)
+
+    def _share(self) -> int:
+        """Return a visit's share of a server, in parts."""
+        inside, servers = len(self.inside), self.station.servers
+        return PARTS * servers // inside if inside > servers else PARTS
+
+    def _pace(self) -> int:
+        if self.down or any(self.pauses):
+            return 0
+        pace = self._share() if self.host is None else self.host.shared(self._share())
+        factor = self._factor()
+        if factor in (0.0, 1.0):
+            return pace if factor else 0
+        return int(min(max(pace * factor + 0.5, 1.0), FASTEST))
+
+    def _factor(self) -> float:
+        """Return the factor on the speed of every server. Its arithmetic is that of float64, in this order."""
+        factor, taken = 1.0, 0.0
+        if self.station.rate is not None and (inside := len(self.inside) + len(self.queue)):
+            speeds = self.station.rate.speeds
+            factor *= float(speeds[min(inside, len(speeds)) - 1])
+        for work, runs in zip(self.station.background, self.background, strict=True):
+            taken += work.share if runs else 0.0
+        factor *= max(0.0, 1.0 - taken)
+        for state in (self.state, *((self.host.state,) if self.host else ())):
+            factor *= state.speed
+            factor *= state.cold_factor
+        return factor
+
+    def _check(self, _: simpy.Event) -> None:
+        """Complete all visits whose service has ended, and let waiting visits take the free servers."""
+        now = self.env.tick
+        self.checks.remove(now)
+        self.env.background_entries -= 1
+        self.settle()
+        if not self.inside or self.inside[0].end > self.attained:
+            return
+        while self.inside and self.inside[0].end <= self.attained:
+            self._leave(heappop(self.inside))
+        while self.queue and len(self.inside) < self.station.servers:
+            self._take(self.queue.popleft())
+        self.changed()
+
+    def _leave(self, visit: VisitInService) -> None:
+        now = self.env.tick
+        response = now - visit.joined
+        wait = response - visit.demand if self.sharing else visit.begun - visit.joined
+        self.record.served(visit.joined, wait, response)
+        visit.completion.at(now, visit.rank)
+
+    def _take(self, visit: WaitingVisit) -> None:
+        """Give the first waiting visit a free server."""
+        now = self.env.tick
+        if now - visit.joined > self.expiry:
+            self.record.dropped(now)
+            visit.completion.now(resume_rank(visit.rank), Dropped())
+        elif visit.demand == 0:
+            self._serve_at_once(visit.joined, visit.rank, visit.completion)
+        else:
+            self._begin(visit)
+
+    def fill(self, tally: Tally, index: int) -> None:
+        """Write the counts into a tally as those of station number `index`.
+
+        Visits still inside count for the queue and the busy servers only.
+        """
+        self._note(tally.end_ticks)
+        self.record.fill(tally, index)
+
+
+RunningStation = FixedRateStation | ProcessorSharingStation
+
+
+def begin_processes(station: ProcessorSharingStation, number: int, root: int) -> None:
+    """Start the pauses and the background work of station `number`."""
+    key = source_key(root, "station", station.station.name)
+    processes: list[Pauses | Background] = [*station.station.pauses, *station.station.background]
+    for place, process in enumerate(processes):
+        rank = request_rank(number) + step_rank(EventKind.PROCESS, place)
+        OrderedProcess(station.env, _station_process(station, process, place, key, rank))
+        station.env.background_entries += 1
+
+
+def _station_process(
+    station: ProcessorSharingStation, process: Pauses | Background, place: int, key: int, rank: int
+) -> ProcessGenerator:
+    env = station.env
+    every, length = tick_sampler(process.every), tick_sampler(process.length)
+    kind, name = "pause" if isinstance(process, Pauses) else "background", f"{station.station.name}: {process.name}"
+    every_draw, length_draw = name_key("every", process.name), name_key("length", process.name)
+    for turn in count():
+        mine = fold(fold(key, turn), 0)
+        yield OrderedEvent(env).at(env.tick + max(1, every(uniform(mine, every_draw))), rank)
+        end = env.tick + length(uniform(mine, length_draw))
+        station.window.mark(env.tick, end, kind, name)
+        station.turn(place, on=True)
+        yield OrderedEvent(env).at(end, rank)
+        station.turn(place, on=False)

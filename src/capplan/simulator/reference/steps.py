@@ -1,12 +1,13 @@
 """Flows of the SimPy engine: every step becomes a function that returns a SimPy process (a generator).
 
-Names, hashes, laws and stations are looked up once, when the flow is compiled; what is left per request is the
-behaviour, and it reads like the definition of the step.
+Names, hashes, distributions and stations are looked up once, when the flow is compiled. What is left per request is
+the behaviour, and it reads like the definition of the step. What steps share between requests stands first: joins of
+forks, countdown latches, batches and routes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from capplan.models.errors import RefusedError
@@ -19,49 +20,233 @@ from capplan.models.language.step import (
     Hold,
     Latch,
     Route,
+    RoutePolicy,
     Sequence,
     Signal,
     Step,
     Visit,
 )
 from capplan.models.language.units import Number
-from capplan.simulator.reference.batches import Gathering
 from capplan.simulator.reference.events import (
     STEP_BITS,
-    Clockwork,
     Dropped,
-    Happening,
-    Kind,
-    Moment,
-    Work,
+    EventKind,
+    OrderedEnvironment,
+    OrderedEvent,
+    OrderedProcess,
+    ProcessGenerator,
     step_rank,
 )
-from capplan.simulator.reference.joins import Join, OpenLatch, these
-from capplan.simulator.reference.processor_sharing import ElasticStation
-from capplan.simulator.reference.requests import Attempt
-from capplan.simulator.reference.routes import Router
-from capplan.simulator.reference.stations import HeldPool, RigidStation
+from capplan.simulator.reference.stations import RunningStation, UnitPool
+from capplan.simulator.reference.traffic import Attempt
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.flow_facts import facts_of
+from capplan.simulator.specification.network_facts import flow_facts
 from capplan.simulator.specification.sampling import picker, tick_sampler
 from capplan.simulator.specification.streams import name_key, step_names, uniform
 from capplan.simulator.specification.traffic_time import rounded
 
-Served = RigidStation | ElasticStation
-Runner = Callable[[Attempt, OpenLatch | None], Happening]
+
+class ActiveJoin:
+    """One fork in progress: how many branches it still needs, and how many more may be dropped."""
+
+    __slots__ = ("needed", "rank", "spare", "waiting")
+
+    def __init__(self, needed: int, branches: int, rank: int) -> None:
+        self.needed, self.spare, self.rank = needed, branches - needed, rank
+        self.waiting: OrderedEvent | None = None
+
+    def finished(self) -> None:
+        """Count a branch that has finished."""
+        self.needed -= 1
+        if self.needed == 0 and self.waiting is not None:
+            self.waiting.now(self.rank)
+
+    def dropped(self) -> None:
+        """Count a dropped branch; the join fails when too few are left."""
+        self.spare -= 1
+        if self.spare == -1 and self.needed > 0 and self.waiting is not None:
+            self.waiting.now(self.rank, Dropped())
+
+    def wait(self, env: OrderedEnvironment) -> ProcessGenerator:
+        """Wait until enough branches have finished."""
+        if self.needed > 0:
+            if self.spare < 0:
+                raise Dropped
+            self.waiting = OrderedEvent(env)
+            yield self.waiting
+
+
+class ActiveCountdownLatch:
+    """One countdown latch in progress: the signals still missing, and the running branches that may send some.
+
+    `number` is that of its step in the flow, by which branches and signals know it.
+    """
+
+    __slots__ = ("missing", "needed", "number", "outer", "rank", "running", "waiting")
+
+    def __init__(
+        self, outer: ActiveCountdownLatch | None, number: int, missing: dict[str, int], needed: int, rank: int
+    ) -> None:
+        self.outer, self.number, self.missing, self.needed, self.rank = outer, number, missing, needed, rank
+        self.running = 0
+        self.waiting: OrderedEvent | None = None
+
+    def signal(self, group: str) -> None:
+        """Count one signal for `group`; late signals change nothing."""
+        self.missing[group] -= 1
+        if self.missing[group] == 0:
+            self.needed -= 1
+            if self.needed == 0 and self.waiting is not None:
+                self.waiting.now(self.rank)
+
+    def branch_ended(self) -> None:
+        """Count a branch that has ended. After the last one, a latch that still misses signals fails."""
+        self.running -= 1
+        if self.running == 0 and self.needed > 0 and self.waiting is not None:
+            self.waiting.now(self.rank, Dropped())
+
+    def wait(self, env: OrderedEnvironment) -> ProcessGenerator:
+        """Wait until enough groups are complete."""
+        if self.needed > 0:
+            if self.running == 0:
+                raise Dropped
+            self.waiting = OrderedEvent(env)
+            yield self.waiting
+
+
+def latches_numbered(latch: ActiveCountdownLatch | None, numbers: tuple[int, ...]) -> Iterator[ActiveCountdownLatch]:
+    """Yield those latches around a step, of which `latch` is the innermost, that have these numbers."""
+    while latch is not None and numbers:
+        if latch.number in numbers:
+            yield latch
+        latch = latch.outer
+
+
+BatchedStep = Callable[[Attempt], ProcessGenerator]
+
+
+class OpenBatch(list[tuple[Attempt, OrderedEvent]]):
+    """The members in order, each with the event at which it continues."""
+
+
+class BatchPoint:
+    """One batch step of a flow, and the batch that is open there, if any."""
+
+    def __init__(self, env: OrderedEnvironment, size: int, longest: int, inner: BatchedStep, number: int) -> None:
+        self.env, self.size, self.longest, self.inner = env, size, longest, inner
+        self.due_rank, self.done_rank = step_rank(EventKind.DELAY, number), step_rank(EventKind.RESUME, number)
+        self.open: OpenBatch | None = None
+
+    def join(self, attempt: Attempt) -> OrderedEvent:
+        """Become a member; the event returned is the end of the step, which this member may start."""
+        done = OrderedEvent(self.env)
+        batch = self.open if self.open is not None else self._opened(attempt)
+        batch.append((attempt, done))
+        if len(batch) == self.size:
+            self._start(batch)
+        return done
+
+    def _opened(self, attempt: Attempt) -> OpenBatch:
+        """Open a batch with `attempt` as its first member."""
+        self.open = batch = OpenBatch()
+        if self.size > 1:
+            due = OrderedEvent(self.env, lambda _: self._start(batch))
+            due.at(self.env.tick + self.longest, attempt.rank + self.due_rank)
+        return batch
+
+    def _start(self, batch: OpenBatch) -> None:
+        """Run the step for a batch, unless it has started already."""
+        if batch is self.open:
+            self.open = None
+            OrderedProcess(self.env, self._do(batch))
+
+    def _do(self, batch: OpenBatch) -> ProcessGenerator:
+        dropped = False
+        try:
+            yield from self.inner(batch[0][0])
+        except Dropped:
+            dropped = True
+        for member, done in batch:
+            done.now(member.rank + self.done_rank, Dropped() if dropped else None)
+
+
+SMOOTHING_BITS = 3  # a new time counts 1/8, as in TCP's smoothed round-trip time (RFC 6298)
+
+
+class Router:
+    """The state of one route: requests passed, requests inside each target, smoothed time of each target in ticks.
+
+    All of it is integer, so that every engine keeps exactly the same state. A target that has never answered counts as
+    the fastest. `known_down`, if any target can be down, tells which targets requests avoid, unless there is no other.
+    """
+
+    def __init__(self, policy: RoutePolicy, targets: int, key: int, known_down: Callable[[int], bool] | None) -> None:
+        self.policy, self.targets, self.key, self.known_down = policy, targets, key, known_down
+        self.passed = 0
+        self.inside = [0] * targets
+        self.smoothed = [-1] * targets
+
+    def enter(self, attempt: Attempt) -> int:
+        """Pick the target of a request: the one that its session has taken before, if the session is sticky."""
+        routes, this = attempt.session.routes, (self.key, self.targets)
+        if routes is None:
+            target = self._pick(attempt)
+        elif this in routes and not (self.known_down and self.known_down(routes[this])):
+            target = routes[this]
+        else:
+            target = routes[this] = self._pick(attempt)
+        self.inside[target] += 1
+        return target
+
+    def leave(self, target: int, took: int | None = None) -> None:
+        """Count a request out of its target; `took` is None when it was dropped."""
+        self.inside[target] -= 1
+        if took is not None:
+            before = self.smoothed[target]
+            self.smoothed[target] = took if before < 0 else before + ((took - before) >> SMOOTHING_BITS)
+
+    def _up(self) -> list[int] | range:
+        """Return the targets that requests may go to."""
+        targets = range(self.targets)
+        if self.known_down is None:
+            return targets
+        return [target for target in targets if not self.known_down(target)] or targets
+
+    def _pick(self, attempt: Attempt) -> int:
+        up = self._up()
+        match self.policy:
+            case "round_robin":
+                self.passed += 1
+                return _next(up, (self.passed - 1) % self.targets)
+            case "random":
+                return _next(up, int(uniform(attempt.key, self.key) * self.targets))
+            case "token_aware":
+                return _next(up, int(uniform(attempt.session.token, 0) * self.targets))
+            case "least_loaded":
+                return min(up, key=self.inside.__getitem__)
+            case "latency_ranked":
+                return min(up, key=self.smoothed.__getitem__)
+
+
+def _next(up: list[int] | range, target: int) -> int:
+    """Return `target` or the next one in order that is `up`."""
+    return target if target in up else min(up, key=lambda other: (other < target, other))
+
+
+Runner = Callable[[Attempt, ActiveCountdownLatch | None], ProcessGenerator]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What flows meet.
+class FlowContext:
+    """What flows use.
 
-    `scaled` is the factor on each delay that the timeline changes, `failing` the stations that it takes down.
+    `delay_factors` has the factor of each delay that the timeline changes, `failing` the stations that it takes down.
     """
 
-    clockwork: Clockwork
-    stations: Mapping[str, Served]
-    pools: Mapping[str, HeldPool]
-    scaled: Mapping[str, float]
+    env: OrderedEnvironment
+    stations: Mapping[str, RunningStation]
+    pools: Mapping[str, UnitPool]
+    delay_factors: Mapping[str, float]
     failing: frozenset[str]
 
     def known_down(self, station: str) -> bool:
@@ -69,8 +254,8 @@ class Surroundings:
         return self.stations[station].known_down
 
 
-def compile_flow(flow: Step, around: Surroundings) -> Runner:
-    """Return the function that does `flow` for one attempt at a request.
+def compile_flow(flow: Step, context: FlowContext) -> Runner:
+    """Return the function that runs `flow` for one attempt at a request.
 
     Raises
     ------
@@ -80,21 +265,21 @@ def compile_flow(flow: Step, around: Surroundings) -> Runner:
     names = step_names(flow)
     if len(names) >= 1 << STEP_BITS:
         raise RefusedError(f"a flow of {len(names)} steps is too long: at most {(1 << STEP_BITS) - 1}")
-    return _Compiler(flow, names, around).step(0)
+    return _Compiler(flow, names, context).step(0)
 
 
 class _Compiler:
     """Compiles the flow of one request class; steps are known by their numbers in the order of `walk`."""
 
-    def __init__(self, flow: Step, names: tuple[str, ...], around: Surroundings) -> None:
-        self.around, self.clockwork = around, around.clockwork
-        facts = facts_of(flow)
+    def __init__(self, flow: Step, names: tuple[str, ...], context: FlowContext) -> None:
+        self.context, self.env = context, context.env
+        facts = flow_facts(flow)
         self.steps, self.below = facts.steps, facts.below
         self.keys = [name_key("step", name) for name in names]
-        self.signalled, self.served, self.ways = facts.signalled, facts.served, facts.ways
+        self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
 
     def step(self, number: int) -> Runner:
-        """Return the function that does the step with this number."""
+        """Return the function that runs the step with this number."""
         step, inside = self.steps[number], [self.step(child) for child in self.below[number]]
         match step:
             case Visit():
@@ -113,7 +298,7 @@ class _Compiler:
     def _with_one(self, step: Hold | Latch | Batch, inside: Runner, number: int) -> Runner:
         match step:
             case Hold():
-                return self._hold(self.around.pools[step.pool], inside, number)
+                return self._acquire(self.context.pools[step.pool], inside, number)
             case Latch():
                 return self._latch(step, inside, number)
             case Batch():
@@ -131,66 +316,66 @@ class _Compiler:
                 return self._route(step, inside, number)
 
     def _visit(self, step: Visit, number: int) -> Runner:
-        station, key = self.around.stations[step.station], self.keys[number]
-        draw, rank = tick_sampler(step.demand), step_rank(Kind.SERVICE, number)
+        station, key = self.context.stations[step.station], self.keys[number]
+        draw, rank = tick_sampler(step.demand), step_rank(EventKind.SERVICE, number)
 
-        def visit(attempt: Attempt, _: OpenLatch | None) -> Happening:
+        def visit(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
             yield station.visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
 
         return visit
 
     def _delay(self, step: Delay, number: int) -> Runner:
-        clockwork, scaled, name, key = self.clockwork, self.around.scaled, step.name, self.keys[number]
-        draw, rank = tick_sampler(step.duration), step_rank(Kind.DELAY, number)
+        env, scaled, name, key = self.env, self.context.delay_factors, step.name, self.keys[number]
+        draw, rank = tick_sampler(step.duration), step_rank(EventKind.DELAY, number)
 
-        def delay(attempt: Attempt, _: OpenLatch | None) -> Happening:
+        def delay(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
             ticks = draw(uniform(attempt.key, key))
             if name in scaled:
                 ticks = rounded(ticks * scaled[name])
-            yield Moment(clockwork).at(clockwork.tick + ticks, attempt.rank + rank)
+            yield OrderedEvent(env).at(env.tick + ticks, attempt.rank + rank)
 
         return delay
 
-    def _hold(self, pool: HeldPool, inner: Runner, number: int) -> Runner:
-        clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
+    def _acquire(self, pool: UnitPool, inner: Runner, number: int) -> Runner:
+        env, rank = self.env, step_rank(EventKind.RESUME, number)
 
-        def hold(attempt: Attempt, latch: OpenLatch | None) -> Happening:
-            handed_over = pool.take(attempt.rank + rank)
-            if handed_over is not None:
-                yield handed_over
-            since = clockwork.tick
+        def acquire(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            acquired = pool.acquire(attempt.rank + rank)
+            if acquired is not None:
+                yield acquired
+            since = env.tick
             try:
                 yield from inner(attempt, latch)
             except Dropped:
-                pool.give(since)
+                pool.release(since)
                 raise
-            pool.give(since)
+            pool.release(since)
 
-        return hold
+        return acquire
 
     def _branch(self, inner: Runner, number: int) -> _Branch:
-        return _Branch(self.clockwork, inner, self.served[number])
+        return _Branch(self.env, inner, self.served[number])
 
     def _fork_join(self, inside: list[Runner], needed: int, number: int) -> Runner:
-        clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
+        env, rank = self.env, step_rank(EventKind.RESUME, number)
         branches = [self._branch(inner, child) for inner, child in zip(inside, self.below[number], strict=True)]
 
-        def fork_join(attempt: Attempt, latch: OpenLatch | None) -> Happening:
-            join = Join(needed, len(branches), attempt.rank + rank)
+        def fork_join(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            join = ActiveJoin(needed, len(branches), attempt.rank + rank)
             for branch in branches:
                 branch.expect(latch)
             for branch in branches:
                 branch.start(attempt, latch, join)
-            yield from join.wait(clockwork)
+            yield from join.wait(env)
 
         return fork_join
 
     def _hedge(self, first_step: Runner, after: int, spare_step: Runner, number: int) -> Runner:
-        clockwork, rank, due_rank = self.clockwork, step_rank(Kind.RESUME, number), step_rank(Kind.DELAY, number)
+        env, rank, due_rank = self.env, step_rank(EventKind.RESUME, number), step_rank(EventKind.DELAY, number)
         first, spare = map(self._branch, (first_step, spare_step), self.below[number])
 
-        def hedge(attempt: Attempt, latch: OpenLatch | None) -> Happening:
-            join = Join(1, 2, attempt.rank + rank)
+        def hedge(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            join = ActiveJoin(1, 2, attempt.rank + rank)
 
             def due(_: object = None) -> None:
                 if join.needed > 0:
@@ -204,76 +389,76 @@ class _Compiler:
             if after == 0 or join.needed == 0:
                 due()
             else:
-                Moment(clockwork, due).at(clockwork.tick + after, attempt.rank + due_rank)
-            yield from join.wait(clockwork)
+                OrderedEvent(env, due).at(env.tick + after, attempt.rank + due_rank)
+            yield from join.wait(env)
 
         return hedge
 
     def _latch(self, step: Latch, inner: Runner, number: int) -> Runner:
-        clockwork, rank = self.clockwork, step_rank(Kind.RESUME, number)
+        env, rank = self.env, step_rank(EventKind.RESUME, number)
         groups = {group.name: group.needed for group in step.groups}
         needed = len(groups) if step.needed is None else step.needed
 
-        def latch(attempt: Attempt, outer: OpenLatch | None) -> Happening:
-            mine = OpenLatch(outer, number, dict(groups), needed, attempt.rank + rank)
+        def latch(attempt: Attempt, outer: ActiveCountdownLatch | None) -> ProcessGenerator:
+            mine = ActiveCountdownLatch(outer, number, dict(groups), needed, attempt.rank + rank)
             yield from inner(attempt, mine)
-            yield from mine.wait(clockwork)
+            yield from mine.wait(env)
 
         return latch
 
     def _route(self, step: Route, targets: list[Runner], number: int) -> Runner:
-        clockwork = self.clockwork
+        env = self.env
         router = Router(step.policy, len(targets), self.keys[number], self._known_down(number))
 
-        def route(attempt: Attempt, latch: OpenLatch | None) -> Happening:
-            target, since = router.enter(attempt), clockwork.tick
+        def route(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            target, since = router.enter(attempt), env.tick
             try:
                 yield from targets[target](attempt, latch)
             except Dropped:
                 router.leave(target)
                 raise
-            router.leave(target, clockwork.tick - since)
+            router.leave(target, env.tick - since)
 
         return route
 
     def _known_down(self, number: int) -> Callable[[int], bool] | None:
-        """Return the function that tells which targets of a route are known to be down; None when none ever is."""
-        ways, known_down = [self.ways[child] for child in self.below[number]], self.around.known_down
-        if not any(station in self.around.failing for way in ways if way for station in way.stations()):
+        """Return the function that tells which targets of a route are known to be down; None when none can be."""
+        entries, known_down = [self.entries[child] for child in self.below[number]], self.context.known_down
+        if not any(station in self.context.failing for entry in entries if entry for station in entry.stations()):
             return None
 
         def target_is_known_down(target: int) -> bool:
-            way = ways[target]
-            return way is not None and way.is_down(known_down)
+            entry = entries[target]
+            return entry is not None and entry.is_down(known_down)
 
         return target_is_known_down
 
     def _batch(self, step: Batch, inner: Runner, number: int) -> Runner:
         longest = to_ticks(float(step.max_wait_s))
-        place = Gathering(self.clockwork, step.max_size, longest, lambda first: inner(first, None), number)
+        place = BatchPoint(self.env, step.max_size, longest, lambda first: inner(first, None), number)
 
-        def batch(attempt: Attempt, _: OpenLatch | None) -> Happening:
+        def batch(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
             yield place.join(attempt)
 
         return batch
 
 
 class _Branch:
-    """A branch of a fork or hedge; `served` are the numbers of the latches around it that it may signal."""
+    """A branch of a fork or hedge; `served` are the numbers of the countdown latches around it that it may signal."""
 
-    def __init__(self, clockwork: Clockwork, inner: Runner, served: tuple[int, ...]) -> None:
-        self.clockwork, self.inner, self.served = clockwork, inner, served
+    def __init__(self, env: OrderedEnvironment, inner: Runner, served: tuple[int, ...]) -> None:
+        self.env, self.inner, self.served = env, inner, served
 
-    def expect(self, latch: OpenLatch | None) -> None:
+    def expect(self, latch: ActiveCountdownLatch | None) -> None:
         """Let the latches wait for it."""
-        for open_latch in these(latch, self.served):
-            open_latch.working += 1
+        for active in latches_numbered(latch, self.served):
+            active.running += 1
 
-    def start(self, attempt: Attempt, latch: OpenLatch | None, join: Join) -> None:
-        """Begin, and go on until it has to wait."""
-        Work(self.clockwork, self._do(attempt, latch, join))
+    def start(self, attempt: Attempt, latch: ActiveCountdownLatch | None, join: ActiveJoin) -> None:
+        """Start, and run until it has to wait."""
+        OrderedProcess(self.env, self._do(attempt, latch, join))
 
-    def _do(self, attempt: Attempt, latch: OpenLatch | None, join: Join) -> Happening:
+    def _do(self, attempt: Attempt, latch: ActiveCountdownLatch | None, join: ActiveJoin) -> ProcessGenerator:
         try:
             yield from self.inner(attempt, latch)
         except Dropped:
@@ -282,14 +467,14 @@ class _Branch:
             join.finished()
         self.ended(latch)
 
-    def ended(self, latch: OpenLatch | None) -> None:
-        """Let the latches know that nothing more comes from it."""
-        for open_latch in these(latch, self.served):
-            open_latch.branch_ended()
+    def ended(self, latch: ActiveCountdownLatch | None) -> None:
+        """Tell the latches that it sends no more signals."""
+        for active in latches_numbered(latch, self.served):
+            active.branch_ended()
 
 
 def _sequence(parts: list[Runner]) -> Runner:
-    def sequence(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+    def sequence(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
         for part in parts:
             yield from part(attempt, latch)
 
@@ -297,8 +482,8 @@ def _sequence(parts: list[Runner]) -> Runner:
 
 
 def _signal(group: str, number: int) -> Runner:
-    def signal(_: Attempt, latch: OpenLatch | None) -> Happening:
-        next(these(latch, (number,))).signal(group)
+    def signal(_: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+        next(latches_numbered(latch, (number,))).signal(group)
         yield from ()
 
     return signal
@@ -307,7 +492,7 @@ def _signal(group: str, number: int) -> Runner:
 def _choice(probabilities: tuple[Number, ...], parts: list[Runner], key: int) -> Runner:
     pick = picker(probabilities)
 
-    def choice(attempt: Attempt, latch: OpenLatch | None) -> Happening:
+    def choice(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
         yield from parts[pick(uniform(attempt.key, key))](attempt, latch)
 
     return choice

@@ -1,6 +1,6 @@
-"""The timeline in the SimPy engine: stations and hosts that go down, come up and change speed, and delays that change.
+"""The timeline in the SimPy engine: stations and hosts go down, come up and change speed, and delays change.
 
-What it does to the traffic is known before the run (`traffic_time`).
+What the timeline does to the traffic is known before the run (`traffic_time`).
 """
 
 from __future__ import annotations
@@ -10,78 +10,54 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from capplan.models.language.traffic import Event, Timeline
-from capplan.simulator.reference.events import Clockwork, Kind, Moment, Stage, request_rank, step_rank
-from capplan.simulator.reference.hosts import Standing
-from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.traffic_time import numbered_events
+from capplan.simulator.reference.events import EventKind, OrderedEnvironment, OrderedEvent, request_rank, step_rank
+from capplan.simulator.specification.timeline import OperatingState, Stage, numbered_events
 
 
-class Changeable(Protocol):
+class TimelineTarget(Protocol):
     """A station or host."""
 
-    standing: Standing
+    state: OperatingState
 
     def settle(self) -> None:
-        """Bring the service attained up to date: to be called before any change."""
+        """Bring the service attained up to date; call it before any change."""
 
     def changed(self) -> None:
-        """Go on at the speed that is now right: to be called after any change."""
+        """Continue at the new speed; call it after any change."""
 
 
 @dataclass
-class Changes:
-    """The events of a timeline: `places` are stations and hosts, `delays` the factor on each delay, by name."""
+class TimelineProcess:
+    """Applies the events of a timeline to `targets`, stations and hosts by name.
+
+    `delay_factors` holds the current factor of each delay that the timeline changes, by name.
+    """
 
     timeline: Timeline
-    clockwork: Clockwork
-    places: Mapping[str, Changeable]
-    delays: dict[str, float] = field(default_factory=dict)
+    env: OrderedEnvironment
+    targets: Mapping[str, TimelineTarget]
+    delay_factors: dict[str, float] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Put all events on the agenda, except those of the traffic."""
+        """Schedule all events except those that scale the traffic."""
         for number, (tick, event) in enumerate(numbered_events(self.timeline)):
             if event.action == "scale_delay":
-                self.delays[event.target] = 1.0
+                self.delay_factors[event.target] = 1.0
             if event.action != "scale_traffic":
-                self._at(tick, number, Stage.EVENT, event)
+                self._schedule(tick, number, Stage.EVENT, event)
 
-    def _at(self, tick: int, number: int, stage: Stage, event: Event) -> None:
-        rank = request_rank(number) + step_rank(Kind.CHANGE, stage)
-        Moment(self.clockwork, lambda _: self._happen(number, stage, event)).at(tick, rank)
+    def _schedule(self, tick: int, number: int, stage: Stage, event: Event) -> None:
+        rank = request_rank(number) + step_rank(EventKind.CHANGE, stage)
+        OrderedEvent(self.env, lambda _: self._apply(number, stage, event)).at(tick, rank)
 
-    def _happen(self, number: int, stage: Stage, event: Event) -> None:
+    def _apply(self, number: int, stage: Stage, event: Event) -> None:
         if event.action == "scale_delay":
-            self.delays[event.target] = float(event.factor)
+            self.delay_factors[event.target] = float(event.factor)
             return
-        place = self.places[event.target]
-        place.settle()
-        match (stage, event.action):
-            case (Stage.EVENT, "speed"):
-                place.standing.speed = float(event.factor)
-            case (Stage.EVENT, "down"):
-                self._down(place.standing, number, event)
-            case (Stage.EVENT, "up"):
-                self._up(place.standing, number, event)
-            case (Stage.DETECTION, _):
-                place.standing.known_down |= place.standing.down_by == number
-            case (Stage.WARM, _):
-                _warm(place.standing, number)
-        place.changed()
-
-    def _down(self, standing: Standing, number: int, event: Event) -> None:
-        if standing.down:
-            return
-        standing.down_by, standing.cold_by, standing.cold_factor = number, None, 1.0
-        self._at(self.clockwork.tick + to_ticks(float(self.timeline.detection_s)), number, Stage.DETECTION, event)
-
-    def _up(self, standing: Standing, number: int, event: Event) -> None:
-        if not standing.down:
-            return
-        standing.down_by, standing.known_down = None, False
-        standing.cold_by, standing.cold_factor = number, self.timeline.cold_speed
-        self._at(self.clockwork.tick + to_ticks(float(self.timeline.cold_start_s)), number, Stage.WARM, event)
-
-
-def _warm(standing: Standing, number: int) -> None:
-    if standing.cold_by == number:
-        standing.cold_by, standing.cold_factor = None, 1.0
+        target = self.targets[event.target]
+        target.settle()
+        following = target.state.apply(stage, event, number, self.timeline)
+        if following is not None:
+            ticks, next_stage = following
+            self._schedule(self.env.tick + ticks, number, next_stage, event)
+        target.changed()

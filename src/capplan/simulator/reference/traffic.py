@@ -1,92 +1,218 @@
-"""Traffic of the SimPy engine: when sessions and requests start, and what follows an answer."""
+"""Traffic of the SimPy engine: sessions, requests and attempts, when they start, and what follows a response."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from capplan.models.language.traffic import Closed, Mix, Open, Throttled, Trace
 from capplan.simulator.reference.events import (
     STEP_BITS,
-    Clockwork,
     Dropped,
-    Happening,
-    Kind,
-    Moment,
-    Work,
+    EventKind,
+    OrderedEnvironment,
+    OrderedEvent,
+    OrderedProcess,
+    ProcessGenerator,
     request_rank,
     step_rank,
 )
-from capplan.simulator.reference.requests import Attempt, Book, Conversation, Request, Source
-from capplan.simulator.results.run import Status
+from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.sampling import picker, tick_sampler
 from capplan.simulator.specification.streams import name_key, request_key, uniform
 from capplan.simulator.specification.traffic_time import (
     Segment,
     arrival_ticks,
-    beat_tick,
     mean_length,
+    pacing_tick,
     rounded,
     segment_number,
     trace_ticks,
 )
 
+
+@dataclass(frozen=True)
+class TrafficSource:
+    """A session or single request class of the traffic, with its names looked up."""
+
+    index: int
+    key: int
+    classes: tuple[int, ...]
+    gaps: tuple[Callable[[float], int], ...] = ()
+    sticky: bool = False
+
+
+@dataclass
+class ActiveSession:
+    """One session (or single request) in progress.
+
+    `unit` is the number of the arrival or of the client, `first` the position of the first request, `intended` the tick
+    at which that should have started, if it may start late. `routes` are the targets chosen so far, by route, when all
+    requests follow the routes of the first.
+    """
+
+    source: TrafficSource
+    unit: int
+    first: int = 0
+    intended: int | None = None
+    began: int = field(init=False)
+    routes: dict[tuple[int, int], int] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.routes = {} if self.source.sticky else None
+
+    @property
+    def token(self) -> int:
+        """The token of `token_aware` routes: the same for all requests of the session."""
+        return request_key(self.source.key, self.unit, self.first)
+
+
+@dataclass
+class Request:
+    """One request: its row in the log, its place in its session, and how many attempts have started."""
+
+    row: int
+    session: ActiveSession
+    place: int
+    attempts: int = 0
+
+    @property
+    def position(self) -> int:
+        """Its position among the requests of its session or client."""
+        return self.session.first + self.place
+
+    @property
+    def request_class(self) -> int:
+        """The index of its class."""
+        return self.session.source.classes[self.place]
+
+    def key(self, attempt: int) -> int:
+        """Return the key of the draws of one attempt."""
+        return request_key(self.session.source.key, self.session.unit, self.position, attempt)
+
+
+class Attempt:
+    """One attempt at a request: its rank among ties, which is its number in the order of starting, and its key."""
+
+    __slots__ = ("ended", "key", "rank", "request", "session")
+
+    def __init__(self, number: int, request: Request) -> None:
+        self.request, self.session = request, request.session
+        self.rank = request_rank(number)
+        self.key = request.key(request.attempts)
+        self.ended = False
+
+
+class RequestLog:
+    """One row per request; the columns are those of `Requests`."""
+
+    def __init__(self) -> None:
+        self.source = array("q")
+        self.request_class = array("q")
+        self.session = array("q")
+        self.position = array("q")
+        self.intended = array("q")
+        self.start = array("q")
+        self.end = array("q")
+        self.status = array("q")
+        self.attempts = array("q")
+
+    def __len__(self) -> int:
+        """Return the number of requests so far."""
+        return len(self.start)
+
+    def started(self, session: ActiveSession, place: int, intended: int, now: int) -> Request:
+        """Open the row of a request that starts now."""
+        request = Request(len(self), session, place)
+        self.source.append(session.source.index)
+        self.request_class.append(request.request_class)
+        self.session.append(session.unit)
+        self.position.append(request.position)
+        self.intended.append(intended)
+        self.start.append(now)
+        self.end.append(-1)
+        self.status.append(Status.UNFINISHED)
+        self.attempts.append(0)
+        return request
+
+    def attempted(self, request: Request) -> None:
+        """Count an attempt."""
+        request.attempts += 1
+        self.attempts[request.row] = request.attempts
+
+    def ended(self, request: Request, status: Status, now: int) -> None:
+        """Close the row of a request."""
+        self.end[request.row] = now
+        self.status[request.row] = status
+
+    def requests(self) -> Requests:
+        """Return all rows."""
+        columns = (self.source, self.request_class, self.session, self.position)
+        times = (self.intended, self.start, self.end, self.status, self.attempts)
+        return Requests(*(np.array(column, dtype=np.int64) for column in (*columns, *times)))
+
+
 MIX, GAP, THINK = (name_key(name) for name in ("mix", "gap", "think"))
 
 
 @dataclass(frozen=True)
-class Flow:
-    """What requests of one class do, compiled, how long their clients wait, and after how long they try again."""
+class CompiledFlow:
+    """The compiled flow of a request class, how long its clients wait, and after how long they retry."""
 
-    run: Callable[[Attempt], Happening]
+    run: Callable[[Attempt], ProcessGenerator]
     timeout: int | None
     backoffs: tuple[int, ...] = ()
 
 
 class Clients:
-    """Those who ask: they start requests, give up, try again, and go on with their sessions.
+    """The clients: they start requests, give up, retry, and continue their sessions.
 
-    Nothing starts from tick `end` on; `most` is the greatest number of requests.
+    Nothing starts from tick `end` on; `most` is the largest number of requests.
     """
 
-    def __init__(self, clockwork: Clockwork, book: Book, flows: list[Flow], end: int, most: int | None) -> None:
-        self.clockwork, self.book, self.flows, self.end, self.most = clockwork, book, flows, end, most
+    def __init__(
+        self, env: OrderedEnvironment, log: RequestLog, flows: list[CompiledFlow], end: int, most: int | None
+    ) -> None:
+        self.env, self.log, self.flows, self.end, self.most = env, log, flows, end, most
         self.session_over: Callable[[Request], None] = lambda _: None
         self._attempts = 0
 
     @property
     def full(self) -> bool:
         """Whether no more requests may start."""
-        return self.most is not None and len(self.book) >= self.most
+        return self.most is not None and len(self.log) >= self.most
 
-    def start_at(self, tick: int, conversation: Conversation, place: int = 0) -> None:
-        """Let request number `place` of a session start at `tick`, unless the traffic has ended by then."""
+    def start_at(self, tick: int, session: ActiveSession, place: int = 0) -> None:
+        """Start request number `place` of a session at `tick`, unless the traffic has ended by then."""
         if tick < self.end:
-            rank = start_rank(conversation.unit, conversation.first + place)
-            Moment(self.clockwork, lambda _: self.start(conversation, place)).at(tick, rank)
+            rank = start_rank(session.unit, session.first + place)
+            OrderedEvent(self.env, lambda _: self.start(session, place)).at(tick, rank)
 
-    def start(self, conversation: Conversation, place: int = 0) -> None:
+    def start(self, session: ActiveSession, place: int = 0) -> None:
         """Start a request now, unless there have been enough."""
         if self.full:
             return
-        now = intended = self.clockwork.tick
+        now = intended = self.env.tick
         if place == 0:
-            conversation.began = now
-            intended = now if conversation.intended is None else conversation.intended
-        self._try(self.book.started(conversation, place, intended, now))
+            session.began = now
+            intended = now if session.intended is None else session.intended
+        self._try(self.log.started(session, place, intended, now))
 
     def _try(self, request: Request) -> None:
         """Start an attempt now."""
         attempt = Attempt(self._attempts, request)
         self._attempts += 1
-        self.book.attempted(request)
+        self.log.attempted(request)
         flow = self.flows[request.request_class]
         if flow.timeout is not None:
-            give_up = Moment(self.clockwork, lambda _: self._ended(attempt, Status.TIMED_OUT))
-            give_up.at(self.clockwork.tick + flow.timeout, attempt.rank + step_rank(Kind.TIMEOUT, 0))
-        Work(self.clockwork, self._done(flow, attempt))
+            give_up = OrderedEvent(self.env, lambda _: self._ended(attempt, Status.TIMED_OUT))
+            give_up.at(self.env.tick + flow.timeout, attempt.rank + step_rank(EventKind.TIMEOUT, 0))
+        OrderedProcess(self.env, self._done(flow, attempt))
 
-    def _done(self, flow: Flow, attempt: Attempt) -> Happening:
+    def _done(self, flow: CompiledFlow, attempt: Attempt) -> ProcessGenerator:
         try:
             yield from flow.run(attempt)
         except Dropped:
@@ -95,50 +221,50 @@ class Clients:
             self._ended(attempt, Status.COMPLETED)
 
     def _ended(self, attempt: Attempt, status: Status) -> None:
-        """Tell the client, unless it has been told before: it tries again, or its request has ended so."""
+        """End an attempt, unless it has ended before: the client retries, or the request ends with this status."""
         if attempt.ended:
             return
         attempt.ended = True
         request = attempt.request
-        if status is Status.COMPLETED or not self._tries_again(request):
-            self.book.ended(request, status, self.clockwork.tick)
-            self._go_on(request, status)
+        if status is Status.COMPLETED or not self._retries(request):
+            self.log.ended(request, status, self.env.tick)
+            self._continue_session(request, status)
 
-    def _tries_again(self, request: Request) -> bool:
+    def _retries(self, request: Request) -> bool:
         backoffs = self.flows[request.request_class].backoffs
         if request.attempts > len(backoffs):
             return False
-        again = self.clockwork.tick + backoffs[request.attempts - 1]
+        again = self.env.tick + backoffs[request.attempts - 1]
         if again >= self.end:
             return False
-        rank = start_rank(request.conversation.unit, request.position)
-        Moment(self.clockwork, lambda _: self._try(request)).at(again, rank)
+        rank = start_rank(request.session.unit, request.position)
+        OrderedEvent(self.env, lambda _: self._try(request)).at(again, rank)
         return True
 
-    def _go_on(self, request: Request, status: Status) -> None:
-        """Go on with the session; a request that was not completed ends it."""
-        source, place = request.conversation.source, request.place
+    def _continue_session(self, request: Request, status: Status) -> None:
+        """Continue the session; a request that did not complete ends it."""
+        source, place = request.session.source, request.place
         if status is Status.COMPLETED and place < len(source.gaps):
             gap = source.gaps[place](uniform(request.key(0), GAP))
-            self.start_at(self.clockwork.tick + gap, request.conversation, place + 1)
+            self.start_at(self.env.tick + gap, request.session, place + 1)
         else:
             self.session_over(request)
 
 
 def start_rank(unit: int, position: int) -> int:
-    """Return the rank of a start; a client has one at a time, so positions may wrap."""
-    return request_rank(unit) + step_rank(Kind.START, position & ((1 << STEP_BITS) - 1))
+    """Return the rank of a start. A client has one at a time, so positions may wrap."""
+    return request_rank(unit) + step_rank(EventKind.START, position & ((1 << STEP_BITS) - 1))
 
 
-class Demand:
-    """What traffic consists of: which session or class something is that starts, and how much of it there is."""
+class TrafficMix:
+    """The mix of the traffic: which session or class starts, and the multiplier of the traffic."""
 
-    def __init__(self, mix: Mix, sources: list[Source], parts: tuple[Segment, ...], key: int) -> None:
+    def __init__(self, mix: Mix, sources: list[TrafficSource], parts: tuple[Segment, ...], key: int) -> None:
         self.sources, self.parts, self.key = sources, parts, key
         self.mean_length = mean_length(mix, [len(source.classes) for source in sources])
         self._picks = [picker(part.shares) for part in parts]
 
-    def draw(self, unit: int, position: int, tick: int) -> Source:
+    def draw(self, unit: int, position: int, tick: int) -> TrafficSource:
         """Draw the source of what client (or arrival) `unit` starts, with the weights that hold at `tick`."""
         if len(self.sources) == 1:
             return self.sources[0]
@@ -146,60 +272,60 @@ class Demand:
         return self.sources[pick(uniform(request_key(self.key, unit, position), MIX))]
 
     def multiplier(self, tick: int) -> float:
-        """Return the multiplier of the traffic that holds at `tick`."""
+        """Return the multiplier of the traffic at `tick`."""
         return self.parts[segment_number(self.parts, tick)].multiplier
 
 
-def begin_open(clients: Clients, traffic: Open, demand: Demand) -> None:
-    """Let sessions arrive from tick 0 until the end of the traffic."""
-    rate_per_s, law = float(traffic.rate_per_s) / demand.mean_length, traffic.arrivals
+def begin_open(clients: Clients, traffic: Open, mix: TrafficMix) -> None:
+    """Start sessions at their arrival times, from tick 0 to the end of the traffic."""
+    rate_per_s, arrivals = float(traffic.rate_per_s) / mix.mean_length, traffic.arrivals
     ticks: Iterable[int]
-    if isinstance(law, Trace):
-        ticks = trace_ticks(law, rate_per_s, demand.parts)
+    if isinstance(arrivals, Trace):
+        ticks = trace_ticks(arrivals, rate_per_s, mix.parts)
     else:
-        ticks = arrival_ticks(demand.key, rate_per_s, law, demand.parts)
+        ticks = arrival_ticks(mix.key, rate_per_s, arrivals, mix.parts)
 
-    def arrive() -> Happening:
+    def arrive() -> ProcessGenerator:
         for unit, tick in enumerate(ticks):
             if tick >= clients.end or clients.full:
                 return
-            yield Moment(clients.clockwork).at(tick, start_rank(unit, 0))
-            clients.start(Conversation(demand.draw(unit, 0, tick), unit))
+            yield OrderedEvent(clients.env).at(tick, start_rank(unit, 0))
+            clients.start(ActiveSession(mix.draw(unit, 0, tick), unit))
 
-    Work(clients.clockwork, arrive())
+    OrderedProcess(clients.env, arrive())
 
 
-def begin_closed(clients: Clients, traffic: Closed, demand: Demand) -> None:
-    """Let every client think, ask and wait, again and again; it thinks first, so that clients do not start as one."""
+def begin_closed(clients: Clients, traffic: Closed, mix: TrafficMix) -> None:
+    """Let every client think, send a request and wait, over and over, first with a think time."""
     draw = tick_sampler(traffic.think)
 
     def think(unit: int, position: int, least: int) -> None:
-        now = clients.clockwork.tick
-        pause, multiplier = draw(uniform(request_key(demand.key, unit, position), THINK)), demand.multiplier(now)
+        now = clients.env.tick
+        pause, multiplier = draw(uniform(request_key(mix.key, unit, position), THINK)), mix.multiplier(now)
         pause = pause if multiplier == 1 else rounded(pause / multiplier)
-        conversation = Conversation(demand.draw(unit, position, now), unit, position)
-        clients.start_at(now + max(least, pause), conversation)
+        session = ActiveSession(mix.draw(unit, position, now), unit, position)
+        clients.start_at(now + max(least, pause), session)
 
     def think_again(request: Request) -> None:
-        took_no_time = request.conversation.began == clients.clockwork.tick  # at once again would be without end
-        think(request.conversation.unit, request.position + 1, least=int(took_no_time))
+        took_no_time = request.session.began == clients.env.tick  # an immediate restart would never end
+        think(request.session.unit, request.position + 1, least=int(took_no_time))
 
     clients.session_over = think_again
     for unit in range(traffic.clients):
         think(unit, 0, least=0)
 
 
-def begin_throttled(clients: Clients, traffic: Throttled, demand: Demand) -> None:
-    """Let every client start on its beats, or late when the answer to what it has asked before was late."""
-    rate_per_s, beats = float(traffic.rate_per_s), [0] * traffic.clients
+def begin_throttled(clients: Clients, traffic: Throttled, mix: TrafficMix) -> None:
+    """Let every client start on its pacing ticks, or late when the previous response was late."""
+    rate_per_s, ticks_used = float(traffic.rate_per_s), [0] * traffic.clients
 
-    def next_beat(unit: int, position: int) -> None:
-        beat = beats[unit] * traffic.clients + unit
-        beats[unit] += 1
-        tick = beat_tick(demand.parts, beat, demand.mean_length, rate_per_s)
-        conversation = Conversation(demand.draw(unit, position, tick), unit, position, intended=tick)
-        clients.start_at(max(tick, clients.clockwork.tick), conversation)
+    def start_next(unit: int, position: int) -> None:
+        number = ticks_used[unit] * traffic.clients + unit
+        ticks_used[unit] += 1
+        tick = pacing_tick(mix.parts, number, mix.mean_length, rate_per_s)
+        session = ActiveSession(mix.draw(unit, position, tick), unit, position, intended=tick)
+        clients.start_at(max(tick, clients.env.tick), session)
 
-    clients.session_over = lambda request: next_beat(request.conversation.unit, request.position + 1)
+    clients.session_over = lambda request: start_next(request.session.unit, request.position + 1)
     for unit in range(traffic.clients):
-        next_beat(unit, 0)
+        start_next(unit, 0)

@@ -1,1 +1,1 @@
-"""results."""
+"""What a run leaves behind: tallies by interval, histograms, the run with its reports, and traces."""

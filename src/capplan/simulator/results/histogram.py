@@ -1,8 +1,8 @@
-"""Histograms of latencies with bins of equal relative width: a few kilobytes however many requests are counted.
+"""Histograms of latencies with bins of equal relative width: a few kilobytes, however many requests are counted.
 
-Ticks below 512 have a bin each; above, every power of two is cut into 256 equal bins. A quantile is interpolated in its
-bin, so it is off by 1/256 (0.4 %) at the very most, and by far less where latencies are spread over the bin; counts,
-sum and maximum are exact. Histograms of several runs are added.
+Ticks below 512 have one bin each; above, every power of two is cut into 256 equal bins. A quantile is interpolated
+within its bin, so its error is at most 1/256 (0.4 %), and far less where latencies spread over the bin. Counts, sum and
+maximum are exact. Histograms of several runs can be added.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 IntArray = NDArray[np.int64]
-FINE_BITS = 9  # below 2**9 ticks every tick has its bin
+FINE_BITS = 9  # below 2**9 ticks every tick has its own bin
 HALF = 1 << (FINE_BITS - 1)  # bins for each power of two above
 BINS = 14336  # enough for 63 bits: 54 * 256 + 512
 SIGNIFICANT_FIGURES = 3  # of the exported histogram
 
 
 def bin_of(ticks: IntArray) -> IntArray:
-    """Return the bin of each duration: itself below 512, else ``shift * 256 + (ticks >> shift)``.
+    """Return the bin of each duration: the duration itself below 512, else ``shift * 256 + (ticks >> shift)``.
 
-    `shift` is the number of bits less 9, so that what remains has 9 bits. Compiled code does the same.
+    `shift` is the number of bits less 9, so that 9 bits remain. Compiled code does the same.
     """
     shift = np.zeros(ticks.shape, dtype=np.int64)
     for step in (32, 16, 8, 4, 2, 1):  # halving finds the length without rounding, which a float64 would not
@@ -48,7 +48,7 @@ def bin_starts() -> IntArray:
 
 
 def bin_span(place: int) -> tuple[int, int]:
-    """Return the smallest number of ticks of a bin, and how many it has."""
+    """Return the smallest number of ticks of a bin, and the number of ticks that it covers."""
     shift = max(place // HALF - 1, 0)
     return (place - shift * HALF) << shift, 1 << shift
 
@@ -61,12 +61,12 @@ def bin_middles() -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Latencies that were counted.
+    """Counted latencies.
 
     Attributes
     ----------
     counts
-        How many are in each of the 14,336 bins.
+        Number of latencies in each of the 14,336 bins.
     total_ticks
         Their exact sum.
     largest_ticks
@@ -80,7 +80,7 @@ class Histogram:
     @staticmethod
     def from_ticks(ticks: IntArray) -> Histogram:
         """Count `ticks` (none negative)."""
-        total = (int((ticks >> 32).sum()) << 32) + int((ticks & 0xFFFFFFFF).sum())  # beyond 63 bits if need be
+        total = (int((ticks >> 32).sum()) << 32) + int((ticks & 0xFFFFFFFF).sum())  # may exceed 63 bits
         return Histogram(np.bincount(bin_of(ticks), minlength=BINS), total, int(ticks.max(initial=0)))
 
     def __add__(self, other: Histogram) -> Histogram:
@@ -90,23 +90,28 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of latencies."""
         return int(self.counts.sum())
 
     @property
     def mean_s(self) -> float:
-        """Mean, exact, in seconds; nan when there are none."""
+        """The mean, exact, in seconds; nan when there are no latencies."""
         return to_seconds(self.total_ticks / self.count) if self.count else math.nan
 
     @property
     def max_s(self) -> float:
-        """Maximum, exact, in seconds; nan when there are none."""
+        """The maximum, exact, in seconds; nan when there are no latencies."""
         return to_seconds(self.largest_ticks) if self.count else math.nan
 
     def quantile_s(self, probability: float) -> float:
-        """Return the smallest latency that this share of them does not exceed, to 0.4 %; nan when there are none.
+        """Return a quantile in seconds, to 0.4 %; nan when there are no latencies.
 
-        Latencies are taken as evenly spread over their bin, and never above the maximum.
+        Latencies count as evenly spread over their bin, and never above the maximum.
+
+        Parameters
+        ----------
+        probability : float
+            From 0 to 1.
 
         Raises
         ------
@@ -117,7 +122,7 @@ class Histogram:
             raise InputError(f"{probability:g} is not the probability of a quantile: it must be from 0 to 1")
         if not self.count:
             return math.nan
-        rank = max(1, math.ceil(probability * self.count - 1e-6))  # 0.07 * 100 is 7, not a little more
+        rank = max(1, math.ceil(probability * self.count - 1e-6))  # 0.07 * 100 counts as 7, despite its rounding error
         place = int(np.searchsorted(np.cumsum(self.counts), rank))
         before, there = int(self.counts[:place].sum()), int(self.counts[place])
         start, width = bin_span(place)
@@ -125,16 +130,21 @@ class Histogram:
         return to_seconds(min(ticks, self.largest_ticks))
 
     def cdf(self) -> tuple[FloatArray, FloatArray]:
-        """Return points of the distribution function: latencies in seconds and the share that is at most so long.
+        """Return points of the distribution function.
 
-        One point for each bin that is not empty, at its end (the last one at the maximum).
+        Each bin that is not empty has one point, at its end (the last one at the maximum).
+
+        Returns
+        -------
+        latencies_s, shares : array of shape (points,)
+            Latencies in seconds, and the share of requests that took at most so long.
         """
         used = np.flatnonzero(self.counts)
         ends = np.minimum(np.append(bin_starts()[1:], np.iinfo(np.int64).max)[used] - 1, self.largest_ticks)
         return ends / 1e9, np.cumsum(self.counts[used]) / max(self.count, 1)
 
     def to_hdr(self) -> HdrHistogram:
-        """Return it as an HdrHistogram in nanoseconds with three significant figures, whose range holds the maximum."""
+        """Return it as an HdrHistogram in nanoseconds, with three significant figures and a range up to the maximum."""
         from hdrh.histogram import HdrHistogram  # only an export needs it
 
         histogram = HdrHistogram(1, max(self.largest_ticks, 2), SIGNIFICANT_FIGURES)
@@ -145,5 +155,5 @@ class Histogram:
         return histogram
 
     def encoded(self) -> str:
-        """Return it in HdrHistogram's own text form (V2, compressed, base64), which its other libraries read."""
+        """Return it in HdrHistogram's text format (V2, compressed, base64)."""
         return str(self.to_hdr().encode().decode("ascii"))

@@ -1,12 +1,14 @@
-"""What every engine counts while it runs, interval by interval, so that the window can be chosen afterwards.
+"""What every engine counts during a run, interval by interval, so that the window can be chosen afterwards.
 
-A tally is a set of int64 arrays, so a compiled engine fills it as well as one in Python does. Its size does not depend
-on the number of requests. Columns are named here. Times are ticks; a time integral (of visits that wait, of servers
-that are busy) is a sum of ticks, exact in whatever order it is made. All arrays but the boundaries have the interval as
-their first axis, and one more at its end for what begins or happens too late for any.
+A tally is a set of int64 arrays, which a compiled engine fills as well as Python does. Its size does not depend on the
+number of requests. Columns are named here. Times are ticks; a time integral (of waiting visits, of busy servers) is a
+sum of ticks, exact in any order of addition. The first axis of all arrays but the boundaries is the interval, with one
+more at its end for what starts or happens after the last.
 
-Some sums may outgrow 63 bits and are kept as pairs of columns, the named one and the next, with the value
+Sums that may exceed 63 bits are pairs of columns, the named one and the next, with the value
 ``first * 2**40 + second``.
+
+`tally_of_requests` counts single requests: the plain reading of the columns, which checks what engines count.
 """
 
 from __future__ import annotations
@@ -16,24 +18,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Throttled
 from capplan.simulator.results.histogram import BINS, IntArray, bin_of
+from capplan.simulator.results.trace import Requests, Status
 
 PAIR_BITS = 40
 INTERVALS = 120
 MOST_MARKS = 20_000  # of pauses and background work
 
-# Columns of `class_series`; those of the three ends of a request are the numbers of `Status`, here and in the totals.
+# Columns of `class_series`. The numbers of `Status` are those of the three ends of a request, here and in the totals.
 STARTED, COMPLETED, DROPPED, TIMED_OUT, LATENCY, CLASS_SERIES = range(6)
 # Columns of `class_totals`, after the first four of `class_series`.
 RETRIES, RESPONSE, _, NUMBER, _, INTENDED, _, ACTUAL, _, LONGEST_INTENDED, LONGEST_ACTUAL, CLASS_TOTALS = range(4, 16)
 # Columns of `station_series` and `pool_series`.
 QUEUED, BUSY, PLACE_SERIES = range(3)
-# Columns of `station_totals`; what is waited and responded are pairs.
+# Columns of `station_totals`; WAITED and RESPONDED are pairs.
 VISITS, WAITED, _, RESPONDED, _, STATION_DROPS, PAUSED, STATION_TOTALS = range(8)
-# Columns of `pool_totals`; what is waited and held are pairs.
+# Columns of `pool_totals`; POOL_WAITED and HELD are pairs.
 TAKEN, POOL_DROPS, POOL_WAITED, _, HELD, _, POOL_TOTALS = range(7)
 # The arrays whose first axis is the interval; histograms have bins of their own.
 COUNTED = (
@@ -49,35 +53,36 @@ class Tally:
     Attributes
     ----------
     boundaries
-        Ticks at which intervals begin, and the end of the last one, which is the end of the traffic; shape (K + 1,).
+        Ticks at which intervals start, and the end of the last one, which is the end of the traffic; shape (K + 1,).
         What happens later belongs to no interval.
     class_series
         Shape (K + 1, classes, 5): requests that STARTED, COMPLETED, were DROPPED or TIMED_OUT for good in the interval,
         and the sum of the LATENCY of those that completed, from the intended start.
     class_totals
-        Shape (K + 1, classes, 15), of requests whose actual start is in the interval: STARTED and what became of them,
+        Shape (K + 1, classes, 15), for requests whose actual start is in the interval: STARTED and how they ended,
         whenever that was; RETRIES, attempts beyond the first of those that have ended; the pair RESPONSE, actual start
         to end of those that have ended; the pairs INTENDED and ACTUAL, latencies of those that completed, and the
-        longest ones. The pair NUMBER alone is of all requests: what of actual start to end lies in the interval; those
-        that have not ended count up to the end of the traffic.
+        longest ones. The pair NUMBER alone covers all requests: their time in the interval, between actual start and
+        end; requests that have not ended count up to the end of the traffic.
     histograms
         Shape (K + 1, classes, clocks, bins): latencies of the completed requests that started in the interval, from the
-        intended and from the actual start; for the bins see `histogram`. There is one clock only where both are the
+        intended and from the actual start; see `histogram` for the bins. There is one clock only where both are the
         same, that is unless the traffic is throttled.
     station_series, pool_series
-        Shape (K + 1, stations, 2) and (K + 1, pools, 2): time integrals of those QUEUED and of BUSY servers or units.
-        Under processor sharing min(visits inside, servers) are busy, and the rest is queued.
+        Shape (K + 1, stations, 2) and (K + 1, pools, 2): time integrals of the number QUEUED and of BUSY servers or
+        units. Under processor sharing min(visits inside, servers) are busy, and the rest is queued.
     station_totals
-        Shape (K + 1, stations, 7): of visits that joined in the interval and have been served, VISITS, and the sums of
-        what they WAITED (under processor sharing, response less demand) and RESPONDED; STATION_DROPS, visits that
-        expired or were refused in it; PAUSED, its ticks in which the station paused.
+        Shape (K + 1, stations, 7), for visits that joined in the interval and have been served: VISITS, and the sums of
+        the times that they WAITED (under processor sharing, response less demand) and RESPONDED; STATION_DROPS, visits
+        that expired or were refused in it; PAUSED, its ticks in which the station paused.
     pool_totals
-        Shape (K + 1, pools, 6): of units taken in the interval, TAKEN, and the sums of what was waited for them
-        (POOL_WAITED) and how long those given back were HELD; POOL_DROPS, requests that found the queue full in it.
+        Shape (K + 1, pools, 6), for units acquired in the interval: TAKEN, their number, and the sums of the times that
+        requests waited for them (POOL_WAITED) and that released units were HELD; POOL_DROPS, requests that found the
+        queue full in it.
     pool_busy
-        Shape (K + 1, pools, largest size + 1): ticks of the interval in which so many units were busy.
+        Shape (K + 1, pools, largest size + 1): ticks of the interval with that many busy units.
     first_bin
-        Number of the first of the bins that `histograms` holds.
+        Number of the first bin that `histograms` holds.
     marks
         (start, end, "pause" or "background", "station: process") of pauses and background work that have ended, the
         first `MOST_MARKS`.
@@ -101,14 +106,14 @@ class Tally:
         return int(self.boundaries[-1])
 
     def place(self, tick: int) -> int:
-        """Return the number of the interval that begins at this tick, or of intervals before it."""
+        """Return the number of the interval that starts at this tick, or of intervals before it."""
         return int(np.searchsorted(self.boundaries, tick))
 
 
 def intervals(warmup_ticks: int, end_ticks: int, count: int = INTERVALS) -> IntArray:
     """Return about `count` + 1 boundaries from 0 to `end_ticks`, among them the end of the warm-up.
 
-    Warm-up and window are each cut into equal intervals, up to a tick; fewer when there are not so many ticks.
+    Warm-up and window are each cut into equal intervals, up to a tick; fewer when there are not enough ticks.
     """
     warm = min(max(round(count * warmup_ticks / end_ticks), 1), warmup_ticks)
     rest = max(min(count - warm, end_ticks - warmup_ticks), 1)
@@ -153,7 +158,7 @@ def pair(totals: IntArray, column: int) -> int:
 
 
 def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int, int]]:
-    """Yield each interval that a time reaches into, and how many ticks of it lie there."""
+    """Yield each interval that a period reaches into, and how many of its ticks lie there."""
     until = min(until, int(boundaries[-1]))
     place = int(np.searchsorted(boundaries, since, side="right")) - 1
     while since < until:
@@ -163,7 +168,7 @@ def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int
 
 
 def condensed(tally: Tally, first: int, last: int) -> Tally:
-    """Return the intervals from `first` to before `last` as one, which begins at tick 0."""
+    """Return the intervals from `first` to before `last` as a single one, which starts at tick 0."""
     sums: dict[str, Any] = {name: getattr(tally, name)[first:last].sum(axis=0) for name in (*COUNTED, "histograms")}
     longest = [LONGEST_INTENDED, LONGEST_ACTUAL]
     sums["class_totals"][:, longest] = tally.class_totals[first:last][:, :, longest].max(axis=0)
@@ -173,9 +178,78 @@ def condensed(tally: Tally, first: int, last: int) -> Tally:
 
 
 def compacted(tally: Tally) -> Tally:
-    """Return the tally without the bins that are empty at both ends, which are most of them."""
+    """Return the tally without the empty bins at both ends, which are most of them."""
     longest = int(tally.class_totals[:, :, [LONGEST_INTENDED, LONGEST_ACTUAL]].max(initial=0))
     last = int(bin_of(np.array([longest]))[0]) + 1
     used = np.flatnonzero(tally.histograms[..., :last].any(axis=(0, 1, 2)))
     first = int(used[0]) if len(used) else 0
     return replace(tally, histograms=tally.histograms[..., first:last].copy(), first_bin=tally.first_bin + first)
+
+
+_LOW = (1 << PAIR_BITS) - 1
+
+
+def tally_of_requests(requests: Requests, network: Network, boundaries: IntArray) -> Tally:
+    """Return what an engine should have counted of these requests; stations and pools are left at zero."""
+    tally = empty_tally(network, boundaries)
+    started = _interval(requests.start_ticks, boundaries)
+    _count_series(requests, started, tally)
+    _count_totals(requests, started, tally)
+    _count_number(requests, tally)
+    _count_latencies(requests, started, tally)
+    return tally
+
+
+def _interval(ticks: IntArray, boundaries: IntArray) -> IntArray:
+    return np.asarray(np.searchsorted(boundaries, ticks, side="right") - 1, dtype=np.int64)
+
+
+def _count_series(requests: Requests, started: IntArray, tally: Tally) -> None:
+    series, ended = tally.class_series, _interval(requests.end_ticks, tally.boundaries)
+    np.add.at(series[:, :, STARTED], (started, requests.request_class), 1)
+    rows = requests.status != Status.UNFINISHED
+    np.add.at(series, (ended[rows], requests.request_class[rows], requests.status[rows]), 1)
+    rows = requests.status == Status.COMPLETED
+    latency = (requests.end_ticks - requests.intended_ticks)[rows]
+    np.add.at(series[:, :, LATENCY], (ended[rows], requests.request_class[rows]), latency)
+
+
+def _count_totals(requests: Requests, started: IntArray, tally: Tally) -> None:
+    totals, classes = tally.class_totals, requests.request_class
+    np.add.at(totals[:, :, STARTED], (started, classes), 1)
+    ended = requests.status != Status.UNFINISHED
+    np.add.at(totals, (started[ended], classes[ended], requests.status[ended]), 1)
+    np.add.at(totals[:, :, RETRIES], (started[ended], classes[ended]), requests.attempts[ended] - 1)
+    response = (requests.end_ticks - requests.start_ticks)[ended]
+    _add_pairs(totals, RESPONSE, (started[ended], classes[ended]), response)
+
+
+def _count_number(requests: Requests, tally: Tally) -> None:
+    ends = np.where(requests.status == Status.UNFINISHED, tally.end_ticks, requests.end_ticks)
+    rows = zip(requests.request_class.tolist(), requests.start_ticks.tolist(), ends.tolist(), strict=True)
+    number = np.zeros(tally.class_totals.shape[:2], dtype=object)  # Python's integers, which never overflow
+    for request_class, start, end in rows:
+        for interval, ticks in overlaps(tally.boundaries, start, end):
+            number[interval, request_class] += ticks
+    tally.class_totals[:, :, NUMBER] = number >> PAIR_BITS
+    tally.class_totals[:, :, NUMBER + 1] = number & _LOW
+
+
+def _count_latencies(requests: Requests, started: IntArray, tally: Tally) -> None:
+    rows = requests.status == Status.COMPLETED
+    places = started[rows], requests.request_class[rows]
+    for clock in range(tally.histograms.shape[2]):
+        since = (requests.intended_ticks, requests.start_ticks)[clock]
+        latency = (requests.end_ticks - since)[rows]
+        _add_pairs(tally.class_totals, (INTENDED, ACTUAL)[clock], places, latency)
+        np.maximum.at(tally.class_totals[:, :, (LONGEST_INTENDED, LONGEST_ACTUAL)[clock]], places, latency)
+        np.add.at(tally.histograms, (*places, np.full(len(latency), clock), bin_of(latency)), 1)
+
+
+def _add_pairs(totals: IntArray, column: int, places: tuple[NDArray[np.int64], ...], values: IntArray) -> None:
+    low = np.zeros(totals.shape[:2], dtype=np.int64)
+    np.add.at(totals[:, :, column], places, values >> PAIR_BITS)
+    np.add.at(low, places, values & _LOW)
+    low += totals[:, :, column + 1]
+    totals[:, :, column] += low >> PAIR_BITS
+    totals[:, :, column + 1] = low & _LOW

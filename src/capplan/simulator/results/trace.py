@@ -1,11 +1,13 @@
-"""Every request of a run as a Parquet file, written piece by piece: it need not fit into memory.
+"""Single requests: the table of a run's trace, and its Parquet file.
 
-One row per request; times are nanoseconds since the start of the run, which are the engines' ticks. `request` numbers
-the requests of a replication in the order of starting; rows need not be in that order.
+A file has one row per request; times are nanoseconds since the start of the run, which are the engines' ticks.
+`request` numbers the requests of a replication in the order of starting; rows need not be in that order.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,23 +17,64 @@ import numpy as np
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
-from capplan.simulator.results.run import Requests, Status
 
 SCHEMA = "capplan.trace/1"
+
+
+class Status(IntEnum):
+    """How a request ended, for its client."""
+
+    UNFINISHED = 0
+    COMPLETED = 1
+    DROPPED = 2
+    TIMED_OUT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """One row per request in the order of starting; times in ticks.
+
+    Attributes
+    ----------
+    source, request_class
+        Indices into the names of the run.
+    session
+        Number of the arrival (open traffic) or of the client (closed).
+    position
+        Position among the requests of the session.
+    intended_ticks, start_ticks, end_ticks
+        Times of the request, from its first attempt to its last; `end_ticks` is -1 for unfinished requests.
+    status
+        A `Status`.
+    attempts
+        Number of attempts.
+    """
+
+    source: IntArray
+    request_class: IntArray
+    session: IntArray
+    position: IntArray
+    intended_ticks: IntArray
+    start_ticks: IntArray
+    end_ticks: IntArray
+    status: IntArray
+    attempts: IntArray
+
+
 STATUSES = [status.name.lower() for status in Status]
 
 
 class TraceWriter:
-    """Writes a trace; a context manager.
+    """Writes a trace, piece by piece, so that it need not fit into memory; a context manager.
 
-    The file appears under its name when all is written; after an error nothing is left of it.
+    The file appears under its name when it is complete; after an error nothing is left of it.
 
     Parameters
     ----------
-    path
-        Where to write; an older file is replaced.
+    path : Path
+        Where to write; an existing file is replaced.
     network, seed
-        What is run: its names of classes and sources go into the rows, its own name and the seed into the metadata.
+        What is run. The names of its classes and sources go into the rows, its own name and the seed into the metadata.
 
     Raises
     ------
@@ -46,13 +89,13 @@ class TraceWriter:
         self._arrow, self._path, self._part = pa, path, path.with_name(f"{path.name}.part")
         self._classes = pa.array([each.name for each in network.classes])
         self._sources = pa.array(list(network.traffic.mix))
-        about = {"schema": SCHEMA, "network": network.name, "seed": str(seed)}
+        metadata = {"schema": SCHEMA, "network": network.name, "seed": str(seed)}
         try:
-            self._writer = parquet.ParquetWriter(self._part, _schema(pa).with_metadata(about))
+            self._writer = parquet.ParquetWriter(self._part, _schema(pa).with_metadata(metadata))
         except OSError as error:
             raise InputError(
-                f"the trace {str(path)!r} cannot be written ({error.strerror or error}): name a file in a folder that"
-                " exists and is yours"
+                f"the trace {str(path)!r} cannot be written ({error.strerror or error}): choose an existing"
+                " folder that you may write to"
             ) from None
 
     def write(self, requests: Requests, replication: int = 0, numbers: IntArray | None = None) -> None:
@@ -60,12 +103,12 @@ class TraceWriter:
 
         Parameters
         ----------
-        requests
+        requests : Requests
             The rows.
-        replication
-            The replication that they belong to.
-        numbers
-            Their numbers in the order of starting; left out, they are all requests of the replication, from 0 on.
+        replication : int
+            Their replication.
+        numbers : array of int, optional
+            Their numbers in the order of starting; without them, they are all requests of the replication, from 0 on.
         """
         rows = len(requests.start_ticks)
         if rows == 0:
@@ -91,15 +134,15 @@ class TraceWriter:
         return self._arrow.DictionaryArray.from_arrays(self._arrow.array(indices, self._arrow.int32()), names)
 
     def close(self) -> None:
-        """Give the file its name."""
+        """Complete the file and give it its name."""
         try:
             self._writer.close()
             self._part.replace(self._path)
         finally:
-            self._part.unlink(missing_ok=True)  # there is one only if that has failed
+            self._part.unlink(missing_ok=True)  # exists only if closing failed
 
     def discard(self) -> None:
-        """Delete what has been written."""
+        """Delete the unfinished file."""
         self._writer.close()
         self._part.unlink(missing_ok=True)
 

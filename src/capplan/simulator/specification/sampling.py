@@ -1,11 +1,11 @@
-"""Laws as functions from one uniform number to ticks (inverse transform), the same in every engine, bit by bit.
+"""Sampling: distributions as functions from one uniform number to ticks (inverse transform), the same bits everywhere.
 
-A law with a formula is sampled from its table (`quantile_table`): ticks are the table's value times the law's scale in
-ticks, rounded half to even, at least 0 and at most `LONGEST_TICKS`. An empirical law is linear between its values. The
-true quantile of a mixture takes a bisection; instead the leading part of the uniform number chooses the component and
-the rest of it is the quantile within, which has the same law.
+A distribution with a formula is sampled from its table (`quantile_table`): ticks are the table's value times the scale
+in ticks, rounded half to even, at least 0 and at most `LONGEST_TICKS`. An empirical distribution is linear between its
+values. The true quantile of a mixture needs a bisection; instead the leading part of the uniform number selects the
+component and the rest of it is the quantile within, which has the same distribution.
 
-`flatten` gives the same laws as a few arrays, for an engine that is compiled.
+`flatten` gives the same distributions as a few arrays, for a compiled engine.
 """
 
 from __future__ import annotations
@@ -33,38 +33,48 @@ from capplan.simulator.specification.quantile_table import QuantileTable, Tabula
 
 IntArray = NDArray[np.int64]
 Sampler = Callable[[float], int]
-SMALLEST, LARGEST = 2.0**-53, 1 - 2.0**-53  # the ends of what a uniform number can be
+SMALLEST, LARGEST = 2.0**-53, 1 - 2.0**-53  # the smallest and largest uniform number
 LARGEST_SCALE = 1e300  # so that a table's value times the scale is never 0 times infinity
 
 
-def tick_sampler(law: Distribution) -> Sampler:
+def tick_sampler(distribution: Distribution) -> Sampler:
     """Return the function from a uniform number to a duration in ticks.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        The distribution of the duration, in seconds.
+
+    Returns
+    -------
+    Callable[[float], int]
+        Takes a number strictly between 0 and 1.
 
     Raises
     ------
     RefusedError
-        When the law's shape is too extreme for a table; see `quantile_table`.
+        When the shape is too extreme for a table; see `quantile_table`.
     """
-    match law:
+    match distribution:
         case Deterministic():
-            constant = to_ticks(float(law.value_s))
+            constant = to_ticks(float(distribution.value_s))
             return lambda _: constant
         case Empirical():
-            return _empirical([float(value) for value in law.values_s])
+            return _empirical([float(value) for value in distribution.values_s])
         case Hyperexponential() | Mixture():
-            return _mixture(*_components(law))
+            return _mixture(*_components(distribution))
         case _:
-            return _tabulated(quantile_table(law), _scale_ticks(law))
+            return _tabulated(quantile_table(distribution), _scale_ticks(distribution))
 
 
 def picker(probabilities: Sequence[Number]) -> Callable[[float], int]:
     """Return the function from a uniform number to the index of one of the alternatives."""
     edges = list(accumulate(float(probability) for probability in probabilities))[:-1]
-    return lambda uniform: bisect_right(edges, uniform)  # what rounding leaves over belongs to the last
+    return lambda uniform: bisect_right(edges, uniform)  # the last takes the rounding error of the sum
 
 
-def _scale_ticks(law: Tabulated) -> float:
-    return min(scale_s(law) * TICKS_PER_S, LARGEST_SCALE)
+def _scale_ticks(distribution: Tabulated) -> float:
+    return min(scale_s(distribution) * TICKS_PER_S, LARGEST_SCALE)
 
 
 def _rounded(ticks: float) -> int:
@@ -89,20 +99,20 @@ def _empirical(values_s: list[float]) -> Sampler:
     return ticks
 
 
-def _components(law: Hyperexponential | Mixture) -> tuple[list[float], list[Distribution]]:
-    shares = [float(probability) for probability in law.probabilities]
-    if isinstance(law, Mixture):
-        return shares, list(law.laws)
-    return shares, [Exponential(mean_s) for mean_s in law.means_s]
+def _components(distribution: Hyperexponential | Mixture) -> tuple[list[float], list[Distribution]]:
+    shares = [float(probability) for probability in distribution.probabilities]
+    if isinstance(distribution, Mixture):
+        return shares, list(distribution.laws)
+    return shares, [Exponential(mean_s) for mean_s in distribution.means_s]
 
 
 def _starts(shares: list[float]) -> list[float]:
     return [0.0, *accumulate(shares)][:-1]
 
 
-def _mixture(shares: list[float], laws: list[Distribution]) -> Sampler:
+def _mixture(shares: list[float], distributions: list[Distribution]) -> Sampler:
     starts, pick = _starts(shares), picker(shares)
-    samplers = [tick_sampler(law) for law in laws]
+    samplers = [tick_sampler(distribution) for distribution in distributions]
 
     def ticks(uniform: float) -> int:
         chosen = pick(uniform)
@@ -112,8 +122,8 @@ def _mixture(shares: list[float], laws: list[Distribution]) -> Sampler:
     return ticks
 
 
-class LawKind(IntEnum):
-    """How a row of `FlatLaws` is sampled."""
+class DistributionKind(IntEnum):
+    """How a row of `FlatDistributions` is sampled."""
 
     CONSTANT = 0
     TABLE = 1
@@ -122,22 +132,22 @@ class LawKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class FlatLaws:
-    """Laws as arrays, one row per law; components of mixtures have rows of their own.
+class FlatDistributions:
+    """Distributions as arrays, one row per distribution; components of mixtures have their own rows.
 
     Attributes
     ----------
     rows
-        For each law that was asked for, its row; equal laws share one.
+        For each requested distribution, its row; equal distributions share one.
     kind
-        By row, a `LawKind`.
+        By row, a `DistributionKind`.
     ticks
         By row, the value of a constant, in ticks; else 0.
     scale
-        By row, what a table's value (of scale 1) or an empirical one (in seconds) is multiplied by to be ticks; else 0.
+        By row, the factor from a table's value (of scale 1) or an empirical one (in seconds) to ticks; else 0.
     first, count
-        By row, where its numbers begin, and how many pieces per octave, values or components it has. A table has
-        2 * 52 * count * 6 numbers in the order of `QuantileTable.coefficients`, an empirical law `count` values in
+        By row, where its numbers begin, and how many pieces per octave, values or components it has. A table has 2 * 52
+        * count * 6 numbers in the order of `QuantileTable.coefficients`, an empirical distribution `count` values in
         seconds, a mixture the `count` starts of its components and then their `count` shares.
     first_part
         By row, where a mixture's `count` parts begin; else 0.
@@ -158,17 +168,17 @@ class FlatLaws:
     parts: IntArray
 
 
-def flatten(laws: Sequence[Distribution]) -> FlatLaws:
-    """Return `laws` as arrays; see `tick_sampler` for what an engine has to do with them.
+def flatten(distributions: Sequence[Distribution]) -> FlatDistributions:
+    """Return distributions as arrays; `tick_sampler` defines how an engine samples them.
 
     Raises
     ------
     RefusedError
-        When a law's shape is too extreme for a table; see `quantile_table`.
+        When a shape is too extreme for a table; see `quantile_table`.
     """
     flat = _Flattening()
-    rows = [flat.row(law) for law in laws]
-    return flat.laws(rows)
+    rows = [flat.row(distribution) for distribution in distributions]
+    return flat.distributions(rows)
 
 
 class _Flattening:
@@ -182,46 +192,53 @@ class _Flattening:
         self._size = 0
         self._parts: list[int] = []
 
-    def row(self, law: Distribution) -> int:
-        """Return the row of a law; add it, after its components, when it is new."""
-        if law not in self._row:
-            columns = self._add(law)
-            self._row[law] = len(self._columns)
+    def row(self, distribution: Distribution) -> int:
+        """Return the row of a distribution; add it, after its components, when it is new."""
+        if distribution not in self._row:
+            columns = self._add(distribution)
+            self._row[distribution] = len(self._columns)
             self._columns.append(columns)
-        return self._row[law]
+        return self._row[distribution]
 
-    def _add(self, law: Distribution) -> tuple[int, int, float, int, int, int]:
-        match law:
+    def _add(self, distribution: Distribution) -> tuple[int, int, float, int, int, int]:
+        match distribution:
             case Deterministic():
-                return LawKind.CONSTANT, to_ticks(float(law.value_s)), 0.0, 0, 0, 0
+                return DistributionKind.CONSTANT, to_ticks(float(distribution.value_s)), 0.0, 0, 0, 0
             case Empirical():
-                count = len(law.values_s)
-                return LawKind.EMPIRICAL, 0, float(TICKS_PER_S), self._add_numbers(law.values_s), count, 0
+                count = len(distribution.values_s)
+                return (
+                    DistributionKind.EMPIRICAL,
+                    0,
+                    float(TICKS_PER_S),
+                    self._add_numbers(distribution.values_s),
+                    count,
+                    0,
+                )
             case Hyperexponential() | Mixture():
-                shares, laws = _components(law)
-                parts = [self.row(part) for part in laws]
+                shares, distributions = _components(distribution)
+                parts = [self.row(part) for part in distributions]
                 self._parts += parts
                 first = self._add_numbers([*_starts(shares), *shares])
-                return LawKind.MIXTURE, 0, 0.0, first, len(parts), len(self._parts) - len(parts)
+                return DistributionKind.MIXTURE, 0, 0.0, first, len(parts), len(self._parts) - len(parts)
             case _:
-                return self._add_table(law)
+                return self._add_table(distribution)
 
-    def _add_table(self, law: Tabulated) -> tuple[int, int, float, int, int, int]:
-        table = quantile_table(law)
+    def _add_table(self, distribution: Tabulated) -> tuple[int, int, float, int, int, int]:
+        table = quantile_table(distribution)
         if table not in self._table:
             self._table[table] = self._add_numbers(table.coefficients.ravel())
-        return LawKind.TABLE, 0, _scale_ticks(law), self._table[table], table.pieces, 0
+        return DistributionKind.TABLE, 0, _scale_ticks(distribution), self._table[table], table.pieces, 0
 
     def _add_numbers(self, numbers: Sequence[Number] | FloatArray) -> int:
         self._numbers.append(np.asarray(numbers, dtype=np.float64))
         self._size += len(numbers)
         return self._size - len(numbers)
 
-    def laws(self, rows: list[int]) -> FlatLaws:
-        """Return all that was collected."""
+    def distributions(self, rows: list[int]) -> FlatDistributions:
+        """Return all collected distributions."""
         kind, ticks, scale, first, count, first_part = zip(*self._columns, strict=True) if rows else ((),) * 6
         whole = [np.array(column, dtype=np.int64) for column in (rows, kind, ticks, first, count, first_part)]
-        return FlatLaws(
+        return FlatDistributions(
             rows=whole[0],
             kind=whole[1],
             ticks=whole[2],

@@ -1,7 +1,4 @@
-"""What no engine runs: runs that make no sense, and arrays of parameter draws where all draws must be alike.
-
-Refused before a run begins.
-"""
+"""Checks before a run: invalid durations and seeds, and arrays of parameter draws where there must be one number."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ from capplan.models.language.traffic import Bursty, Open
 from capplan.models.language.units import FloatArray
 from capplan.simulator.specification.clock import to_ticks
 
-_DRAWN = (*get_args(get_args(Distribution)[0]), Open, Bursty)  # what may hold other numbers in each draw
+_DRAWN = (*get_args(get_args(Distribution)[0]), Open, Bursty)  # what may differ by draw
 
 
 def check_scope(network: Network) -> None:
-    """Check that every number in `network` is one number.
+    """Check that every number in `network` is a single number.
 
     Raises
     ------
     RefusedError
-        With one sentence that names the array and where it stands.
+        Names the array and its place.
     """
     for place, draws in _arrays(network, network.name):
         raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
@@ -39,35 +36,39 @@ def check_draws(network: Network) -> int:
     Raises
     ------
     RefusedError
-        When draws differ in anything but laws and the numbers of open traffic, or arrays in length.
+        When anything but distributions and the numbers of open traffic differs by draw, or the arrays differ in length.
     """
     drawn: list[tuple[str, FloatArray]] = []
     for place, owner, draws in _owned_arrays(network, network.name, None, set()):
         if not isinstance(owner, _DRAWN):
-            raise RefusedError(f"{place} holds {draws.size} parameter draws: only laws and rates may differ by draw")
+            raise RefusedError(
+                f"{place} holds {draws.size} parameter draws: only distributions and rates may differ by draw"
+            )
         drawn.append((place, draws))
     lengths = {draws.shape for _, draws in drawn}
     if len(lengths) > 1:
-        raise RefusedError(f"{drawn[0][0]} and other laws hold draws of shapes {sorted(lengths)}: give each as many")
+        raise RefusedError(
+            f"{drawn[0][0]} and other distributions hold draws of shapes {sorted(lengths)}: give each as many"
+        )
     return max((draws.size for _, draws in drawn), default=1)
 
 
 def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
-    """Check how long a run is to be, whose random numbers it has, and how many requests may start.
+    """Check the duration of a run, its random numbers, and the limit on its requests.
 
     Raises
     ------
     InputError
-        With one sentence that names the value and the rule.
+        Names the value and the rule.
     """
     if not 0 <= warmup_s < duration_s or to_ticks(warmup_s) == to_ticks(duration_s):
         raise InputError(
             f"warm-up {warmup_s:g} s of a run of {duration_s:g} s: it must be shorter than the run, by 1 ns"
         )
     if seed < 0 or replication < 0:
-        raise InputError(f"seed {seed} and replication {replication} must not be negative")
+        raise InputError(f"seed {seed} and replication {replication} must be at least 0")
     if max_requests is not None and max_requests < 1:
-        raise InputError(f"max_requests = {max_requests} lets nothing start: give at least 1, or leave it out")
+        raise InputError(f"max_requests = {max_requests} allows no request: give at least 1, or leave it out")
 
 
 def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
@@ -78,7 +79,7 @@ def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
 def _owned_arrays(value: Any, place: str, owner: Any, seen: set[int]) -> Iterator[tuple[str, Any, FloatArray]]:
     """Yield every array in a value with its place and the construct that it belongs to.
 
-    A value that stands at several places (the same object) is looked at once.
+    An object that appears at several places is visited once.
     """
     if isinstance(value, (int, float, str)) or value is None or id(value) in seen:
         return

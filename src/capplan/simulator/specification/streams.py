@@ -1,6 +1,6 @@
-"""Counter-based random numbers: every draw is a pure function of its key, so there is no state and no order.
+"""Counter-based random numbers: every draw is a pure function of its key, so there is no state and no order of draws.
 
-A key is a 64-bit number folded from fields, one after another::
+A key is a 64-bit number, made of fields one after another::
 
     root    = seed, replication
     source  = root, name of the session or request class        (or "traffic" for arrivals, "station" and its name)
@@ -9,9 +9,9 @@ A key is a 64-bit number folded from fields, one after another::
 
 The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's 13th variant of the
 constants): two multiplications, full avalanche, the same few lines in Python, numpy and compiled code. Philox would be
-as good and costs ten rounds; a library's generator would have to be re-seeded for every draw.
+as good but needs ten rounds; a library's generator would need a new seed for every draw.
 
-Names are hashed once, by BLAKE2b, never by Python's `hash`, which changes from process to process.
+Names are hashed once, by BLAKE2b. Python's `hash` changes from process to process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECOND = 0x94D049BB133111EB
 
 
 def mix(word: int) -> int:
-    """Return a 64-bit number in which every bit of the 64-bit `word` moves every bit with probability a half."""
+    """Return a 64-bit number in which every bit of `word` flips every bit with probability a half."""
     word = (word ^ (word >> 30)) * FIRST & MASK
     word = (word ^ (word >> 27)) * SECOND & MASK
     return word ^ (word >> 31)
@@ -46,7 +46,7 @@ def name_key(*names: str) -> int:
 
 
 def root_key(seed: int, replication: int) -> int:
-    """Return the key that all draws of one replication descend from."""
+    """Return the root key of one replication."""
     return fold(fold(0, seed), replication)
 
 
@@ -61,10 +61,20 @@ def request_key(source: int, unit: int, position: int, attempt: int = 0) -> int:
 
 
 def uniform(request: int, draw: int) -> float:
-    """Return the uniform number of the draw named `draw` (a `name_key`) of a request, strictly between 0 and 1.
+    """Return the uniform number of the draw named `draw` (a `name_key`) of a request.
 
-    The result is an odd multiple of 2**-53: 52 random bits and a half, so 0 and 1 cannot happen and a quantile function
-    is never asked for an end of its range.
+    Parameters
+    ----------
+    request : int
+        Key of the request, 64 bits.
+    draw : int
+        Key of the name of the draw, 64 bits.
+
+    Returns
+    -------
+    float
+        An odd multiple of 2**-53, strictly between 0 and 1: 52 random bits and a half. So a quantile function is never
+        asked for an end of its range.
     """
     word = (request + draw) & MASK  # `mix`, written out: this is the innermost line of the engine
     word = (word ^ (word >> 30)) * FIRST & MASK
@@ -75,9 +85,9 @@ def uniform(request: int, draw: int) -> float:
 def step_names(flow: Step) -> tuple[str, ...]:
     """Name every step of a flow, in the order of `walk` (parents first).
 
-    A named step is called by its name after the names of the *named* steps around it, so wrapping it into unnamed
-    structure changes nothing. A step without a name is called by its place (child numbers) below the nearest named
-    step. The second, third, ... step of the same name gets `#2`, `#3`, ...: it must not repeat the draws of the first.
+    The name of a named step follows the names of the *named* steps around it, so unnamed structure around a step
+    changes nothing. A step without a name is known by its place (child numbers) below the nearest named step. The
+    second, third, ... step of the same name gets `#2`, `#3`, ..., so that it does not repeat the draws of the first.
     """
     names: dict[str, None] = {}  # in order, and quick to look up
 

@@ -1,4 +1,4 @@
-"""When traffic comes: how a timeline scales it, and the ticks of arrivals and beats. Plain functions for every engine.
+"""The ticks of arrivals and of paced requests, and how a timeline scales the traffic. Plain functions for every engine.
 
 The multiplier of the traffic is a piecewise constant function of time; its integral is the operational time. The
 arithmetic is that of float64, in the order in which it stands here, so that every engine finds the same ticks.
@@ -13,10 +13,11 @@ from itertools import count, groupby
 
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import ALL_TRAFFIC
-from capplan.models.language.traffic import Bursty, Event, Mix, Poisson, Timeline, Trace
+from capplan.models.language.traffic import Bursty, Mix, Poisson, Timeline, Trace
 from capplan.simulator.specification.clock import LONGEST_TICKS, TICKS_PER_S, to_ticks
 from capplan.simulator.specification.quantile_table import quantile_table
 from capplan.simulator.specification.streams import name_key, request_key, uniform
+from capplan.simulator.specification.timeline import numbered_events
 
 ARRIVAL, BURST = name_key("arrival"), name_key("burst")
 _EXPONENTIAL = quantile_table(Exponential(1.0)).quantile()
@@ -25,7 +26,7 @@ FOREVER = 2**62  # later than any tick of a run
 
 @dataclass(frozen=True)
 class Segment:
-    """A time in which the multiplier of the traffic is constant: from tick `start` up to before tick `end`.
+    """A period with a constant multiplier of the traffic: from tick `start` up to before tick `end`.
 
     `operational_s` is the operational time at its start; `shares` are those of the sources (session or class) among
     what starts, in the order of the mix.
@@ -36,11 +37,6 @@ class Segment:
     operational_s: float
     multiplier: float
     shares: tuple[float, ...]
-
-
-def numbered_events(timeline: Timeline) -> list[tuple[int, Event]]:
-    """Return the events with their ticks in the order of time, those of one tick in the order of the list."""
-    return sorted(((to_ticks(float(event.at_s)), event) for event in timeline.events), key=lambda timed: timed[0])
 
 
 def segments(mix: Mix, timeline: Timeline) -> tuple[Segment, ...]:
@@ -70,17 +66,17 @@ def _weights(mix: Mix, factors: dict[str, float]) -> tuple[float, tuple[float, .
 
 
 def mean_length(mix: Mix, lengths: Sequence[int]) -> float:
-    """Return the mean number of requests of what starts; `lengths` are those of the sources, in the order of `mix`."""
+    """Return the mean number of requests per session; `lengths` are those of the sources, in the order of `mix`."""
     return sum(share * length for share, length in zip(mix.values(), lengths, strict=True))
 
 
 def segment_number(parts: Sequence[Segment], tick: int) -> int:
-    """Return the place of the segment that `tick` lies in."""
+    """Return the index of the segment that contains `tick`."""
     return bisect_right(parts, tick, key=lambda part: part.start) - 1
 
 
 def tick_of(parts: Sequence[Segment], operational_s: float) -> int:
-    """Return the tick of an operational time: it lies in the first segment that ends at that time or later."""
+    """Return the tick of an operational time; it lies in the first segment that ends at that time or later."""
     number = bisect_left(parts[1:], operational_s, key=lambda part: part.operational_s)
     part = parts[number]
     return min(part.end, part.start + to_ticks((operational_s - part.operational_s) / part.multiplier))
@@ -91,28 +87,30 @@ def rounded(ticks: float) -> int:
     return LONGEST_TICKS if ticks >= LONGEST_TICKS else round(ticks)
 
 
-def trace_ticks(law: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list[int]:
-    """Return the ticks of a trace's arrivals, which come at `rate_per_s` in the mean while the multiplier is 1."""
+def trace_ticks(distribution: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list[int]:
+    """Return the ticks of a trace's arrivals, which have the mean rate `rate_per_s` while the multiplier is 1."""
     if rate_per_s == 0:
         return []
-    last_s = rate_per_s * float(law.times_s[-1])
-    return [tick_of(parts, float(time_s) * len(law.times_s) / last_s) for time_s in law.times_s]
+    last_s = rate_per_s * float(distribution.times_s[-1])
+    return [tick_of(parts, float(time_s) * len(distribution.times_s) / last_s) for time_s in distribution.times_s]
 
 
-def beat_tick(parts: Sequence[Segment], beat: int, mean_length: float, rate_per_s: float) -> int:
-    """Return the tick of a beat of throttled traffic; beat k of client j of C has the number k * C + j."""
-    return tick_of(parts, beat * (mean_length / rate_per_s))
+def pacing_tick(parts: Sequence[Segment], number: int, mean_length: float, rate_per_s: float) -> int:
+    """Return a pacing tick of throttled traffic; the k-th one of client j of C has the number k * C + j."""
+    return tick_of(parts, number * (mean_length / rate_per_s))
 
 
-def arrival_ticks(key: int, rate_per_s: float, law: Poisson | Bursty, parts: Sequence[Segment]) -> Iterator[int]:
-    """Yield arrival times, which come at `rate_per_s` in the mean while the multiplier is 1.
+def arrival_ticks(
+    key: int, rate_per_s: float, distribution: Poisson | Bursty, parts: Sequence[Segment]
+) -> Iterator[int]:
+    """Yield arrival times, which have the mean rate `rate_per_s` while the multiplier is 1.
 
-    An arrival comes when the integral of the rate has grown by a standard exponential number: the same one for every
-    law and rate, so that all kinds of traffic have common random numbers.
+    An arrival comes when the integral of the rate has grown by a standard exponential number. The number is the same
+    for every arrival process and rate, so all kinds of traffic have common random numbers.
     """
     if rate_per_s == 0:
         return
-    stretches = _stretches(rate_per_s, _phases(key, law), parts)
+    stretches = _stretches(rate_per_s, _phases(key, distribution), parts)
     tick = 0
     rate, until = next(stretches)
     for unit in count():
@@ -132,14 +130,14 @@ def _standard_exponential(key: int, unit: int) -> float:
 
 
 def _exponential(uniform_number: float) -> float:
-    """Return the standard exponential quantile, from its table: logarithms are not rounded alike everywhere."""
+    """Return the standard exponential quantile from its table, since libraries round logarithms differently."""
     return max(0.0, _EXPONENTIAL(uniform_number))
 
 
 def _stretches(
     rate_per_s: float, phases: Iterator[tuple[float, int]], parts: Sequence[Segment]
 ) -> Iterator[tuple[float, int]]:
-    """Yield the rate and the end of each time in which neither the phase of the law nor the multiplier changes."""
+    """Yield the rate and the end of each period without a change of phase or multiplier."""
     factor, phase_end = next(phases)
     for part in parts:
         until = part.start
@@ -150,15 +148,19 @@ def _stretches(
             yield rate_per_s * factor * part.multiplier, until
 
 
-def _phases(key: int, law: Poisson | Bursty) -> Iterator[tuple[float, int]]:
-    """Yield the factor on the mean rate and the end of each phase: bursts and quiet ones in turn.
+def _phases(key: int, distribution: Poisson | Bursty) -> Iterator[tuple[float, int]]:
+    """Yield the factor on the mean rate and the end of each phase: bursts and quiet periods in turn.
 
-    State number k has a draw of its own; the first is a burst with the probability of the stationary state.
+    Phase number k has its own draw; the first is a burst with the probability of the stationary state.
     """
-    if isinstance(law, Poisson):
+    if isinstance(distribution, Poisson):
         yield 1.0, FOREVER
         return
-    fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
+    fraction, ratio, length_s = (
+        float(distribution.burst_fraction),
+        float(distribution.burst_ratio),
+        float(distribution.burst_length_s),
+    )
     burst = (ratio, length_s)
     quiet = (max(0.0, (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
     bursting = uniform(request_key(key, 0, 1), BURST) < fraction

@@ -21,8 +21,8 @@ from capplan.calibration.validation.baselines import BASELINES, Baseline
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.units import FloatArray, Number
+from capplan.simulator.analysis.extremes import block_maxima_s, maximum_over_s
 from capplan.simulator.experiments.draws import DrawRun, simulate_draws
-from capplan.simulator.results.extremes import block_maxima_s, maximum_over_s
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.scope import check_draws
 from capplan.systems.rhino_shcm.network import (

@@ -1,8 +1,9 @@
 """Lowers a network to the flat arrays of the compiled engine.
 
-Whatever can be decided before a run is decided here: which stations are rigid, which visits need no event, how many
-records one event can use. What depends on the seed or the length of a run is filled in by `Lowered.program`, what
-depends on a draw of the parameters by `Lowered.with_draw`.
+Everything that can be decided before a run is decided here: which stations have a fixed rate, which visits need no
+event, how many records one event can use. `Lowered.program` fills in what depends on the seed or the length of a run,
+`Lowered.with_draw` what depends on a parameter draw: distributions, the lengths of fixed waits, and rates of open
+traffic. All else is the same in every draw, so flows are lowered once, whatever the number of draws.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from capplan.models.language.distribution import Exponential
-from capplan.models.language.draws import at_draw
+from capplan.models.language.distribution import Deterministic, Distribution, Exponential
+from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
 from capplan.models.language.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
@@ -23,28 +24,121 @@ from capplan.models.language.traffic import (
     Closed,
     Open,
     Poisson,
-    RequestClass,
-    Session,
     Throttled,
     Timeline,
     Trace,
 )
+from capplan.simulator.compiled.instructions import Code, RouteInfo
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Floats, Ints, Program, Records
-from capplan.simulator.compiled.program_draws import Numbers, fixed_waits
-from capplan.simulator.compiled.program_flow import Code, RouteInfo
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.sampling import FlatLaws
+from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, session_of
+from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
 from capplan.simulator.specification.streams import source_key
 from capplan.simulator.specification.traffic_time import Segment, segments, trace_ticks
 
-LAW_IN_A = (at.WAIT, at.WAIT_LAST)
-LAW_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
+MOST_WAIT_LISTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FixedWaits:
+    """Where instructions wait for a fixed time.
+
+    Attributes
+    ----------
+    rows, places
+        By wait, its instruction, and the place of its ticks in the table.
+    which
+        By wait, the index of its length in `lengths`.
+    lengths
+        The different lengths, in the order of their first use.
+    """
+
+    rows: Ints
+    places: Ints
+    which: Ints
+    lengths: tuple[Deterministic, ...]
+
+    def in_code(self, code: Records, lists: Ints) -> Records:
+        """Return the code with the list of each length; the same object when nothing changes, since it is large."""
+        wanted = lists[self.which]
+        if np.array_equal(code["b"][self.rows], wanted):
+            return code
+        changed = code.copy()
+        changed["b"][self.rows] = wanted
+        return changed
+
+    def in_table(self, table: Ints, ticks: Ints) -> Ints:
+        """Return the table with the ticks of each length."""
+        changed = table.copy()
+        changed[self.places] = ticks[self.which]
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The distributions and fixed waits of a program, whose numbers may be arrays over draws.
+
+    Attributes
+    ----------
+    distributions
+        The different distributions, in the order of their numbers in the code.
+    waits
+        The fixed waits.
+    before
+        How many numbers of a program precede those of its distributions.
+    """
+
+    distributions: tuple[Distribution, ...]
+    waits: FixedWaits
+    before: int
+
+    def flat(self, draw: int) -> FlatDistributions:
+        """Return the distributions of one draw as arrays."""
+        return flatten([at_draw(distribution, draw) for distribution in self.distributions])
+
+    def distribution_records(self, flat: FlatDistributions) -> Records:
+        """Return the distributions in the form that the kernel reads."""
+        rows = np.zeros(len(flat.kind), dtype=at.LAW)
+        rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
+        rows["ticks"] = np.where(flat.kind == DistributionKind.MIXTURE, flat.first_part, flat.ticks)
+        tables = flat.kind == DistributionKind.TABLE
+        rows["ticks"][tables] = np.log2(flat.count[tables])  # pieces per octave are a power of two
+        rows["first"] = flat.first + self.before
+        return rows
+
+    def wait_lists(self, draw: int) -> tuple[Ints, Ints]:
+        """Return, by length of a fixed wait, its ticks in one draw, and the number of the list of waits of that length.
+
+        Where there are too many lengths, the rest have no list (-1).
+        """
+        lists: dict[int, int] = {}
+        ticks = [to_ticks(float(at_draw(length, draw).value_s)) for length in self.waits.lengths]
+        for length in ticks:
+            if len(lists) < MOST_WAIT_LISTS:
+                lists.setdefault(length, len(lists))
+        mine = [lists.get(length, at.NONE) for length in ticks]
+        return np.array(ticks, dtype=np.int64), np.array(mine, dtype=np.int64)
+
+
+def fixed_waits(found: Sequence[tuple[int, int, Deterministic]]) -> FixedWaits:
+    """Combine fixed waits, given as the instruction, the place of its ticks in the table, and the length."""
+    numbers: dict[object, int] = {}
+    which = [numbers.setdefault(as_key(length), len(numbers)) for _, _, length in found]
+    first = {number: length for number, (_, _, length) in reversed(list(zip(which, found, strict=True)))}
+    rows, places = (np.array([wait[column] for wait in found], dtype=np.int64) for column in (0, 1))
+    return FixedWaits(
+        rows, places, np.array(which, dtype=np.int64), tuple(first[number] for number in range(len(first)))
+    )
+
+
+DISTRIBUTION_IN_A = (at.WAIT, at.WAIT_LAST)
+DISTRIBUTION_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
 
 
 @dataclass(frozen=True)
 class StationProcess:
-    """Pauses or background work: its station, its number there, the rows of its laws, the place of its share."""
+    """Pauses or background work: station, number there, rows of the distributions, place of the share."""
 
     station: int
     number: int
@@ -56,12 +150,12 @@ class StationProcess:
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A network as arrays, and what it takes to make a state for a run of it."""
+    """A network as arrays, and what is needed to make a state for a run of it."""
 
     network: Network
     base: Program
-    elastic: tuple[bool, ...]
-    rate_tables: dict[int, int]  # by station, the place among the numbers
+    processor_sharing: tuple[bool, ...]
+    rate_tables: dict[int, int]  # place among the numbers, by station
     processes: tuple[StationProcess, ...]
     routes: tuple[RouteInfo, ...]
     delay_scales: dict[str, int]
@@ -71,7 +165,7 @@ class Lowered:
     groups: int
     most_records: int
     numbers: Numbers
-    law_rows: tuple[int, ...]  # by number of a law in the code, its row
+    distribution_rows: tuple[int, ...]  # row of each distribution in the code
 
     def program(self, root: int, bounds: Ints) -> Program:
         """Return the program of one replication (its root key) over these intervals."""
@@ -83,7 +177,7 @@ class Lowered:
         return self.base._replace(sources=sources, traffic=traffic, bounds=bounds)
 
     def with_rate_of(self, network: Network) -> Lowered | None:
-        """Return the program of a network that differs in the rate of its open traffic only; None for any other."""
+        """Return the program of a network that differs only in the rate of its open traffic; None for any other."""
         mine, other = self.network, network.traffic
         same = (mine.stations, mine.classes, mine.pools, mine.hosts, mine.sessions, mine.timeline)
         theirs = (network.stations, network.classes, network.pools, network.hosts, network.sessions, network.timeline)
@@ -97,7 +191,7 @@ class Lowered:
         return replace(self, network=network, base=base)
 
     def with_traffic_of(self, network: Network) -> Lowered | None:
-        """Return the program of a network that differs in its traffic only, to be used `with_draw`; None for any other.
+        """Return the program of a network that differs only in its traffic, for use `with_draw`; None for any other.
 
         Sessions and classes that start must be the same; rates and arrivals are taken from the network with the draw.
         """
@@ -112,19 +206,19 @@ class Lowered:
         return replace(self, network=network) if arrivals[0] is arrivals[1] else None
 
     def with_draw(self, draw: int) -> Lowered:
-        """Return the program of a draw of the parameters: the same instructions with its numbers.
+        """Return the program of a parameter draw: the same instructions with its numbers.
 
         It gives the same runs, bit for bit, as the network of that draw, lowered afresh.
         """
         flat, traffic = self.numbers.flat(draw), at_draw(self.network.traffic, draw)
-        if tuple(flat.rows.tolist()) != self.law_rows or not isinstance(traffic, Open):
-            return lower(self.network, draw)  # laws that are one law in this draw but not in the other
+        if tuple(flat.rows.tolist()) != self.distribution_rows or not isinstance(traffic, Open):
+            return lower(self.network, draw)  # some are equal in this draw and not in the other
         base, numbers = self.base, self.numbers
         ticks, lists = numbers.wait_lists(draw)
         base = base._replace(
             code=numbers.waits.in_code(base.code, lists),
             table=numbers.waits.in_table(base.table, ticks),
-            laws=numbers.law_records(flat),
+            laws=numbers.distribution_records(flat),
             numbers=np.concatenate([base.numbers[: numbers.before], flat.numbers]),
             parts=flat.parts,
             rates=_open_rates(traffic, mean_length(self.network)),
@@ -133,15 +227,15 @@ class Lowered:
 
 
 def _same_parts(one: object, other: object) -> bool:
-    """Tell whether two parts of networks are made of the same objects (a copy of a network keeps them)."""
+    """Tell whether two parts of networks consist of the same objects (a copy of a network keeps them)."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_same_parts, one, other))
     return one is other or (isinstance(one, Timeline) and one == other)
 
 
 def mean_length(network: Network) -> float:
-    """Return the mean number of requests of what starts."""
-    return sum(share * len(_session(network, name).classes) for name, share in network.traffic.mix.items())
+    """Return the mean number of requests per session."""
+    return sum(share * len(session_of(network, name).classes) for name, share in network.traffic.mix.items())
 
 
 def signed(word: int) -> int:
@@ -150,25 +244,25 @@ def signed(word: int) -> int:
 
 
 def lower(network: Network, draw: int = 0) -> Lowered:
-    """Lower a network; its laws, and the numbers of open traffic, may be arrays over draws, of which it takes one.
+    """Lower a network; its distributions, and the numbers of open traffic, may be arrays over draws.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    draw : int
+        Index of the parameter draw to take.
 
     Raises
     ------
     RefusedError
-        When a flow is too long, or the shape of a law too extreme.
+        When a flow is too long, or the shape of a distribution too extreme.
     """
     return _Lowering(network, draw).lowered()
 
 
-def is_elastic(station: Station, network: Network) -> bool:
-    """Tell whether a station's speed can ever change, or it does not serve in order of arrival."""
-    named = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
-    special = station.rate is not None or station.expiry_s is not None or station.host is not None
-    return station.discipline == "ps" or special or bool(station.pauses or station.background) or station.name in named
-
-
 def most_records(step: Step) -> int:
-    """Return how many records of one kind a request can take up within one event at most."""
+    """Return how many records of one kind a request can use within one event at most."""
     inside = [most_records(child) for child in children(step)]
     match step:
         case Choice() | Route():
@@ -180,38 +274,48 @@ def most_records(step: Step) -> int:
 
 
 class _Lowering:
-    """Collects code, laws and lists, then makes arrays of them."""
+    """Collects code, distributions and lists, then makes arrays of them."""
 
     def __init__(self, network: Network, draw: int) -> None:
         self.network, self.traffic, self.draw = network, at_draw(network.traffic, draw), draw
-        self.elastic = tuple(is_elastic(station, network) for station in network.stations)
+        self.processor_sharing = tuple(not is_fixed_rate(station, network) for station in network.stations)
         scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
         self.code = Code(
-            stations={each.name: (number, self.elastic[number]) for number, each in enumerate(network.stations)},
+            stations={
+                each.name: (number, self.processor_sharing[number]) for number, each in enumerate(network.stations)
+            },
             pools={pool.name: number for number, pool in enumerate(network.pools)},
             delay_scales={name: number for number, name in enumerate(scaled)},
         )
 
     def lowered(self) -> Lowered:
-        """Lower everything; laws are known only when all is collected, and all other numbers stand before theirs."""
+        """Lower everything; distributions are known only at the end, and all other numbers stand before theirs."""
         code, network = self.code, self.network
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
-        gaps = [[code.law(gap) for gap in _session(self.network, name).gaps] for name in self.traffic.mix]
-        thinking = code.law(network.traffic.think) if isinstance(network.traffic, Closed) else 0
-        exponential = code.law(Exponential(1.0))
+        gaps = [[code.distribution(gap) for gap in session_of(self.network, name).gaps] for name in self.traffic.mix]
+        thinking = code.distribution(network.traffic.think) if isinstance(network.traffic, Closed) else 0
+        exponential = code.distribution(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
         found = [(n, k, what) for n, each in enumerate(network.stations) for k, what in enumerate(_processes(each))]
-        drawn = [(code.law(what.every), code.law(what.length), self._share(what)) for _, _, what in found]
+        drawn = [
+            (code.distribution(what.every), code.distribution(what.length), self._share(what)) for _, _, what in found
+        ]
         rate_tables = {
             number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.stations) if each.rate
         }
-        numbers = Numbers(tuple(law for _, law in code.laws.values()), fixed_waits(code.fixed), len(code.numbers))
+        numbers = Numbers(
+            tuple(distribution for _, distribution in code.distributions.values()),
+            fixed_waits(code.fixed),
+            len(code.numbers),
+        )
         flat = numbers.flat(self.draw)
         processes = tuple(
             StationProcess(n, k, what, int(flat.rows[every]), int(flat.rows[length]), share)
             for (n, k, what), (every, length, share) in zip(found, drawn, strict=True)
         )
-        sources = self._sources([[int(flat.rows[law]) for law in laws] for laws in gaps])
+        sources = self._sources(
+            [[int(flat.rows[distribution]) for distribution in distributions] for distributions in gaps]
+        )
         classes = self._classes(starts)
         traffic, rates = self._traffic(int(flat.rows[thinking]), parts)
         traffic[at.A_EXPONENTIAL] = flat.rows[exponential]
@@ -226,7 +330,7 @@ class _Lowering:
                 traffic=traffic,
                 rates=rates,
             ),
-            elastic=self.elastic,
+            processor_sharing=self.processor_sharing,
             rate_tables=rate_tables,
             processes=processes,
             routes=tuple(code.routes),
@@ -237,7 +341,7 @@ class _Lowering:
             groups=code.groups,
             most_records=max(most_records(each.flow) for each in network.classes) + 8,
             numbers=numbers,
-            law_rows=tuple(flat.rows.tolist()),
+            distribution_rows=tuple(flat.rows.tolist()),
         )
 
     def _share(self, what: Pauses | Background) -> int:
@@ -246,17 +350,17 @@ class _Lowering:
     def _sources(self, gaps: list[list[int]]) -> Records:
         numbers = {each.name: number for number, each in enumerate(self.network.classes)}
         rows = np.zeros(len(gaps), dtype=at.SOURCE)
-        for row, (name, laws) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
-            session = _session(self.network, name)
+        for row, (name, distributions) in enumerate(zip(self.traffic.mix, gaps, strict=True)):
+            session = session_of(self.network, name)
             classes = self.code.list_of(numbers[each] for each in session.classes)
             sticky = 0 if session.route == "sticky" else at.NONE
-            rows[row] = (0, len(session.classes), classes, self.code.list_of(laws), sticky)
+            rows[row] = (0, len(session.classes), classes, self.code.list_of(distributions), sticky)
         return rows
 
     def _classes(self, starts: list[int]) -> Records:
         rows = np.zeros(len(starts), dtype=at.CLASS)
         for row, (start, each) in enumerate(zip(starts, self.network.classes, strict=True)):
-            backoffs = _backoffs(each)
+            backoffs = backoff_ticks(each.retry)
             patience = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
             rows[row] = (start, patience, len(backoffs) + 1, self.code.list_of(backoffs))
         return rows
@@ -283,12 +387,12 @@ class _Lowering:
             ints[at.A_TRACE] = self.code.list_of(ticks)
             ints[at.A_TRACE_LIMIT] = len(ticks)
 
-    def _program(self, flat: FlatLaws, numbers: Numbers, parts: Sequence[Segment]) -> Program:
+    def _program(self, flat: FlatDistributions, numbers: Numbers, parts: Sequence[Segment]) -> Program:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
         return Program(
             code=_instructions(code, flat),
             table=np.array(code.table, dtype=np.int64),
-            laws=numbers.law_records(flat),
+            laws=numbers.distribution_records(flat),
             numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
             parts=flat.parts,
             sources=empty,
@@ -298,7 +402,7 @@ class _Lowering:
             segments=np.array([*(part.start for part in parts), at.NEVER], dtype=np.int64),
             multipliers=np.array([_segment(part) for part in parts]),
             host_stations=self._host_stations(),
-            leaves=np.flatnonzero(self.elastic),
+            leaves=np.flatnonzero(self.processor_sharing),
             bounds=empty,
         )
 
@@ -311,35 +415,33 @@ class _Lowering:
         return rows
 
 
-def _instructions(code: Code, flat: FlatLaws) -> Records:
+def _instructions(code: Code, flat: FlatDistributions) -> Records:
     rows = np.zeros(len(code.rows), dtype=at.CODE)
     rows["key"] = code.keys
     cells = np.array(code.rows, dtype=np.int64)
     for place, column in enumerate(("op", "a", "b", "c", "d", "step", "unwind")):
         rows[column] = cells[:, place]
-    for column, operations in (("a", LAW_IN_A), ("b", LAW_IN_B)):
+    for column, operations in (("a", DISTRIBUTION_IN_A), ("b", DISTRIBUTION_IN_B)):
         mine = np.isin(rows["op"], operations)
         rows[column][mine] = flat.rows[rows[column][mine]]
     return rows
 
 
 def _open_rates(traffic: Open, length: float) -> Floats:
-    """Return the rates of open traffic whose sessions have a mean length."""
-    rates, rate, law = np.zeros(at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
+    """Return the rates of open traffic with this mean length of a session."""
+    rates, rate, distribution = np.zeros(at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
     rates[at.Z_RATE] = rate
-    if isinstance(law, Bursty):
-        fraction, ratio, length_s = float(law.burst_fraction), float(law.burst_ratio), float(law.burst_length_s)
+    if isinstance(distribution, Bursty):
+        fraction, ratio, length_s = (
+            float(distribution.burst_fraction),
+            float(distribution.burst_ratio),
+            float(distribution.burst_length_s),
+        )
         rates[at.Z_FRACTION] = fraction
         rates[[at.Z_BURST, at.Z_BURST_LENGTH]] = rate * ratio, length_s
         rates[at.Z_QUIET] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
         rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
     return rates
-
-
-def _session(network: Network, name: str) -> Session:
-    """Return the session of that name; a single request is a session of one."""
-    found = next((session for session in network.sessions if session.name == name), None)
-    return found or Session(name, (name,), ())
 
 
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:
@@ -348,10 +450,3 @@ def _processes(station: Station) -> tuple[Pauses | Background, ...]:
 
 def _segment(part: Segment) -> list[float]:
     return [part.multiplier, part.operational_s, *accumulate(part.shares)]
-
-
-def _backoffs(each: RequestClass) -> list[int]:
-    if each.retry is None:
-        return []
-    first, factor = float(each.retry.backoff_s), float(each.retry.factor)
-    return [to_ticks(first * factor**place) for place in range(each.retry.attempts - 1)]

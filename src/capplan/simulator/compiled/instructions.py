@@ -1,6 +1,6 @@
-"""Lowers flows to instructions: every step becomes a few rows of code, every wait a place to go on from.
+"""Lowers flows to instructions: every step becomes a few rows of code, and every wait a place to continue from.
 
-A drop leaves the scopes it is in, one by one: `UNWIND` of an instruction is where the cleaning up begins.
+A drop leaves the scopes around it one by one: `unwind` of an instruction is where the clean-up starts.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution
@@ -31,16 +31,16 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.flow_facts import Way, facts_of
+from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 from capplan.simulator.specification.streams import name_key, step_names
 
-Kind = str  # what follows a step: "done" the request's end, "nothing" that anyone waits for, "more" anything else
-LEARNING: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
+Continuation = Literal["done", "nothing", "more"]
+ADAPTIVE: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 
 @dataclass(eq=False)
 class Label:
-    """A place in the code that is not known yet; an array of whole numbers takes its place."""
+    """A place in the code that is not known yet; it becomes a whole number when the code becomes an array."""
 
     place: int = -1
 
@@ -52,84 +52,91 @@ Cell = int | Label
 
 
 class Scope(NamedTuple):
-    """What is around a step: where a drop goes, the locals taken, the latches (outermost first), what follows."""
+    """The surroundings of a step: where a drop goes, the locals in use, the countdown latches around it, what follows.
+
+    `latches` has the outermost first. `follows` is "done" for the end of the request, "nothing" when no request waits
+    for the step, "more" for anything else.
+    """
 
     unwind: Label
     locals: int
     latches: tuple[int, ...]
-    follows: Kind
+    follows: Continuation
 
 
 @dataclass(frozen=True)
 class RouteInfo:
-    """A route's policy, what sticky sessions know it by, and the ways into its targets."""
+    """A route's policy, the key of sticky sessions, and the first stations of its targets."""
 
     policy: RoutePolicy
     sticky: tuple[int, int]
-    ways: tuple[Way | None, ...]
+    entries: tuple[StepEntry | None, ...]
 
 
 @dataclass
 class Code:
     """All instructions of a network, and the lists that they refer to.
 
-    Laws, and the lengths of fixed waits, may hold arrays of parameter draws: only their numbers stand in instructions.
+    Distributions, and the lengths of fixed waits, may hold arrays of parameter draws: instructions have only their
+    numbers.
     """
 
-    stations: dict[str, tuple[int, bool]]  # number, elastic
+    stations: dict[str, tuple[int, bool]]  # number, and whether it is a processor-sharing station
     pools: dict[str, int]
     delay_scales: dict[str, int]
     rows: list[list[Cell]] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
     table: list[Cell] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
-    laws: dict[Hashable, tuple[int, Distribution]] = field(default_factory=dict)
-    known: dict[int, int] = field(default_factory=dict)  # by identity of a law, its number
+    distributions: dict[Hashable, tuple[int, Distribution]] = field(default_factory=dict)
+    known: dict[int, int] = field(default_factory=dict)  # number of a distribution by its identity
     fixed: list[tuple[int, int, Deterministic]] = field(default_factory=list)  # row, place in the table, length
     routes: list[RouteInfo] = field(default_factory=list)
     batches: int = 0
     locals: int = 0
     groups: int = 0
 
-    def law(self, law: Distribution) -> int:
-        """Return the number of a law; equal ones have one number."""
-        number = self.known.get(id(law))  # many steps share one object, which lives as long as the network
+    def distribution(self, distribution: Distribution) -> int:
+        """Return the number of a distribution; equal ones have one number."""
+        number = self.known.get(id(distribution))  # many steps share one object
         if number is None:
-            number = self.known[id(law)] = self.laws.setdefault(as_key(law), (len(self.laws), law))[0]
+            number = self.known[id(distribution)] = self.distributions.setdefault(
+                as_key(distribution), (len(self.distributions), distribution)
+            )[0]
         return number
 
     def numbers_of(self, values: Iterable[Number]) -> int:
-        """Put numbers among the numbers; return their place."""
+        """Add numbers to the numbers; return their place."""
         place = len(self.numbers)
         self.numbers += [float(value) for value in values]
         return place
 
     def list_of(self, cells: Iterable[Cell]) -> int:
-        """Put a list into the table; return its place."""
+        """Add a list to the table; return its place."""
         place = len(self.table)
         self.table += cells
         return place
 
     def lower(self, flow: Step, patient: bool) -> int:
-        """Lower a flow; return its first instruction. `patient`: its client never gives up."""
+        """Lower a flow; return its first instruction. `patient` means that its client never gives up."""
         return _Flow(self, flow, patient).lower()
 
 
 class _Flow:
-    """One flow being lowered."""
+    """One flow while it is lowered."""
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        facts = facts_of(flow)
+        facts = flow_facts(flow)
         self.steps, self.below = facts.steps, facts.below
         if len(self.steps) >= 1 << at.STEP_BITS:
             raise RefusedError(f"a flow of {len(self.steps)} steps is too long: at most {(1 << at.STEP_BITS) - 1}")
         self.keys = [name_key("step", name) for name in step_names(flow)]
-        self.signalled, self.served, self.ways = facts.signalled, facts.served, facts.ways
+        self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.later: list[Callable[[], None]] = []
 
     def lower(self) -> int:
-        """Emit the flow, then the branches and cleaning up that it needs."""
+        """Emit the flow, then its branches and clean-ups."""
         start, lost = len(self.code.rows), Label()
         self.emit(0, Scope(lost, 0, (), "done" if self.patient else "more"))
         self.row(at.DONE)
@@ -147,11 +154,11 @@ class _Flow:
         self.code.keys.append(self.keys[number])
 
     def place(self, label: Label) -> Label:
-        """Let a label be here."""
+        """Set a label to this place."""
         label.place = len(self.code.rows)
         return label
 
-    def emit(self, number: int, scope: Scope) -> None:  # noqa: C901, PLR0912 - one case a construct of the language
+    def emit(self, number: int, scope: Scope) -> None:  # noqa: C901, PLR0912 - one case per construct of the language
         """Emit a step; what follows it in time follows in the code."""
         self.code.locals = max(self.code.locals, scope.locals)
         step = self.steps[number]
@@ -184,16 +191,16 @@ class _Flow:
                 self.batch(step, number, scope)
 
     def visit(self, step: Visit, number: int, scope: Scope) -> None:
-        """Emit a visit; when nobody waits for its end it needs no event."""
-        station, elastic = self.code.stations[step.station]
+        """Emit a visit; when no request waits for its end it needs no event."""
+        station, processor_sharing = self.code.stations[step.station]
         if scope.follows == "nothing":
-            op = at.SEND_ELASTIC if elastic else at.SEND_RIGID
-        elif scope.follows == "done" and not elastic:
+            op = at.SEND_ELASTIC if processor_sharing else at.SEND_RIGID
+        elif scope.follows == "done" and not processor_sharing:
             op = at.VISIT_LAST
         else:
-            op = at.VISIT_ELASTIC if elastic else at.VISIT_RIGID
+            op = at.VISIT_ELASTIC if processor_sharing else at.VISIT_RIGID
         before = self.code.rows[-1] if self.code.rows else []
-        self.row(op, station, self.code.law(step.demand), number=number, unwind=scope.unwind)
+        self.row(op, station, self.code.distribution(step.demand), number=number, unwind=scope.unwind)
         if op == at.SEND_ELASTIC and before[:2] == [at.VISIT_ELASTIC, station]:
             before[3], self.code.rows[-1][5] = 1, before[5]
 
@@ -203,16 +210,16 @@ class _Flow:
         if scope.follows == "nothing":
             return
         if scope.follows == "done" and scale < 0:
-            self.row(at.WAIT_LAST, self.code.law(step.duration), number=number)
+            self.row(at.WAIT_LAST, self.code.distribution(step.duration), number=number)
         elif isinstance(step.duration, Deterministic) and scale < 0:
-            place = self.code.list_of([0])  # its length is known draw by draw
+            place = self.code.list_of([0])  # each draw sets the length
             self.code.fixed.append((len(self.code.rows), place, step.duration))
             self.row(at.WAIT_FIXED, place, at.NONE, number=number)
         else:
-            self.row(at.WAIT, self.code.law(step.duration), scale, number=number)
+            self.row(at.WAIT, self.code.distribution(step.duration), scale, number=number)
 
     def hold(self, step: Hold, number: int, scope: Scope) -> None:
-        """Emit taking and giving back a unit."""
+        """Emit the acquisition and release of a unit."""
         pool, dropped = self.code.pools[step.pool], Label()
         self.row(at.TAKE, pool, scope.locals, number=number, unwind=scope.unwind)
         self.emit(self.below[number][0], Scope(dropped, scope.locals + 1, scope.latches, "more"))
@@ -220,7 +227,7 @@ class _Flow:
         self.cleaning(dropped, scope, lambda: self.row(at.GIVE, pool, scope.locals, number=number))
 
     def cleaning(self, label: Label, scope: Scope, clean: Callable[[], None]) -> None:
-        """Emit later, at `label`, what a drop has to clean up, then go on to the scope around."""
+        """Emit later, at `label`, the clean-up of a drop, which then continues to the scope around."""
 
         def emit() -> None:
             self.place(label)
@@ -230,7 +237,7 @@ class _Flow:
         self.later.append(emit)
 
     def fork_join(self, step: ForkJoin, number: int, scope: Scope) -> None:
-        """Emit branches; detached ones that only send something are sent at once."""
+        """Emit branches; detached branches that are a single visit are sent at once."""
         if step.needed:
             cells = [cell for child in self.below[number] for cell in self.branch(child, scope, "more")]
             self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, step.needed, number=number)
@@ -244,8 +251,8 @@ class _Flow:
                 cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
                 self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, number=number)
 
-    def branch(self, child: int, scope: Scope, follows: Kind) -> list[Cell]:
-        """Emit a branch later; return its start and the latches that it may signal."""
+    def branch(self, child: int, scope: Scope, follows: Continuation) -> list[Cell]:
+        """Emit a branch later; return its start and the countdown latches that it may signal."""
         start, failed, levels = Label(), Label(), self.levels(child, scope)
 
         def emit() -> None:
@@ -261,20 +268,20 @@ class _Flow:
         return [start, levels]
 
     def answer(self, levels: int) -> None:
-        """Mark a delay that only brings a signal: all that is left of a branch which may signal no other latch."""
+        """Mark a delay before a signal that is the rest of a branch which can signal no other countdown latch."""
         before, last = self.code.rows[-2:]
         if before[0] in (at.WAIT, at.WAIT_FIXED) and last[0] == at.SIGNAL and levels == 1 << int(cast("int", last[1])):
             before[3] = 1
 
     def levels(self, child: int, scope: Scope) -> int:
-        """Return the latches that a branch may signal as bits: bit k is the k-th latch outwards."""
+        """Return the countdown latches that a branch may signal as bits: bit k is the k-th latch outwards."""
         levels = 0
         for latch in self.served[child]:
             levels |= 1 << (len(scope.latches) - 1 - scope.latches.index(latch))
         return levels
 
     def latch(self, step: Latch, number: int, scope: Scope) -> None:
-        """Emit a latch."""
+        """Emit a countdown latch."""
         needs: list[Cell] = [group.needed for group in step.groups]
         needed, dropped = step.needed or len(needs), Label()
         self.code.groups = max(self.code.groups, len(needs))
@@ -293,7 +300,7 @@ class _Flow:
         self.row(at.SIGNAL, outwards, groups.index(step.group), number=number)
 
     def hedge(self, step: Hedge, number: int, scope: Scope) -> None:
-        """Emit both steps as branches, the spare after a look at whether it is needed."""
+        """Emit both steps as branches; the second starts after a check whether it is needed."""
         first, spare = self.below[number]
         start, failed, levels = Label(), Label(), self.levels(spare, scope)
 
@@ -325,33 +332,33 @@ class _Flow:
         self.place(end)
 
     def route(self, step: Route, number: int, scope: Scope) -> None:
-        """Emit the targets one after another; only policies that learn need to know when they are left."""
-        if len(step.targets) == 1 and step.policy not in LEARNING:
-            self.emit(self.below[number][0], scope)  # there is nothing to pick
+        """Emit the targets one after another; only adaptive policies need to know when a request leaves a target."""
+        if len(step.targets) == 1 and step.policy not in ADAPTIVE:
+            self.emit(self.below[number][0], scope)  # nothing to pick
             return
-        place, learns = len(self.code.routes), step.policy in LEARNING
-        ways = tuple(self.ways[child] for child in self.below[number])
-        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(ways)), ways))
-        starts, end = [Label() for _ in ways], Label()
-        self.row(at.ROUTE, place, len(ways), self.code.list_of(starts), scope.locals, number=number)
+        place, adaptive = len(self.code.routes), step.policy in ADAPTIVE
+        entries = tuple(self.entries[child] for child in self.below[number])
+        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(entries)), entries))
+        starts, end = [Label() for _ in entries], Label()
+        self.row(at.ROUTE, place, len(entries), self.code.list_of(starts), scope.locals, number=number)
         for target, child in enumerate(self.below[number]):
             self.place(starts[target])
-            if learns:
-                self.learning_target(child, (place, target), scope)
+            if adaptive:
+                self.adaptive_target(child, (place, target), scope)
             else:
                 self.emit(child, scope._replace(locals=scope.locals + 1))
             self.row(at.JUMP, end)
         self.place(end)
 
-    def learning_target(self, child: int, target: tuple[int, int], scope: Scope) -> None:
-        """Emit a target of a route that wants to know when and how it is left."""
+    def adaptive_target(self, child: int, target: tuple[int, int], scope: Scope) -> None:
+        """Emit a target of an adaptive route, which has to know when and how a request leaves it."""
         dropped = Label()
         self.emit(child, Scope(dropped, scope.locals + 1, scope.latches, "more"))
         self.row(at.LEAVE, *target, scope.locals, 0)
         self.cleaning(dropped, scope, lambda: self.row(at.LEAVE, *target, scope.locals, 1))
 
     def batch(self, step: Batch, number: int, scope: Scope) -> None:
-        """Emit what the members wait for as a piece of its own."""
+        """Emit the batched step as a separate piece of code."""
         start, failed, batch = Label(), Label(), self.code.batches
         self.code.batches += 1
 

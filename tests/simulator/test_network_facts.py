@@ -4,7 +4,7 @@ from tests.simulator.small_networks import hold, seq, visit, wait
 
 from capplan.models.language.network import walk
 from capplan.models.language.step import Batch, Choice, ForkJoin, Group, Hedge, Latch, Route, Signal, Step
-from capplan.simulator.specification.flow_facts import Way, facts_of
+from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 
 OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
 
@@ -17,32 +17,32 @@ def nested() -> Step:
 
 def test_children_have_the_numbers_of_walk() -> None:
     flow = nested()
-    steps, below = list(walk(flow)), facts_of(flow).below
+    steps, below = list(walk(flow)), flow_facts(flow).below
     assert below == ((1,), (2, 5), (3, 4), (), (), (6,), (7, 8), (), ())
     assert [steps[number] for number in below[6]] == [Signal("both"), Signal("outer")]
 
 
 def test_a_signal_counts_for_the_nearest_latch_with_its_group() -> None:
-    assert facts_of(nested()).signalled == (-1, -1, -1, 0, -1, -1, -1, 5, 0)
+    assert flow_facts(nested()).signalled == (-1, -1, -1, 0, -1, -1, -1, 5, 0)
 
 
 def test_a_branch_serves_the_latches_around_it_that_it_has_signals_for() -> None:
-    assert facts_of(nested()).served == ((), (0,), (0,), (0,), (), (0,), (0, 5), (5,), (0,))
+    assert flow_facts(nested()).served == ((), (0,), (0,), (0,), (), (0,), (0, 5), (5,), (0,))
 
 
 def test_a_batch_serves_its_own_latches_only() -> None:
     flow = Latch(INNER, seq(Signal("both"), Batch(2, 1, Latch(INNER, Signal("both")))))
-    assert facts_of(flow).served == ((), (0,), (0,), (), (), (4,))
+    assert flow_facts(flow).served == ((), (0,), (0,), (), (), (4,))
 
 
 def down(step: Step, *stations: str) -> bool | None:
-    way = facts_of(step).ways[0]
-    return None if way is None else way.is_down(lambda name: name in stations)
+    entry = flow_facts(step).entries[0]
+    return None if entry is None else entry.is_down(lambda name: name in stations)
 
 
 def test_the_way_into_a_sequence_is_that_of_its_first_step_that_says_anything() -> None:
     flow = seq(wait(1), Signal("x"), seq(), hold(visit(1, "a")), visit(1, "b"))
-    assert facts_of(flow).ways[0] == Way("a")
+    assert flow_facts(flow).entries[0] == StepEntry("a")
     assert (down(flow, "a"), down(flow, "b"), down(seq(wait(1)), "a")) == (True, False, None)
     assert down(Latch(INNER, visit(1, "a")), "a")
     assert down(Batch(2, 1, visit(1, "a")), "a")
@@ -60,4 +60,8 @@ def test_a_fork_is_down_when_fewer_branches_than_it_needs_are_not() -> None:
     assert (down(ForkJoin(branches, 2), "a"), down(ForkJoin(branches, 2), "a", "c")) == (False, True)
     assert down(ForkJoin(branches, 0), "a", "b", "c") is False
     assert down(ForkJoin((*branches, wait(1)), 2), "a", "b") is False
-    assert set(next(way for way in facts_of(ForkJoin(branches, 2)).ways if way).stations()) == {"a", "b", "c"}
+    assert set(next(entry for entry in flow_facts(ForkJoin(branches, 2)).entries if entry).stations()) == {
+        "a",
+        "b",
+        "c",
+    }

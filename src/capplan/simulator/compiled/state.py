@@ -1,4 +1,4 @@
-"""Makes the state that a run of the compiled engine begins with, and makes its arrays larger when they get short."""
+"""The state of a run of the compiled engine: how it is made, and how its arrays grow when they are nearly full."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
-from capplan.simulator.compiled.program import Lowered, signed
+from capplan.simulator.compiled.lowering import Lowered, signed
 from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
@@ -21,8 +21,8 @@ POLICIES: dict[RoutePolicy, int] = {
     "token_aware": at.TOKEN_AWARE,
     "latency_ranked": at.LATENCY_RANKED,
 }
-# Records that come and go: their type, where the header has the first free one and how many are left, and the arrays
-# of as many rows that go with them.
+# Records that are allocated and freed: their type, where the header has the first free one and how many are left, and
+# the array with as many rows that belongs to them.
 RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "threads": (at.THREAD, at.FREE_THREADS, at.LEFT_THREADS, "locals"),
     "requests": (at.REQUEST, at.FREE_REQUESTS, at.LEFT_REQUESTS, None),
@@ -32,8 +32,8 @@ RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
     "batches": (at.BATCH_RECORD, at.FREE_BATCHES, at.LEFT_BATCHES, None),
     "nodes": (at.NODE, at.FREE_NODES, at.LEFT_NODES, None),
 }
-CHILDREN = 4  # of a node of the agenda, all of which can be looked at
-ROOM = 64  # records at the beginning, beyond what one event can use
+CHILDREN = 4  # of a node of the future event list; all of them are compared
+ROOM = 64  # records at the start, beyond what one event can use
 
 
 def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_rows: int, most_requests: int) -> State:
@@ -56,7 +56,7 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     room = ROOM + 2 * lowered.most_records + 2 * clients
     return State(
         header=header,
-        heap=_agenda(2 * room + _standing_events(lowered)),
+        heap=_event_heap(2 * room + _permanent_events(lowered)),
         look=np.full(2 * header[at.LEAVES], at.NEVER),
         **{name: _free_records(header, name, room) for name in RECORDS},
         locals=np.zeros((room, lowered.locals), dtype=np.int64),
@@ -105,13 +105,13 @@ def _free_records(header: Ints, name: str, count: int) -> Records:
     return rows
 
 
-def _agenda(size: int) -> Records:
+def _event_heap(size: int) -> Records:
     heap = np.zeros(size, dtype=at.EVENT)
     heap["tick"] = at.NEVER
     return heap
 
 
-def _standing_events(lowered: Lowered) -> int:
+def _permanent_events(lowered: Lowered) -> int:
     """Return how many events there may be beside one for each thread and session."""
     return len(lowered.processes) + len(lowered.network.classes) + CHILDREN + 1
 
@@ -123,7 +123,7 @@ def _lists(count: int) -> Records:
 
 
 def grown(state: State, lowered: Lowered) -> State:
-    """Return the state with twice the room wherever it is short."""
+    """Return the state with twice the room wherever it is nearly full."""
     header = state.header
     larger: dict[str, Any] = {}
     for name, (_, _, left, beside) in RECORDS.items():
@@ -136,7 +136,7 @@ def grown(state: State, lowered: Lowered) -> State:
     state = state._replace(**larger)
     lists, heap = (
         _lists(header[at.BATCH_LISTS] + len(state.batches)),
-        _agenda(max(len(state.threads) + len(state.talks) + _standing_events(lowered), len(state.heap))),
+        _event_heap(max(len(state.threads) + len(state.talks) + _permanent_events(lowered), len(state.heap))),
     )
     lists[: len(state.lists)], heap[: len(state.heap)] = state.lists, state.heap
     header[at.SHORT] = 0
@@ -165,9 +165,9 @@ def _stations(lowered: Lowered) -> Records:
     hosts = {host.name: number for number, host in enumerate(network.hosts)}
     leaf = free = 0
     for number, (row, station) in enumerate(zip(rows, network.stations, strict=True)):
-        elastic = lowered.elastic[number]
+        processor_sharing = lowered.processor_sharing[number]
         mine = [place for place, process in enumerate(lowered.processes) if process.station == number]
-        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if elastic else at.RIGID
+        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.RIGID
         row["servers"], row["leaf"], row["free"] = station.servers, leaf, free
         row["host"] = at.NONE if station.host is None else hosts[station.host]
         row["expiry"] = at.NEVER if station.expiry_s is None else to_ticks(float(station.expiry_s))
@@ -176,7 +176,7 @@ def _stations(lowered: Lowered) -> Records:
         row["processes"], row["process_count"] = mine[0] if mine else 0, len(mine)
         changes = station.rate or station.host is not None or mine or station.name in named
         row["plain"] = not changes
-        leaf, free = leaf + elastic, free + station.servers
+        leaf, free = leaf + processor_sharing, free + station.servers
     return rows
 
 
@@ -212,7 +212,10 @@ def _pools(lowered: Lowered) -> Records:
 
 
 def _sticky(lowered: Lowered) -> dict[tuple[int, int], int]:
-    """Return the numbers of what sticky sessions remember: routes of one name and as many targets share one."""
+    """Return the numbers under which sticky sessions remember targets.
+
+    Routes of one name with equally many targets share one.
+    """
     if all(session.route != "sticky" for session in lowered.network.sessions):
         return {}
     return {key: number for number, key in enumerate(dict.fromkeys(route.sticky for route in lowered.routes))}
@@ -221,13 +224,13 @@ def _sticky(lowered: Lowered) -> dict[tuple[int, int], int]:
 def _routes(lowered: Lowered) -> Records:
     rows, sticky, first = np.zeros(len(lowered.routes), dtype=at.ROUTE_RECORD), _sticky(lowered), 0
     for row, route in zip(rows, lowered.routes, strict=True):
-        row["policy"], row["count"], row["first"] = POLICIES[route.policy], len(route.ways), first
+        row["policy"], row["count"], row["first"] = POLICIES[route.policy], len(route.entries), first
         row["sticky"] = sticky.get(route.sticky, at.NONE)
-        first += len(route.ways)
+        first += len(route.entries)
     return rows
 
 
 def _targets(lowered: Lowered) -> Records:
-    rows = np.zeros(sum(len(route.ways) for route in lowered.routes), dtype=at.TARGET)
-    rows["smoothed"] = -1  # a target not tried yet is the fastest
+    rows = np.zeros(sum(len(route.entries) for route in lowered.routes), dtype=at.TARGET)
+    rows["smoothed"] = -1  # a target that has not been tried counts as the fastest
     return rows

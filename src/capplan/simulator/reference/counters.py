@@ -1,4 +1,4 @@
-"""What the SimPy engine notes of stations and pools while it runs, in the terms of a `Tally`."""
+"""What the SimPy engine counts at stations and pools, in the terms of a `Tally`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from capplan.simulator.results.tally import (
 
 
 class Window:
-    """The time that statistics are about: from the beginning to the end of the traffic.
+    """The time that statistics cover: from the start to the end of the traffic.
 
-    `boundaries` are those of the intervals. `marks` are the first pauses and background work that started there.
+    `boundaries` are those of the intervals. `marks` are the first pauses and periods of background work that started in
+    the window.
     """
 
     def __init__(self, boundaries: IntArray) -> None:
@@ -39,24 +40,24 @@ class Window:
         self.marks: list[tuple[int, int, str, str]] = []
 
     def interval(self, tick: int) -> int:
-        """Return the number of the interval of a tick; after the end of the traffic it is that after the last."""
+        """Return the number of the interval of a tick; a tick after the end of the traffic is in one of its own."""
         return bisect_right(self.boundaries, tick) - 1
 
     def mark(self, since: int, until: int, kind: str, name: str) -> None:
-        """Note a pause or background work that starts, unless that is after the end of the traffic."""
+        """Record a pause or a period of background work, unless it starts after the end of the traffic."""
         if since < self.end and len(self.marks) < MOST_MARKS:
             self.marks.append((since, until, kind, name))
 
 
 class TimeIntegral:
-    """The integral over time of a number (of visits, of busy servers) in each interval."""
+    """The integral over time of a number (of visits, of busy servers), by interval."""
 
     def __init__(self, window: Window) -> None:
         self.boundaries = window.boundaries
         self.sums = [0] * len(self.boundaries)
 
     def add(self, since: int, until: int, number: int) -> None:
-        """Count `number` from `since` to `until`, in whatever order such times come."""
+        """Count `number` from `since` to `until`; periods may come in any order."""
         until = min(until, self.boundaries[-1])
         if not number or since >= until:
             return
@@ -68,7 +69,7 @@ class TimeIntegral:
 
 
 class StationRecord:
-    """By interval, visits that joined a station and were served, those that were dropped, and the queue."""
+    """Counts of a station by interval: visits that joined and were served, visits that were dropped, and the queue."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -76,14 +77,14 @@ class StationRecord:
         self.totals = np.zeros((len(window.boundaries), STATION_TOTALS), dtype=np.int64)
 
     def served(self, joined: int, wait: int, response: int) -> None:
-        """Count a visit that is served, when it joined."""
+        """Count a visit that is served, in the interval in which it joined."""
         totals = self.totals[self.window.interval(joined)]
         totals[VISITS] += 1
         add_pair(totals, WAITED, wait)
         add_pair(totals, RESPONDED, response)
 
     def dropped(self, tick: int) -> None:
-        """Count a visit that is dropped."""
+        """Count a dropped visit."""
         self.totals[self.window.interval(tick), STATION_DROPS] += 1
 
     def paused(self, since: int, until: int) -> None:
@@ -91,7 +92,7 @@ class StationRecord:
         self.pauses.add(since, until, 1)
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Enter what has been noted as that of station number `index`."""
+        """Write the counts into a tally as those of station number `index`."""
         tally.station_series[:, index, QUEUED] = self.queued.sums
         tally.station_series[:, index, BUSY] = self.busy.sums
         tally.station_totals[:, index] = self.totals
@@ -99,27 +100,27 @@ class StationRecord:
 
 
 class PoolRecord:
-    """By interval, units of a pool that were taken, requests that were dropped, and the queue."""
+    """Counts of a pool by interval: units that were acquired, requests that were dropped, and the queue."""
 
     def __init__(self, window: Window, size: int) -> None:
         self.window = window
         self.queued, self.busy = TimeIntegral(window), TimeIntegral(window)
-        self.busy_ticks = [TimeIntegral(window) for _ in range(size + 1)]  # how long 0, 1, ... units were busy
+        self.busy_ticks = [TimeIntegral(window) for _ in range(size + 1)]  # time with 0, 1, ... busy units
         self.totals = np.zeros((len(window.boundaries), POOL_TOTALS), dtype=np.int64)
 
-    def handed_over(self, asked: int, now: int) -> None:
-        """Count a unit that is taken now, by someone who asked for it then."""
-        self.queued.add(asked, now, 1)
+    def acquired(self, requested: int, now: int) -> None:
+        """Count a unit that is acquired now and was requested at tick `requested`."""
+        self.queued.add(requested, now, 1)
         totals = self.totals[self.window.interval(now)]
         totals[TAKEN] += 1
-        add_pair(totals, POOL_WAITED, now - asked)
+        add_pair(totals, POOL_WAITED, now - requested)
 
-    def given_back(self, taken: int, now: int) -> None:
-        """Count a unit that is given back now."""
-        add_pair(self.totals[self.window.interval(taken)], HELD, now - taken)
+    def released(self, acquired: int, now: int) -> None:
+        """Count a unit that is released now and was acquired at tick `acquired`."""
+        add_pair(self.totals[self.window.interval(acquired)], HELD, now - acquired)
 
     def units(self, busy: int, since: int, until: int) -> None:
-        """Count that so many units were busy."""
+        """Count a period with `busy` busy units."""
         self.busy_ticks[busy].add(since, until, 1)
         self.busy.add(since, until, busy)
 
@@ -128,7 +129,7 @@ class PoolRecord:
         self.totals[self.window.interval(tick), POOL_DROPS] += 1
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Enter what has been noted as that of pool number `index`."""
+        """Write the counts into a tally as those of pool number `index`."""
         tally.pool_series[:, index, QUEUED] = self.queued.sums
         tally.pool_series[:, index, BUSY] = self.busy.sums
         tally.pool_totals[:, index] = self.totals

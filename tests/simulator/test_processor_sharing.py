@@ -12,12 +12,21 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import ForkJoin, Route, Step, Visit
 from capplan.models.language.traffic import Closed, RequestClass
+from capplan.simulator.reference.counters import Window
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.reference.events import Clockwork, Happening, Kind, Moment, Work, request_rank, step_rank
-from capplan.simulator.reference.processor_sharing import ElasticStation
-from capplan.simulator.reference.records import Window
-from capplan.simulator.results.run import Run, Status
+from capplan.simulator.reference.events import (
+    EventKind,
+    OrderedEnvironment,
+    OrderedEvent,
+    OrderedProcess,
+    ProcessGenerator,
+    request_rank,
+    step_rank,
+)
+from capplan.simulator.reference.stations import ProcessorSharingStation
+from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import intervals
+from capplan.simulator.results.trace import Status
 
 
 def shared(*flows: Step, servers: int = 1) -> Run:
@@ -114,29 +123,20 @@ def test_report_of_several_servers_and_a_warm_up() -> None:
     assert report.mean_response_s == pytest.approx(0.006)
 
 
-def test_report_of_a_run_that_stops() -> None:
-    run = simulate(network(visit(4), clients=2, discipline="ps"), 0.006, seed=1, drain=False)
-    report = run.stations["server"]
-    assert statuses(run) == [Status.UNFINISHED] * 2
-    assert report.mean_number == pytest.approx(2 * 5 / 6)
-    assert report.utilisation == pytest.approx(5 / 6)
-    assert report.visits == 0
-
-
 def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
     """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
-    clockwork = Clockwork()
-    station = ElasticStation(Station("server", servers, "ps"), 0, clockwork, Window(intervals(0, 100)), None)
+    env = OrderedEnvironment()
+    station = ProcessorSharingStation(Station("server", servers, "ps"), 0, env, Window(intervals(0, 100)), None)
     ends = [-1] * len(joins)
 
-    def client(number: int, tick: int, demand: int) -> Happening:
-        yield Moment(clockwork).at(tick, request_rank(number) + step_rank(Kind.START, 0))
-        yield station.visit(demand, request_rank(number) + step_rank(Kind.SERVICE, 0))
-        ends[number] = clockwork.tick
+    def client(number: int, tick: int, demand: int) -> ProcessGenerator:
+        yield OrderedEvent(env).at(tick, request_rank(number) + step_rank(EventKind.START, 0))
+        yield station.visit(demand, request_rank(number) + step_rank(EventKind.SERVICE, 0))
+        ends[number] = env.tick
 
     for number, (tick, demand) in enumerate(joins):
-        Work(clockwork, client(number, tick, demand))
-    clockwork.work_off(None)
+        OrderedProcess(env, client(number, tick, demand))
+    env.run_all()
     return ends
 
 
