@@ -29,14 +29,11 @@ if TYPE_CHECKING:
     from capplan.simulator.experiments.replications import Plan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
-COMPILING = "capplan: compiling the simulation engine, once: this takes up to a minute"
 
 
 @contextmanager
 def simulating(plan: Plan) -> Iterator[Progress]:
-    """Announce a compilation, then show how far the replications of a plan have come; yield what they tell it to."""
-    if plan.engine == "compiled":
-        announce_compilation()
+    """Show how far the replications of a plan have come; yield what they tell it to."""
     console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
@@ -95,12 +92,3 @@ def _after(seconds: float, bar: Bar) -> Iterator[None]:
         timer.join()
         if bar.live.is_started:
             bar.stop()
-
-
-def announce_compilation() -> None:
-    """Say that the engine is compiled when it is, because that takes long."""
-    from capplan.simulator.compiled.kernel.compiling import is_compiled  # numba is needed for this engine only
-
-    if not is_compiled():
-        sys.stderr.write(f"{COMPILING}\n")
-        sys.stderr.flush()
