@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import networks
-import pyarrow as pa
 from settings import MM4_SERVERS, MM4_SERVICE_S
 
 from capplan.simulator.compiled.engine import simulate
-from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
+from capplan.simulator.experiments.dask_cluster import dask
+from capplan.simulator.experiments.experiment import Configuration, Experiment, perform
+from capplan.simulator.experiments.store import Rows
+from capplan.simulator.experiments.workers import Workers, processes, threads
 
-KINDS: dict[str, Callable[[int], executors.Executor]] = {
-    "threads": executors.threads,
-    "processes": executors.processes,
-    "Dask on this machine": lambda workers: executors.dask("local", workers),
+KINDS: dict[str, Callable[[int], AbstractContextManager[Workers]]] = {
+    "threads": threads,
+    "processes": processes,
+    "Dask on this machine": lambda count: dask("local", count),
 }
 WORKERS = (1, 2)
 LOADS, REPLICATIONS = (0.5, 0.6, 0.7, 0.8, 0.9), 8
 TURNS = 3
-SCHEMA = pa.schema([("mean_s", pa.float64()), ("p99_s", pa.float64())])
 Subject = tuple[float, int]
 
 
@@ -38,9 +38,9 @@ def replications(requests: int, _: int) -> dict[str, Any]:
     with ExitStack() as stack:
         opened = [(kind, count, stack.enter_context(make(count))) for kind, make in KINDS.items() for count in WORKERS]
         for turn in range(TURNS + 1):
-            for kind, count, executor in opened:
+            for kind, count, workers in opened:
                 start = time.perf_counter()
-                found.append(_performed(executor, requests))
+                found.append(_performed(workers, requests))
                 if turn:
                     seconds[kind][count].append(time.perf_counter() - start)
     if any(each != found[0] for each in found):
@@ -48,9 +48,9 @@ def replications(requests: int, _: int) -> dict[str, Any]:
     return {"requests": requests, "replications": len(LOADS) * REPLICATIONS, "executors": seconds}
 
 
-def _performed(executor: executors.Executor, requests: int) -> dict[str, list[Rows]]:
-    cases = [Case(f"{load}", (load * MM4_SERVERS / MM4_SERVICE_S, requests)) for load in LOADS]
-    return {case.key: rows for case, rows in perform(Experiment(_replication, _wanted, SCHEMA), cases, executor)}
+def _performed(workers: Workers, requests: int) -> dict[str, list[Rows]]:
+    cases = [Configuration(f"{load}", (load * MM4_SERVERS / MM4_SERVICE_S, requests)) for load in LOADS]
+    return {case.key: rows for case, rows in perform(Experiment(_replication, _wanted), cases, workers)}
 
 
 def _replication(subject: Subject, number: int) -> Rows:

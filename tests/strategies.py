@@ -24,14 +24,14 @@ from capplan.models.language.distribution import (
 from capplan.models.language.network import ALL_TRAFFIC, Network, walk
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Group,
     Hedge,
-    Hold,
-    Latch,
     Route,
     RoutePolicy,
     Sequence,
@@ -150,7 +150,7 @@ def steps(
         nested: dict[type, Callable[[], Step]] = {
             Sequence: lambda: Sequence(draw(several), name),
             ForkJoin: lambda: draw(fork_joins(several, name)),
-            Latch: lambda: draw(latches(without, pools, depth, name)),
+            CountdownLatch: lambda: draw(latches(without, pools, depth, name)),
             Hedge: lambda: Hedge(draw(inner), draw(ROUND_S), draw(inner), name),
             Choice: lambda: draw(choices(several, name)),
             Route: lambda: Route(draw(st.sampled_from(policies)), draw(several), name),
@@ -159,7 +159,9 @@ def steps(
         options |= nested
     if depth and pools:
         place = draw(st.integers(0, len(pools) - 1))
-        options[Hold] = lambda: Hold(pools[place], draw(steps(without, pools[place + 1 :], groups, depth - 1)), name)
+        options[Acquire] = lambda: Acquire(
+            pools[place], draw(steps(without, pools[place + 1 :], groups, depth - 1)), name
+        )
     kinds = [kind for kind in (*options, *(2 * [Route] if depth else [])) if kind not in without]
     return options[draw(st.sampled_from(kinds))]()
 
@@ -179,7 +181,7 @@ def choices(draw: st.DrawFn, several: st.SearchStrategy[tuple[Step, ...]], name:
 
 
 @st.composite
-def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: int, name: str) -> Latch:
+def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: int, name: str) -> CountdownLatch:
     """Latches that always open: detached branches bring as many signals as each group needs, others may bring more."""
     names = draw(st.lists(st.sampled_from(["dc 1", "dc 2", "dc 3"]), min_size=1, max_size=2, unique=True))
     groups = tuple(Group(each, draw(st.integers(1, 2))) for each in names)
@@ -190,7 +192,7 @@ def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: in
         for _ in range(group.needed)
     ]
     fork = ForkJoin(tuple(draw(st.permutations(branches))), draw(st.integers(0, len(branches))))
-    return Latch(groups, fork, draw(st.none() | st.integers(1, len(groups))), name)
+    return CountdownLatch(groups, fork, draw(st.none() | st.integers(1, len(groups))), name)
 
 
 @st.composite
@@ -256,7 +258,7 @@ def session(draw: st.DrawFn, without: Without) -> Session:
 def networks(draw: st.DrawFn, without: Without = NOTHING) -> Network:
     """Whole networks, with every construct that `without` does not name."""
     retry = st.none() | st.builds(Retry, st.integers(2, 3), ROUND_S, SHAPES)
-    flows = steps(without, () if Hold in without else POOL_NAMES)
+    flows = steps(without, () if Acquire in without else POOL_NAMES)
     classes = tuple(
         RequestClass(name, draw(flows), draw(st.none() | DURATIONS_S), None if Retry in without else draw(retry))
         for name in CLASS_NAMES

@@ -20,7 +20,7 @@ from capplan.models.language.distribution import Deterministic, Distribution, Er
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Choice, Delay, ForkJoin, Hold, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, solve
@@ -87,7 +87,7 @@ def compared(case: Case, groups: dict[str, tuple[str, ...]], lossy: bool) -> Ite
             figures.append(([float(np.quantile(one, level)) for one in samples], solved))
         cells = [case.label, *([name] if len(groups) > 1 else []), *(_cell(*figure) for figure in figures)]
         if lossy:
-            cells.append(_loss([run.drop_rate() for run in runs], float(point.loss[0])))
+            cells.append(_loss([run.drop_rate() for run in runs], float(point.drop_rate[0])))
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -107,7 +107,7 @@ def _standard_error(simulated: list[float]) -> float:
 def table(cases: list[Case], groups: dict[str, tuple[str, ...]] | None = None, lossy: bool = False) -> str:
     """Return a table that compares simulation and solver case by case."""
     groups = groups or {"job": ("job",)}
-    heads = ["case", *(["class"] if len(groups) > 1 else []), "mean", *LEVELS, *(["loss"] if lossy else [])]
+    heads = ["case", *(["class"] if len(groups) > 1 else []), "mean", *LEVELS, *(["drop rate"] if lossy else [])]
     rows = [row for case in cases for row in compared(case, groups, lossy)]
     return "\n".join(["| " + " | ".join(heads) + " |", "| " + " | ".join("---" for _ in heads) + " |", *rows])
 
@@ -187,7 +187,7 @@ def pools() -> Iterator[Case]:
 def _pooled(law: str, discipline: Discipline, rate: float, arrivals: Arrivals | None) -> Network:
     inside = Sequence((Delay(Exponential(1.0)), Visit("server", LAWS[law])))
     station, pool = Station("server", 4, discipline), Pool("workers", 12, 4)
-    return job(Hold("workers", inside), rate, station, pools=(pool,), arrivals=arrivals)
+    return job(Acquire("workers", inside), rate, station, pools=(pool,), arrivals=arrivals)
 
 
 def layouts() -> Iterator[Case]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-import pyarrow as pa
 from coverage_truth import FORK_JOIN, Truth, farm, single
 
 from capplan.models.language.distribution import Exponential
@@ -20,19 +19,14 @@ from capplan.planner.simulate.precision_target import read_wish
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.analysis.sample import Sample
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.experiment import Configuration, Experiment
+from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.experiments.store import Rows
 
 CHUNK = 20  # experiments that are run, and saved, at a time
 STATISTICS = ("mean", "p99")
 WAYS = ("controlled", "plain")
 COLUMNS = ("value", "half_width", "variance_ratio")
-SCHEMA = pa.schema(
-    {
-        "replications": pa.int64(),
-        **{f"{way} {statistic} {each}": pa.float64() for way in WAYS for statistic in STATISTICS for each in COLUMNS},
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -84,16 +78,16 @@ class Trial:
     precision: str = ""
 
     def experiment(self, number: int) -> dict[str, float | None]:
-        """Run an experiment, and return a row of `SCHEMA`; times in seconds."""
+        """Run an experiment, and return what `figures` makes of it."""
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
-        plan = Plan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
+        plan = ReplicationPlan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
         wish = read_wish(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
         return figures(plan, Design(wish=wish))
 
 
-def figures(plan: Plan, design: Design) -> dict[str, float | None]:
-    """Return what `capplan simulate` says about latency, with its control variates and without."""
+def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
+    """Return a row: the replications, and `COLUMNS` of each way and statistic, in seconds."""
     sample = Sample(tuple(observed(plan, design)), design.horizon)
     row: dict[str, float | None] = {"replications": len(sample.runs)}
     for way, controls in zip(WAYS, (controls_of(sample, plan.network), None), strict=True):
@@ -116,13 +110,13 @@ class Trials:
         """Run the experiments of this chunk."""
         return [self.trial.experiment(each) for each in range(number * CHUNK, (number + 1) * CHUNK)]
 
-    def case(self) -> Case[Trials]:
+    def case(self) -> Configuration[Trials]:
         """Return the trials as a case of an experiment whose replications are chunks."""
-        return Case(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
+        return Configuration(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
 
 
 def _wanted(trials: Trials, _: Sequence[Rows]) -> int:
     return trials.experiments // CHUNK
 
 
-EXPERIMENT: Experiment[Trials] = Experiment(Trials.chunk, _wanted, SCHEMA)
+EXPERIMENT: Experiment[Trials] = Experiment(Trials.chunk, _wanted)

@@ -1,8 +1,8 @@
 """Measure how often the intervals of `capplan simulate` hold the truth, and write docs/reference/coverage.json.
 
 `uv run python docs/generate/coverage_of_intervals.py` takes an hour of one processor. Interrupted, it goes on where
-it was, and it does again only what has another setting; after a change of the code, remove `build/coverage`. The page
-docs/reference/accuracy.md shows the result (`accuracy.py`). Settings and seeds are fixed, so it comes out the same.
+it was, and it does again only what has another setting; after a change of the code, remove `build/coverage.runs`. The
+page docs/reference/accuracy.md shows the result (`accuracy.py`). Settings and seeds are fixed, so results repeat.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage_experiment import EXPERIMENT, SCHEMA, STATISTICS, SYSTEMS, WAYS, Trial, Trials
+from coverage_experiment import EXPERIMENT, STATISTICS, SYSTEMS, WAYS, Trial, Trials
 from scipy.stats import binomtest
 
-from capplan.simulator.experiments.executors import processes
-from capplan.simulator.experiments.experiment import Rows, Standing, perform
-from capplan.simulator.experiments.store import open_store
+from capplan.simulator.experiments.experiment import ExperimentProgress, perform
+from capplan.simulator.experiments.store import Rows, open_store
+from capplan.simulator.experiments.workers import processes
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS, RESULT = ROOT / "build" / "coverage", ROOT / "docs" / "reference" / "coverage.json"
+RUNS, RESULT = ROOT / "build" / "coverage.runs", ROOT / "docs" / "reference" / "coverage.json"
 MANY, FEWER = 2_000, 300  # experiments: where 95 % is true, a standard error of 0.5 and of 1.3 points
 LENGTHS = dict(zip(SYSTEMS, (150_000, 300_000, 25_000), strict=True))  # requests a replication
 WISHES = dict(zip(SYSTEMS, ((50_000, "p99<4%"), (100_000, "p99<5%"), (20_000, "p99<2.5%")), strict=True))
@@ -94,13 +94,12 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2, help="how many experiments run at a time (default: 2)")
     chosen, found = list(trials()), dict[Trials, dict[str, Any]]()
     names = {each: procedure for procedure, each in chosen}
-    with open_store(RUNS, SCHEMA) as store, processes(parser.parse_args().processes) as executor:
+    with open_store(RUNS) as store, processes(parser.parse_args().processes) as workers:
         cases = [each.case() for each in sorted(names, key=_work)]
-        for case, chunks in perform(EXPERIMENT, cases, executor, store=store, progress=_tell):
+        for case, chunks in perform(EXPERIMENT, cases, workers, store=store, progress=_tell):
             rows = [row for chunk in chunks for row in chunk]
             found[case.subject] = summary(names[case.subject], case.subject, rows)
             _write([found[each] for each in names if each in found])
-        store.compact()
     return 0
 
 
@@ -115,10 +114,10 @@ def _write(summaries: list[dict[str, Any]]) -> None:
     unfinished.replace(RESULT)
 
 
-def _tell(standing: Standing) -> None:
+def _tell(progress: ExperimentProgress) -> None:
     if sys.stderr.isatty():
-        done = standing.found + standing.run
-        print(f"\r{standing.cases_finished} of {standing.cases} trials, {done} chunks", end="", file=sys.stderr)
+        done = progress.stored + progress.run
+        print(f"\r{progress.finished} of {progress.configurations} trials, {done} chunks", end="", file=sys.stderr)
 
 
 if __name__ == "__main__":

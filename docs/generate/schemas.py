@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
 UNIONS = {  # a kind that only this union has: what the page calls it
     "visit": "[step](#steps)",
-    "exponential": "[law](#laws-of-durations)",
+    "exponential": "[distribution](#distributions-of-durations)",
     "poisson": "[arrivals](#arrivals)",
     "open": "[traffic](#traffic)",
 }

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from capplan.calibration.study import Study
 
 import capplan.cli.calibrate as face
 from capplan.calibration.fit.calibrate import stages_of
 from capplan.calibration.fit.fitted_file import Fitted, load, packaged_path, read
-from capplan.calibration.study import Study
 from capplan.cli.main import main
 
 FITTED = load("openprovider")

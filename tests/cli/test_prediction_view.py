@@ -78,7 +78,7 @@ def test_every_part_is_there() -> None:
         "1 DC not available no EACH_QUORUM as asked",
         "1 DC 17,000 (14,800 to 20,100) yes",
         "acct.p99 21.8 (17.4 to 34.8) ms; the bands leave it open",
-        "loss<0.1%: loss not modelled",
+        "drop_rate<0.1%: drop_rate not modelled",
         "far: Every measured layout had 3",
         "Claimed: The document expects capacity to grow linearly",
         "Note: The policing tier was never saturated",

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from capplan.cli.scenario_options import OPTIONS
 from pyarrow import parquet
 from rich.progress import Progress as Bar
 
@@ -19,15 +20,12 @@ import capplan.cli.simulate as face
 from capplan.calibration.fit.fitted_file import load, write
 from capplan.cli import progress
 from capplan.cli.main import main
-from capplan.cli.progress import COMPILING
-from capplan.cli.scenario_options import OPTIONS
 from capplan.cli.simulate import simulate_
 from capplan.models.language.document import read_network
 from capplan.planner.predict.predict import predict
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.simulator.analysis.sample import Observation
-from capplan.simulator.compiled.kernel import compiling
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ROOT = Path(__file__).parents[2]
@@ -42,13 +40,15 @@ def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[ReplicationPlan]:
     """What the command has run; it runs a tenth of a second of it, without the compiler."""
-    seen: list[Plan] = []
+    seen: list[ReplicationPlan] = []
 
-    def short(plan: Plan, design: Design, **options: Any) -> list[Observation]:
+    def short(plan: ReplicationPlan, design: Design, **options: Any) -> list[Observation]:
         seen.append(plan)
-        return observed(Plan(plan.network, 0.1, 0.01, plan.seed, plan.replications, "simpy"), design, **options)
+        return observed(
+            ReplicationPlan(plan.network, 0.1, 0.01, plan.seed, plan.replications, "simpy"), design, **options
+        )
 
     monkeypatch.setattr(face, "observed", short)
     return seen
@@ -57,7 +57,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["simulate", *arguments]) == 0
     out, err = capsys.readouterr()
-    assert err in ("", f"{COMPILING}\n")
+    assert err == ""
     return out
 
 
@@ -154,7 +154,7 @@ def test_engines_and_processes_print_the_same_bytes(target: Sequence[str], capsy
     assert ran(capsys, *target, "--json", "--replications", "2", "--seed", "2") not in printed.values()
 
 
-def test_json_says_what_was_run(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_what_was_run(plans: list[ReplicationPlan], capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(ran(capsys, "--dcs", "1", "--tps", "1000/s", "--duration", "15m", "--seed", "7", "--json"))
 
     (plan,) = plans
@@ -166,7 +166,9 @@ def test_json_says_what_was_run(plans: list[Plan], capsys: pytest.CaptureFixture
     assert document["classes"]["auth"]["latency_ms"]["intended"]["p99"]["half_width"] is None
 
 
-def test_without_a_rate_it_is_that_of_a_prediction(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_rate_it_is_that_of_a_prediction(
+    plans: list[ReplicationPlan], capsys: pytest.CaptureFixture[str]
+) -> None:
     document = json.loads(ran(capsys, "--dcs", "2", "--cass-nodes", "4", "--json"))
 
     assert len(plans) == 1
@@ -179,7 +181,9 @@ def test_every_side_of_a_layout_has_an_option() -> None:
     assert set(OpenproviderScenario.__dataclass_fields__) - {"system", "distance", "slo", "tps"} <= set(OPTIONS)
 
 
-def test_a_scenario_or_fitted_file(plans: list[Plan], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_scenario_or_fitted_file(
+    plans: list[ReplicationPlan], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     scenario, fitted = tmp_path / "mine.toml", tmp_path / "mine.json"
     scenario.write_text('dcs = 1\ncass_nodes = 5\ntps = "900/s"\n', encoding="utf-8")
     write(load("openprovider"), fitted)
@@ -191,7 +195,7 @@ def test_a_scenario_or_fitted_file(plans: list[Plan], capsys: pytest.CaptureFixt
     assert plans[0].network == plans[1].network
 
 
-def test_another_rate_for_a_network(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_rate_for_a_network(plans: list[ReplicationPlan], capsys: pytest.CaptureFixture[str]) -> None:
     own = json.loads(ran(capsys, EXAMPLE, "--json"))
     other = json.loads(ran(capsys, EXAMPLE, "--tps", "600", "--json"))
 
@@ -213,7 +217,16 @@ def test_people_read_it_in_eighty_columns(
     assert "\x1b" not in out
     assert "…" not in out
     assert "nan" not in out
-    for part in ("offered/s", "throughput/s", "loss %", "p99.9", "the intended start", "Stations", "Pools", "busy %"):
+    for part in (
+        "offered/s",
+        "throughput/s",
+        "drop rate %",
+        "p99.9",
+        "the intended start",
+        "Stations",
+        "Pools",
+        "busy %",
+    ):
         assert part in out
     finite = EXAMPLE in target
     assert "±" in out  # of a finite time and one replication, at least how large a loss that was not seen may be
@@ -284,8 +297,8 @@ def test_a_plot_is_one_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def interrupted(plan: Plan, design: Design, **options: Any) -> list[Observation]:
-        observed(Plan(plan.network, 0.1, 0.01, 1, engine="simpy"), design, **options)
+    def interrupted(plan: ReplicationPlan, design: Design, **options: Any) -> list[Observation]:
+        observed(ReplicationPlan(plan.network, 0.1, 0.01, 1, engine="simpy"), design, **options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(face, "observed", interrupted)
@@ -293,7 +306,7 @@ def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
     out, err = capsys.readouterr()
 
     assert (code, out) == (130, "")
-    assert err.removeprefix(f"{COMPILING}\n") == "capplan: interrupted, nothing was written\n"
+    assert err == "capplan: interrupted, nothing was written\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -301,7 +314,7 @@ def test_the_plain_engine_needs_no_compiler() -> None:
     code = f"from capplan.cli.main import main; import sys; main({['simulate', '--engine', 'simpy', *SHORT]!r})"
     shown = f"{code}; print('modules', *sys.modules)"
     result = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    heavy = {"numba", "plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
+    heavy = {"plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
 
     assert heavy & set(result.stdout.rpartition("modules")[2].split()) == set()
 
@@ -318,7 +331,7 @@ def test_a_bar_is_shown_to_a_terminal_that_waits(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     monkeypatch.setattr(Bar, "start", seen)
-    plan = Plan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engine="simpy")
+    plan = ReplicationPlan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engine="simpy")
     with progress.simulating(plan) as tell:
         assert started.wait(60)
         tell(5.0, 1000)
@@ -333,17 +346,7 @@ def test_a_bar_is_shown_to_a_terminal_that_waits(
 def test_what_ends_soon_needs_no_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
-    with progress.simulating(Plan(read_network(EXAMPLE), 10.0, 1.0, 1, engine="simpy")) as tell:
+    with progress.simulating(ReplicationPlan(read_network(EXAMPLE), 10.0, 1.0, 1, engine="simpy")) as tell:
         tell(5.0, 1000)
 
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(("compiled", "said"), [(True, ""), (False, f"{COMPILING}\n")])
-def test_a_compilation_is_announced(
-    compiled: bool, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiling, "is_compiled", lambda: compiled)
-    progress.announce_compilation()
-
-    assert capsys.readouterr() == ("", said)

@@ -174,15 +174,15 @@ def test_files_and_plots_are_the_same_with_any_number_of_processes(
     assert one == (tmp_path / "two.parquet").read_bytes() == (tmp_path / "dask.parquet").read_bytes()
 
 
-def test_simulated_points_are_the_same_bytes_wherever_they_are_computed(
+def test_simulated_points_are_the_same_bytes_with_any_number_of_processes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     points = ("--dcs", "1", "--load", "40%,80%,130%", "--engine", "compiled", "--precision", "p99<9%")
-    for name, how in {"one": ["--processes", "1"], "two": ["--processes", "2"], "dask": ["--dask", "local"]}.items():
-        ran(capsys, *points, "--out", str(tmp_path / f"{name}.csv"), *how)
-    one = (tmp_path / "one.csv").read_bytes()
+    for count in ("1", "2"):
+        ran(capsys, *points, "--out", str(tmp_path / f"{count}.csv"), "--processes", count)
+    one = (tmp_path / "1.csv").read_bytes()
 
-    assert one == (tmp_path / "two.csv").read_bytes() == (tmp_path / "dask.csv").read_bytes()
+    assert one == (tmp_path / "2.csv").read_bytes()
     assert one.count(b"compiled") == 3
 
 

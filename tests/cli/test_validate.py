@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from capplan.systems.studies import STUDIES
 from tests.calibration.small_calibration import few_draws
 from tests.planner.made_up_fits import as_documented
 
@@ -21,7 +22,6 @@ from capplan.cli.main import main
 from capplan.cli.terminal import Screen
 from capplan.cli.validation_view import goal_line, missed_of, show_all
 from capplan.planner.reports.validation_words import best_rule, covered
-from capplan.systems.studies import STUDIES
 
 REPORTS = {name: report(load(name), "From the fitted file.") for name in STUDIES}
 REPORT = REPORTS["openprovider"]

@@ -6,15 +6,15 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from capplan.calibration.study import Goal
+from capplan.systems.studies import STUDIES
 
 from capplan.calibration.fit.fitted_file import load
-from capplan.calibration.study import Goal
 from capplan.calibration.validation.validate import median_errors, report
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.terminal import Screen
 from capplan.cli.validation_view import goal_line, show
 from capplan.planner.reports.validation_words import covered
-from capplan.systems.studies import STUDIES
 
 
 @cache

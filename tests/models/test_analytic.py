@@ -5,17 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.oracles.single_station import mg1_mean_wait_s, mmck
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station
-from capplan.models.language.step import Choice, Delay, ForkJoin, Hedge, Hold, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Sequence, Step, Visit
 from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, loss, peak_ratio, solve
-from capplan.models.solver.single_station import mg1_mean_wait_s, mmc, mmck
+from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
+from capplan.models.solver.single_station import mmc
 
 
 def model(
@@ -35,7 +36,7 @@ def queue(demand: Distribution, servers: int, discipline: str = "fcfs") -> Analy
 def pooled(servers: int, size: int, queue_limit: int | None, mean_s: Number = 1.0, think_s: Number = 0.0) -> Analysis:
     inside = Sequence((Delay(Deterministic(think_s)), Visit("server", Exponential(mean_s))))
     pool = Pool("workers", size, queue_limit)
-    return Analysis(model(Hold("workers", inside), Station("server", servers, "ps"), pools=(pool,)))
+    return Analysis(model(Acquire("workers", inside), Station("server", servers, "ps"), pools=(pool,)))
 
 
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
@@ -46,7 +47,7 @@ def test_mmc_is_exact(discipline: str, rate_per_s: float, servers: int) -> None:
     expected = float(mmc(rate_per_s, 1.0, servers).mean_response_s)
     assert float(point.response_s("job")[0]) == pytest.approx(expected, rel=1e-9)
     assert float(point.busy_units[0]) == pytest.approx(rate_per_s * expected, rel=1e-9)  # Little's law
-    assert float(point.loss[0]) == 0.0
+    assert float(point.drop_rate[0]) == 0.0
 
 
 def test_mm1_quantiles_are_exact() -> None:
@@ -87,7 +88,7 @@ def test_stations_of_equal_load_keep_their_own_discipline_and_service() -> None:
 def test_a_pool_around_mmc_is_mmck(servers: int, size: int, queue_limit: int, rate_per_s: float) -> None:
     point = solve(pooled(servers, size, queue_limit), rate_per_s)
     expected = mmck(rate_per_s, 1.0, servers, size + queue_limit)
-    assert float(point.loss[0]) == pytest.approx(float(expected.loss_probability), rel=1e-6)
+    assert float(point.drop_rate[0]) == pytest.approx(float(expected.blocking_probability), rel=1e-6)
     assert float(point.response_s("job")[0]) == pytest.approx(float(expected.mean_response_s), rel=1e-6)
 
 
@@ -95,22 +96,22 @@ def test_capacity_loses_exactly_what_the_criterion_allows() -> None:
     for criterion in (1e-3, 0.02):
         analysis = pooled(4, 10, 3)
         rate = capacity_per_s(analysis, criterion)
-        assert float(loss(analysis, rate)[0]) == pytest.approx(criterion, rel=1e-3)
-        assert float(solve(analysis, rate).loss[0]) == pytest.approx(criterion, rel=1e-3)
-        assert float(mmck(float(rate[0]), 1.0, 4, 13).loss_probability) == pytest.approx(criterion, rel=1e-3)
+        assert float(drop_rate(analysis, rate)[0]) == pytest.approx(criterion, rel=1e-3)
+        assert float(solve(analysis, rate).drop_rate[0]) == pytest.approx(criterion, rel=1e-3)
+        assert float(mmck(float(rate[0]), 1.0, 4, 13).blocking_probability) == pytest.approx(criterion, rel=1e-3)
 
 
 def test_bursts_cost_capacity_and_are_a_mixture_of_two_rates() -> None:
     bursty = Bursty(1.5, 0.1, 100.0)
     flow, station, pool = (
-        Hold("workers", Visit("server", Exponential(1.0))),
+        Acquire("workers", Visit("server", Exponential(1.0))),
         Station("server", 4),
         Pool("workers", 8, 2),
     )
     analysis = Analysis(model(flow, station, pools=(pool,), arrivals=bursty))
-    burst, quiet = (float(mmck(3.0 * ratio, 1.0, 4, 10).loss_probability) for ratio in (1.5, 0.85 / 0.9))
+    burst, quiet = (float(mmck(3.0 * ratio, 1.0, 4, 10).blocking_probability) for ratio in (1.5, 0.85 / 0.9))
     expected = 0.1 * 1.5 * burst + 0.85 * quiet
-    assert float(solve(analysis, 3.0).loss[0]) == pytest.approx(expected, rel=1e-6)
+    assert float(solve(analysis, 3.0).drop_rate[0]) == pytest.approx(expected, rel=1e-6)
     assert float(peak_ratio(analysis)[0]) == 1.5
     plain = Analysis(model(flow, station, pools=(pool,)))
     assert capacity_per_s(analysis, 1e-3) < capacity_per_s(plain, 1e-3)
@@ -121,12 +122,12 @@ def test_without_a_pool_capacity_is_saturation_and_nothing_settles_beyond() -> N
     assert float(capacity_per_s(analysis, 1e-3)[0]) == pytest.approx(6.0)
     point = solve(analysis, 12.0)
     assert float(point.response_s("job")[0]) == np.inf
-    assert float(point.loss[0]) == pytest.approx(0.5)
+    assert float(point.drop_rate[0]) == pytest.approx(0.5)
 
 
 def test_detached_work_bounds_the_capacity_though_nobody_waits_for_it() -> None:
     detached = ForkJoin((Visit("disk", Deterministic(1.0)),), 0)
-    flow = Hold("workers", Sequence((Visit("cpu", Exponential(0.05)), detached)))
+    flow = Acquire("workers", Sequence((Visit("cpu", Exponential(0.05)), detached)))
     pool = Pool("workers", 50, 10)
     analysis = Analysis(model(flow, Station("cpu", 1, "ps"), Station("disk", 1), pools=(pool,)))
     assert float(capacity_per_s(analysis, 1e-3)[0]) == pytest.approx(1.0, rel=1e-4)
@@ -148,7 +149,7 @@ def test_more_load_means_more_loss_and_longer_times() -> None:
     analysis = pooled(4, 10, 3, think_s=0.5)
     points = [solve(analysis, rate) for rate in (0.01, 1.0, 2.0, 3.0, 4.0, 8.0)]
     rows: list[Callable[[int], float]] = [
-        lambda at: float(points[at].loss[0]),
+        lambda at: float(points[at].drop_rate[0]),
         lambda at: float(points[at].busy_units[0]),
         lambda at: float(points[at].response_s("job")[0]),
         lambda at: float(points[at].quantile_s(0.5, "job")[0]),
@@ -170,7 +171,7 @@ def test_draws_give_what_each_gives_alone() -> None:
         assert capacity[draw] == pytest.approx(float(capacity_per_s(alone, 1e-3)[0]), rel=1e-5)
         one = solve(alone, 1.9)
         for found, expected in [
-            (point.loss, one.loss),
+            (point.drop_rate, one.drop_rate),
             (point.busy_units, one.busy_units),
             (point.response_s("job"), one.response_s("job")),
             (point.quantile_s(0.99, "job"), one.quantile_s(0.99, "job")),

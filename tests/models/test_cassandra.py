@@ -10,9 +10,9 @@ from capplan.models.cassandra.consistency import WRITE_LEVELS
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network, walk
-from capplan.models.language.step import Choice, ForkJoin, Latch, Route, Sequence, Step, Visit
+from capplan.models.language.step import Choice, CountdownLatch, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, RequestClass
-from capplan.models.solver.flow_analysis import WorkReader
+from capplan.models.solver.flow_analysis import DemandReader
 from capplan.simulator.reference.engine import simulate
 
 LAN_S, WAN_S = 0.001, 0.020
@@ -27,11 +27,11 @@ def cluster(*nodes: int, rf: int = 3, down: tuple[str, ...] = (), wan_s: float =
 
 def visits(where: Cluster, level: str, operation: str, dc: int = 0) -> dict[str, float]:
     """Mean visits of each node by a statement, the unseen work (of no length) and the coordination left out."""
-    work = WorkReader().of(statement(where, COUNTED, dc, level, operation))
+    work = DemandReader().of(statement(where, COUNTED, dc, level, operation))
     coordinators = 1 / len(where.living(dc))
     local = set(where.living(dc))
     return {
-        name: float(each.demand) - (coordinators if name in local else 0.0)
+        name: float(each.mean_s) - (coordinators if name in local else 0.0)
         for name, each in work.items()
         if name.startswith("cassandra/")
     }
@@ -90,7 +90,7 @@ def test_a_write_goes_once_to_every_replica_whatever_its_level(level: str, nodes
 def test_each_write_branch_reaches_each_replica_exactly_once() -> None:
     """Not only in the mean: in each range and for each coordinator."""
     flow = statement(cluster(4, 4), COUNTED, 0, "QUORUM", "write")
-    latches = [step for step in walk(flow) if isinstance(step, Latch)]
+    latches = [step for step in walk(flow) if isinstance(step, CountdownLatch)]
     assert len(latches) == 4 * 4
     for each in latches:
         replicas = Counter(
@@ -116,7 +116,7 @@ def test_each_write_branch_reaches_each_replica_exactly_once() -> None:
 )
 def test_a_write_waits_for_the_answers_of_its_level(level: str, groups: dict[str, int]) -> None:
     flow = statement(cluster(3, 3, 3), COUNTED, 1, level, "write")
-    for latch in (step for step in walk(flow) if isinstance(step, Latch)):
+    for latch in (step for step in walk(flow) if isinstance(step, CountdownLatch)):
         assert {group.name: group.needed for group in latch.groups} == groups
 
 
@@ -124,7 +124,7 @@ def test_one_forwarder_takes_a_write_to_each_other_data_centre() -> None:
     """One WAN hop to each; the forwarder works without a further hop, its two peers after one in their LAN."""
     forwarders: Counter[str] = Counter()
     flow = statement(cluster(3, 3, 3), COUNTED, 0, "QUORUM", "write")
-    for latch in (step for step in walk(flow) if isinstance(step, Latch)):
+    for latch in (step for step in walk(flow) if isinstance(step, CountdownLatch)):
         assert isinstance(latch.step, ForkJoin)
         far = [step for step in latch.step.branches if step.name.startswith("to-")]
         assert [step.name for step in far] == ["to-dc2", "to-dc3"]

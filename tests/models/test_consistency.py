@@ -77,10 +77,10 @@ def test_each_quorum_reads_are_refused_by_name() -> None:
     [("QUORAM", "write", "QUORUM"), ("EACH_QUORM", "write", "EACH_QUORUM"), ("LOCAL_QUORM", "read", "LOCAL_QUORUM")],
 )
 def test_no_level_is_answered_with_the_nearest(level: str, operation: str, suggested: str) -> None:
-    with pytest.raises(InputError, match=f"no consistency level of a {operation}.*did you mean {suggested!r}"):
+    with pytest.raises(InputError, match=f"{level!r}.*{operation}.*{suggested!r}"):
         check_level(level, operation)
 
 
 def test_more_answers_than_replicas_are_an_error() -> None:
-    with pytest.raises(InputError, match="THREE needs 3 replicas and there are 2"):
+    with pytest.raises(InputError, match=r"THREE.*3.*2"):
         need("THREE", [1, 1], 0)

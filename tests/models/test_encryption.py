@@ -24,8 +24,8 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.flow_analysis import WorkReader
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
+from capplan.models.solver.flow_analysis import DemandReader
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
@@ -48,11 +48,13 @@ LAYOUTS: list[Scenario] = [
     RhinoShcmScenario(cass_nodes=4, colocated=True),
 ]
 
+LARGE = pytest.param(LAYOUTS[1], marks=pytest.mark.slow)
+
 
 def layout(scenario: Scenario) -> str:
-    told = scenario.told()
+    usual = vars(type(scenario)())
     return (
-        " ".join(f"{name}={told[name]}" for name in told if told[name] != vars(type(scenario)()).get(name)) or "usual"
+        " ".join(f"{name}={value}" for name, value in scenario.given().items() if value != usual.get(name)) or "usual"
     )
 
 
@@ -65,9 +67,9 @@ def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[
     """Core seconds that encryption adds to a statement, by data centre."""
     total: Counter[str] = Counter()
     for costs, sign in ((PLAIN.with_links(links), 1), (PLAIN, -1)):
-        for name, work in WorkReader().of(statement(where, costs, 0, level, operation)).items():
+        for name, work in DemandReader().of(statement(where, costs, 0, level, operation)).items():
             if name.startswith("cassandra/"):
-                total[name.split("/")[1]] += sign * float(work.demand)  # type: ignore[assignment]  # counters add floats
+                total[name.split("/")[1]] += sign * float(work.mean_s)  # type: ignore[assignment]  # counters add floats
     return {dc: round(float(seconds), 9) for dc, seconds in total.items()}
 
 
@@ -121,7 +123,7 @@ def _there(scenario: Scenario) -> list[str]:
 def capacity(scenario: Scenario, shares: Values) -> float:
     made = system(scenario.system)
     analysis = Analysis(made.network(scenario, {**defaults(made.parameters), **shares}, 1.0))
-    return float(capacity_per_s(analysis, LARGEST_LOSS)[0])
+    return float(capacity_per_s(analysis, MAX_DROP_RATE)[0])
 
 
 @pytest.mark.parametrize("scenario", LAYOUTS, ids=layout)
@@ -200,7 +202,7 @@ def test_cassandra_s_own_servers_work_on_their_ends(nodes: int) -> None:
     assert remote_replicas(RhinoShcmScenario(cass_nodes=5)) == pytest.approx(2.4)
 
 
-@pytest.mark.parametrize("scenario", [LAYOUTS[1], LAYOUTS[2], LAYOUTS[5], LAYOUTS[7]], ids=layout)
+@pytest.mark.parametrize("scenario", [LARGE, LAYOUTS[2], LAYOUTS[5], LAYOUTS[7]], ids=layout)
 def test_the_engine_keeps_nodes_as_busy_as_the_solver_says(scenario: Scenario) -> None:
     """Within 6 % at a third of the capacity.
 
@@ -220,7 +222,7 @@ def test_the_engine_keeps_nodes_as_busy_as_the_solver_says(scenario: Scenario) -
             assert run.stations[station.name].utilisation == pytest.approx(said, rel=0.06), station.name
 
 
-@pytest.mark.parametrize("scenario", LAYOUTS[1:3] + LAYOUTS[5:], ids=layout)
+@pytest.mark.parametrize("scenario", [LARGE, LAYOUTS[2], *LAYOUTS[5:]], ids=layout)
 def test_both_engines_walk_the_same_path(scenario: Scenario) -> None:
     its = system(scenario.system)
     values = {**defaults(its.parameters), **COSTS}
@@ -236,23 +238,20 @@ def test_shares_of_links() -> None:
 
 @pytest.mark.parametrize("scenario", [OpenproviderScenario, RhinoShcmScenario])
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "words"),
     [
-        (
-            {"encryption": "clients"},
-            "encryption 'clients' names no links (leave it out where none is encrypted); did you mean 'client'?",
-        ),
-        ({"encryption": "client", "vpn": "kernal"}, "vpn 'kernal' does not exist; did you mean 'kernel'"),
-        ({"vpn": "kernel"}, "vpn 'kernel' says where links are encrypted and none is: give encryption too"),
+        ({"encryption": "clients"}, ("encryption 'clients'", "'client'")),
+        ({"encryption": "client", "vpn": "kernal"}, ("vpn 'kernal'", "'kernel'")),
+        ({"vpn": "kernel"}, ("vpn 'kernel'", "encryption")),
     ],
 )
 def test_what_a_scenario_cannot_say_of_encryption(
-    scenario: type[Scenario], fields: dict[str, str], message: str
+    scenario: type[Scenario], fields: dict[str, str], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(InputError) as caught:
         scenario(**fields)
 
-    assert message in str(caught.value)
+    assert [word for word in words if word not in str(caught.value)] == []
     check_encryption(None, None, 1)
 
 
@@ -265,8 +264,7 @@ def test_what_a_scenario_cannot_say_of_encryption(
     ],
 )
 def test_a_single_node_has_no_links_between_nodes(scenario: Callable[..., Scenario], fields: dict[str, Any]) -> None:
-    message = "encrypts links between Cassandra nodes and there is only one: add nodes, give 'client', or leave it out"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="'internode'"):
         scenario(**fields, encryption="internode")
     for links in ("client", "client+internode"):
         assert vars(scenario(**fields, encryption=links))["encryption"] == links

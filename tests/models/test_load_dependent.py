@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles.single_station import birth_death, machine_repair
 
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -18,9 +19,8 @@ from capplan.models.solver.load_dependent import (
     mean_number,
     speeds,
 )
-from capplan.models.solver.mva import closed_load_dependent
 from capplan.models.solver.operating_point import capacity_per_s, solve
-from capplan.models.solver.single_station import machine_repair, mmc
+from capplan.models.solver.single_station import mmc
 
 PLAIN = Station("server", 4)
 DROOPING = Station("server", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))
@@ -93,12 +93,12 @@ def test_clients_of_a_constant_station_are_the_machine_repair_model(clients: int
 
 
 @pytest.mark.parametrize("clients", [1, 3, 8])
-def test_clients_of_a_drooping_station_are_those_of_the_convolution_algorithm(clients: int) -> None:
-    table = np.pad(speeds(DROOPING), ((0, 0), (0, 8)), mode="edge")
-    known = closed_load_dependent([0.5], table, clients, 0.3)
+def test_clients_of_a_drooping_station_are_a_birth_death_chain(clients: int) -> None:
+    done = np.pad(speeds(DROOPING)[0], (0, 8), mode="edge")[:clients] / 0.5
+    chance = birth_death(np.arange(clients, 0, -1) / 0.3, done)
 
     found = closed_throughputs_per_s(np.array([0.5]), speeds(DROOPING), np.array([0.3]), [clients])
-    assert found[0, 0] == pytest.approx(float(known.throughput_per_s), rel=1e-9)
+    assert found[0, 0] == pytest.approx(float(chance[1:] @ done), rel=1e-9)
 
 
 def test_thousands_of_clients_of_a_fast_station_do_not_overflow() -> None:

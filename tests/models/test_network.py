@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from tests.strategies import networks
 
 from capplan.models.errors import InputError
@@ -15,14 +15,14 @@ from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network, walk
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Group,
     Hedge,
-    Hold,
-    Latch,
     Route,
     Sequence,
     Signal,
@@ -49,8 +49,8 @@ ALL_STEPS = Sequence(
     (
         VISIT,
         Delay(LAW, "wire"),
-        Hold("workers", ForkJoin((VISIT, VISIT), 1)),
-        Latch((Group("a", 1), Group("b", 2)), ForkJoin((Signal("a"), VISIT), 0), needed=1),
+        Acquire("workers", ForkJoin((VISIT, VISIT), 1)),
+        CountdownLatch((Group("a", 1), Group("b", 2)), ForkJoin((Signal("a"), VISIT), 0), needed=1),
         Hedge(VISIT, 0.01, VISIT),
         Choice((0.5, 0.5), (VISIT, Sequence(()))),
         Route("random", (VISIT, VISIT)),
@@ -72,118 +72,98 @@ def network(flow: Step = VISIT, **others: Any) -> Network:
 
 
 def latch(groups: tuple[Group, ...], step: Step, needed: int | None = None) -> Network:
-    return network(Latch(groups, step, needed))
+    return network(CountdownLatch(groups, step, needed))
 
 
 A, B = Signal("a"), Signal("b")
 TWO = (Group("a", 2),)
 
-REFUSED: list[tuple[Callable[[], object], str]] = [
-    (lambda: network(Visit("dusk", LAW)), "station 'dusk' does not exist; did you mean 'disk'?"),
-    (lambda: network(Hold("worker", VISIT)), "pool 'worker' does not exist; did you mean 'workers'?"),
-    (lambda: network(stations=(Station("disk", 1, host="machina"),)), "host 'machina' does not exist; did you mean"),
-    (
-        lambda: network(sessions=(Session("s", ("reed",), ()),)),
-        "request class 'reed' does not exist; did you mean 'read'?",
-    ),
-    (
-        lambda: network(traffic=Open(1, {"bath": 1})),
-        "request class or session 'bath' does not exist; did you mean 'both'?",
-    ),
-    (lambda: network(A), "latch group 'a' does not exist"),
-    (lambda: latch((Group("b", 1),), A), "latch group 'a' does not exist; known: b"),
-    (lambda: latch((Group("a", 1),), Batch(2, 1, A)), "latch group 'a' does not exist"),
-    (lambda: network(stations=(Station("disk", 1), Station("disk", 2))), "two of the station names are 'disk'"),
-    (lambda: network(pools=(Pool("workers", 1), Pool("workers", 2))), "two of the pool names are 'workers'"),
-    (lambda: network(hosts=(Host("machine", 1), Host("machine", 2))), "two of the host names are 'machine'"),
-    (lambda: network(hosts=(Host("machine", 1), Host("disk", 2))), "two of the station or host names are 'disk'"),
-    (lambda: network(classes=(RequestClass("read", VISIT),) * 2), "two of the request class names are 'read'"),
-    (
-        lambda: network(sessions=(Session("read", ("read",), ()),)),
-        "two of the request class or session names are 'read'",
-    ),
-    (
-        lambda: latch(TWO, A),
-        "a latch can never open: its group 'a' needs 2 signals and the step inside gives at most 1",
-    ),
-    (lambda: latch(TWO, Choice((0.5, 0.5), (A, A))), "a latch can never open: its group 'a' needs 2 signals"),
-    (lambda: latch(TWO, Route("random", (A, A))), "a latch can never open: its group 'a' needs 2 signals"),
-    (lambda: latch((*TWO, Group("b", 1)), Sequence((A, B))), "a latch can never open: its group 'a' needs 2"),
+# What is wrong, and the words of the message that identify it: places, values and suggestions.
+REFUSED: list[tuple[Callable[[], object], tuple[str, ...]]] = [
+    (lambda: network(Visit("dusk", LAW)), ("station 'dusk'", "'disk'")),
+    (lambda: network(Acquire("worker", VISIT)), ("pool 'worker'", "'workers'")),
+    (lambda: network(stations=(Station("disk", 1, host="machina"),)), ("host 'machina'", "'machine'")),
+    (lambda: network(sessions=(Session("s", ("reed",), ()),)), ("request class 'reed'", "'read'")),
+    (lambda: network(traffic=Open(1, {"bath": 1})), ("'bath'", "'both'")),
+    (lambda: network(A), ("'a'",)),
+    (lambda: latch((Group("b", 1),), A), ("'a'", "b")),
+    (lambda: latch((Group("a", 1),), Batch(2, 1, A)), ("'a'",)),
+    (lambda: network(stations=(Station("disk", 1), Station("disk", 2))), ("station", "'disk'")),
+    (lambda: network(pools=(Pool("workers", 1), Pool("workers", 2))), ("pool", "'workers'")),
+    (lambda: network(hosts=(Host("machine", 1), Host("machine", 2))), ("host", "'machine'")),
+    (lambda: network(hosts=(Host("machine", 1), Host("disk", 2))), ("station or host", "'disk'")),
+    (lambda: network(classes=(RequestClass("read", VISIT),) * 2), ("request class", "'read'")),
+    (lambda: network(sessions=(Session("read", ("read",), ()),)), ("session", "'read'")),
+    (lambda: latch(TWO, A), ("'a'", "2", "1")),
+    (lambda: latch(TWO, Choice((0.5, 0.5), (A, A))), ("'a'", "2", "1")),
+    (lambda: latch(TWO, Route("random", (A, A))), ("'a'", "2", "1")),
+    (lambda: latch((*TWO, Group("b", 1)), Sequence((A, B))), ("'a'", "2", "1")),
     # The inner latch takes the signals of its own group.
-    (lambda: latch((Group("a", 1),), Latch((Group("a", 1),), A)), "a latch can never open: its group 'a' needs 1"),
-    (
-        lambda: network(timeline=Timeline((Event(1, "down", "dask"),))),
-        "station or host 'dask' does not exist; did you mean",
-    ),
-    (lambda: network(timeline=Timeline((Event(1, "scale_delay", "wire", 2),))), "delay 'wire' does not exist"),
-    (lambda: network(timeline=Timeline((Event(1, "scale_traffic", "wread", 2),))), "traffic of 'wread' does not exist"),
-    (lambda: Timeline(cold_start_s=1), "cold_start_s without a cold_speed below 1 slows nothing"),
-    (lambda: Timeline(cold_speed=0.5), "cold_speed = 0.5 needs a cold_start_s above 0"),
-    (lambda: network().station("dusk"), "station 'dusk' does not exist; did you mean 'disk'?"),
-    (lambda: network(wrong=1), "unknown key 'wrong'"),
-    (lambda: Event(1, "down", "disk", 2), "action 'down' takes no factor"),
-    (
-        lambda: Event(1, "stop", "disk"),  # type: ignore[arg-type]  # wrong on purpose
-        "action = 'stop' must be 'down', 'up', 'speed', 'scale_delay' or 'scale_traffic'",
-    ),
-    (lambda: ForkJoin((VISIT,), 2), "needed = 2 of 1 branches: at most all can be needed"),
-    (lambda: Latch((), VISIT), "a latch without groups waits for nothing"),
-    (lambda: Latch((Group("a", 1),), A, 2), "needed = 2 of 1 groups: at most all can be needed"),
-    (lambda: Latch((Group("a", 1),), A, 0), "needed: 0 is not a positive whole number"),
-    (lambda: Latch((Group("a", 1), Group("a", 2)), A), "two groups of a latch have the same name"),
-    (lambda: Choice((1.0,), (VISIT, VISIT)), "1 probabilities for 2 alternatives"),
-    (lambda: Choice((0.5, 0.6), (VISIT, VISIT)), "probabilities with sum 1.1 are not a distribution"),
-    (lambda: Route("random", ()), "targets = () must have at least 1 item"),
-    (lambda: Route("nearest", (VISIT,)), "policy = 'nearest' must be 'round_robin', 'random'"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda: Hedge(VISIT, -1, VISIT), "after_s: -1 is not a duration in seconds"),
-    (lambda: Batch(0, 1, VISIT), "max_size: 0 is not a positive whole number"),
-    (lambda: Visit("disk", 0.5), "demand = 0.5 must be a table of keys and values"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda: Visit("", LAW), "station = '' must have at least 1 character"),
-    (lambda: Station("disk", 0), "servers: 0 is not a positive whole number"),
-    (lambda: Station("disk", True), "servers: True is not a positive whole number"),
-    (lambda: Station("disk", 1, "lifo"), "discipline = 'lifo' must be 'fcfs' or 'ps'"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda: Station("disk", 1, "ps", expiry_s=1), "expiry_s of station 'disk' needs discipline 'fcfs'"),
-    (
-        lambda: Station("disk", 1, pauses=(Pauses(LAW, LAW),) * 2),
-        "two pauses or background processes of station 'disk'",
-    ),
-    (lambda: RateTable(()), "speeds = () must have at least 1 item"),
-    (lambda: RateTable((1.0, 0.0)), "speeds[1]: 0 is not a positive number: it must be above 0"),
-    (lambda: Pauses(Deterministic(0), LAW), "every has mean 0, which would repeat without end"),
-    (lambda: Background(Deterministic(0), LAW, 0.5), "every has mean 0, which would repeat without end"),
-    (lambda: Background(LAW, LAW, 1.5), "share: 1.5 is not a share: it must be at most 1"),
-    (lambda: Pool("workers", 0), "size: 0 is not a positive whole number"),
-    (lambda: Pool("workers", 1, -1), "queue_limit: -1 is not a whole number: it must be at least 0"),
-    (lambda: Host("machine", 0), "cores: 0 is not a positive whole number"),
-    (lambda: Retry(1, 0), "attempts = 1 never retries"),
-    (lambda: RequestClass("read", VISIT, 0), "timeout_s: 0 is not a duration in seconds: it must be above 0"),
-    (lambda: Session("s", ("read", "write"), ()), "0 gaps for 2 requests: give one between each two"),
-    (lambda: Session("s", (), ()), "classes = () must have at least 1 item"),
-    (lambda: Open(1, {}), "the shares of the traffic mix {} must have sum 1"),
-    (lambda: Open(1, {"read": 0.5}), "the shares of the traffic mix {'read': 0.5} must have sum 1"),
-    (lambda: Open(1, {"read": -0.5, "write": 1.5}), "mix.read: -0.5 is not a share: it must be above 0"),
-    (lambda: Open(float("nan"), {"read": 1}), "rate_per_s: nan is not a rate per second"),
-    (lambda: Closed(0, LAW, {"read": 1}), "clients: 0 is not a positive whole number"),
-    (lambda: Closed(1, LAW, {"read": 0.9}), "the shares of the traffic mix {'read': 0.9} must have sum 1"),
-    (lambda: Throttled(1, 0, {"read": 1}), "rate_per_s: 0 is not a rate per second: it must be above 0"),
-    (lambda: Throttled(1, 1, {"read": 0.9}), "the shares of the traffic mix {'read': 0.9} must have sum 1"),
-    (lambda: Bursty(0.5, 0.1, 1), "0.5 is not a burst_ratio: it must be at least 1"),
-    (lambda: Bursty(1, 1, 1), "burst_fraction = 1 leaves no quiet time"),
-    (lambda: Bursty(4, 0.5, 1), "burst_ratio times burst_fraction is 2, so that bursts alone exceed the mean rate"),
-    (lambda: Bursty(np.array([1.0, 3.0]), 0.5, 1), "burst_ratio times burst_fraction is 1.5"),
-    (lambda: Bursty(2, 0.5, 0), "burst_length_s: 0 is not a duration in seconds: it must be above 0"),
-    (lambda: Trace(()), "a trace needs times of arrival"),
-    (lambda: Trace((0, 0)), "a trace needs times of arrival, each one number, the last above 0"),
-    (lambda: Trace((2, 1)), "the times of a trace must never fall"),
+    (lambda: latch((Group("a", 1),), CountdownLatch((Group("a", 1),), A)), ("'a'", "1", "0")),
+    (lambda: network(timeline=Timeline((Event(1, "down", "dask"),))), ("'dask'", "'disk'")),
+    (lambda: network(timeline=Timeline((Event(1, "scale_delay", "wire", 2),))), ("delay 'wire'",)),
+    (lambda: network(timeline=Timeline((Event(1, "scale_traffic", "wread", 2),))), ("'wread'", "'read'")),
+    (lambda: Timeline(cold_start_s=1), ("cold_start_s", "cold_speed")),
+    (lambda: Timeline(cold_speed=0.5), ("cold_speed = 0.5", "cold_start_s")),
+    (lambda: network().station("dusk"), ("'dusk'", "'disk'")),
+    (lambda: network(wrong=1), ("unknown key 'wrong'",)),
+    (lambda: Event(1, "down", "disk", 2), ("'down'", "factor")),
+    (lambda: Event(1, "stop", "disk"), ("action = 'stop'", "'down'", "'scale_traffic'")),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: ForkJoin((VISIT,), 2), ("needed = 2", "1")),
+    (lambda: CountdownLatch((), VISIT), ("group",)),
+    (lambda: CountdownLatch((Group("a", 1),), A, 2), ("needed = 2", "1")),
+    (lambda: CountdownLatch((Group("a", 1),), A, 0), ("needed: 0",)),
+    (lambda: CountdownLatch((Group("a", 1), Group("a", 2)), A), ("groups", "same name")),
+    (lambda: Choice((1.0,), (VISIT, VISIT)), ("1 probabilities", "2")),
+    (lambda: Choice((0.5, 0.6), (VISIT, VISIT)), ("1.1",)),
+    (lambda: Route("random", ()), ("targets = ()",)),
+    (lambda: Route("nearest", (VISIT,)), ("policy = 'nearest'", "'round_robin'", "'random'")),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: Hedge(VISIT, -1, VISIT), ("after_s: -1",)),
+    (lambda: Batch(0, 1, VISIT), ("max_size: 0",)),
+    (lambda: Visit("disk", 0.5), ("demand = 0.5", "table")),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: Visit("", LAW), ("station = ''",)),
+    (lambda: Station("disk", 0), ("servers: 0",)),
+    (lambda: Station("disk", True), ("servers: True",)),
+    (lambda: Station("disk", 1, "lifo"), ("discipline = 'lifo'", "'fcfs'", "'ps'")),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda: Station("disk", 1, "ps", expiry_s=1), ("expiry_s", "'disk'", "'fcfs'")),
+    (lambda: Station("disk", 1, pauses=(Pauses(LAW, LAW),) * 2), ("'disk'", "name")),
+    (lambda: RateTable(()), ("speeds = ()",)),
+    (lambda: RateTable((1.0, 0.0)), ("speeds[1]: 0", "above 0")),
+    (lambda: Pauses(Deterministic(0), LAW), ("every", "mean 0")),
+    (lambda: Background(Deterministic(0), LAW, 0.5), ("every", "mean 0")),
+    (lambda: Background(LAW, LAW, 1.5), ("share: 1.5", "at most 1")),
+    (lambda: Pool("workers", 0), ("size: 0",)),
+    (lambda: Pool("workers", 1, -1), ("queue_limit: -1", "at least 0")),
+    (lambda: Host("machine", 0), ("cores: 0",)),
+    (lambda: Retry(1, 0), ("attempts = 1", "2")),
+    (lambda: RequestClass("read", VISIT, 0), ("timeout_s: 0", "above 0")),
+    (lambda: Session("s", ("read", "write"), ()), ("0 gaps", "2 requests")),
+    (lambda: Session("s", (), ()), ("classes = ()",)),
+    (lambda: Open(1, {}), ("mix {}", "1")),
+    (lambda: Open(1, {"read": 0.5}), ("mix {'read': 0.5}", "1")),
+    (lambda: Open(1, {"read": -0.5, "write": 1.5}), ("mix.read: -0.5", "above 0")),
+    (lambda: Open(float("nan"), {"read": 1}), ("rate_per_s: nan",)),
+    (lambda: Closed(0, LAW, {"read": 1}), ("clients: 0",)),
+    (lambda: Closed(1, LAW, {"read": 0.9}), ("mix {'read': 0.9}",)),
+    (lambda: Throttled(1, 0, {"read": 1}), ("rate_per_s: 0", "above 0")),
+    (lambda: Throttled(1, 1, {"read": 0.9}), ("mix {'read': 0.9}",)),
+    (lambda: Bursty(0.5, 0.1, 1), ("0.5", "burst_ratio", "at least 1")),
+    (lambda: Bursty(1, 1, 1), ("burst_fraction = 1",)),
+    (lambda: Bursty(4, 0.5, 1), ("burst_ratio", "burst_fraction", "2")),
+    (lambda: Bursty(np.array([1.0, 3.0]), 0.5, 1), ("burst_ratio", "burst_fraction", "1.5")),
+    (lambda: Bursty(2, 0.5, 0), ("burst_length_s: 0", "above 0")),
+    (lambda: Trace(()), ("trace",)),
+    (lambda: Trace((0, 0)), ("trace", "above 0")),
+    (lambda: Trace((2, 1)), ("trace", "sort")),
 ]
 
 
-@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message[:50] for _, message in REFUSED])
-def test_refused_in_one_sentence(make: Callable[[], object], message: str) -> None:
+@pytest.mark.parametrize(("make", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_refused_in_one_sentence(make: Callable[[], object], words: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as caught:
         make()
     sentence = str(caught.value)
-    assert message in sentence
+    assert [word for word in words if word not in sentence] == []
     assert "\n" not in sentence
     assert "pydantic" not in sentence
 
@@ -203,7 +183,7 @@ def test_signals_of_all_branches_of_a_fork_and_a_hedge_count() -> None:
 
 
 def test_a_signal_reaches_an_outer_latch_past_an_inner_one() -> None:
-    latch((Group("a", 1),), Latch((Group("b", 1),), Sequence((A, B))))
+    latch((Group("a", 1),), CountdownLatch((Group("b", 1),), Sequence((A, B))))
 
 
 def test_the_mix_may_name_sessions_and_events_all_that_exists() -> None:
@@ -227,15 +207,16 @@ def test_networks_are_frozen() -> None:
 def test_replacing_a_part_checks_again() -> None:
     assert replace(network(), name="other").name == "other"
     with pytest.raises(InputError, match="pool 'workers' does not exist"):
-        replace(network(Hold("workers", VISIT)), pools=())
+        replace(network(Acquire("workers", VISIT)), pools=())
 
 
 def test_walk_visits_parents_first_and_every_child() -> None:
     kinds = [step.kind for step in walk(ALL_STEPS)]
-    assert kinds[:6] == ["sequence", "visit", "delay", "hold", "fork_join", "visit"]
+    assert kinds[:6] == ["sequence", "visit", "delay", "acquire", "fork_join", "visit"]
     assert len(kinds) == 22
 
 
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(networks())
 def test_walk_meets_every_step_once(made: Network) -> None:
     for request in made.classes:
@@ -243,6 +224,7 @@ def test_walk_meets_every_step_once(made: Network) -> None:
         assert len(met) == 1 + sum(len(children(step)) for step in met)
 
 
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(networks())
 def test_networks_travel_between_processes(made: Network) -> None:
     assert pickle.loads(pickle.dumps(made)) == made

@@ -5,10 +5,10 @@ import pytest
 
 from capplan.models.language.network import Network, walk
 from capplan.models.language.parameter import Values, defaults
-from capplan.models.language.step import Hold
+from capplan.models.language.step import Acquire
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
-from capplan.simulator.reference.engine import simulate
+from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.network import CASSANDRA_CORES, PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -49,17 +49,17 @@ def node_seconds(scenario: OpenproviderScenario, contacted: float, **changes: fl
 def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float) -> None:
     analysis = Analysis(system(scenario))
     expected = node_seconds(scenario, contacted) / CASSANDRA_CORES
-    loads = [float(analysis.load(name)[0]) for name in analysis.work if name.startswith("cassandra/")]
+    loads = [float(analysis.load(name)[0]) for name in analysis.demands if name.startswith("cassandra/")]
     assert len(loads) == scenario.dcs * scenario.cass_nodes
     assert loads == pytest.approx([expected] * len(loads), rel=1e-9)
-    storage = [float(analysis.load(name)[0]) for name in analysis.work if name.startswith("storage/")]
+    storage = [float(analysis.load(name)[0]) for name in analysis.demands if name.startswith("storage/")]
     written = WRITES * scenario.rf * float(VALUES["storage_s"]) * scenario.data_factor / scenario.cass_nodes
     assert storage == pytest.approx([written] * len(storage), rel=1e-9)
 
 
 def test_front_nodes_share_the_messages_and_a_proxy_doubles_those_of_accounting() -> None:
     plain, proxied = (Analysis(system(OpenproviderScenario(dcs=2, proxy=proxy))) for proxy in (False, True))
-    loads = [float(plain.load(name)[0]) for name in plain.work if name.startswith("front/")]
+    loads = [float(plain.load(name)[0]) for name in plain.demands if name.startswith("front/")]
     assert loads == pytest.approx([float(VALUES["front_s"]) / 32 / 4] * 4)
     # The forwarding of 1:7 is 15/8 of the messages, though the document says twice.
     assert float(proxied.load("front/dc1/1")[0]) == pytest.approx(loads[0] * 15 / 8)
@@ -84,7 +84,7 @@ def test_each_message_holds_one_worker_of_one_policing_node() -> None:
     model = system(OpenproviderScenario(dcs=2, front_nodes=3, front_workers=10))
     assert sum(pool.name.startswith("workers/") and pool.size == 10 for pool in model.pools) == 6
     for request in model.classes:
-        assert {s.pool for s in walk(request.flow) if isinstance(s, Hold) and s.pool.startswith("workers/")} == {
+        assert {s.pool for s in walk(request.flow) if isinstance(s, Acquire) and s.pool.startswith("workers/")} == {
             f"workers/dc{dc}/{front}" for dc in (1, 2) for front in (1, 2, 3)
         }
     assert Analysis(model).pool == (60, 6 * int(VALUES["queue_limit"]))
@@ -154,7 +154,7 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
     rate = 0.85 * capacity(scenario)
     model = system(scenario, rate)
     analysis = Analysis(model)
-    run = simulate(model, 0.3 + 12_000 / rate, seed=2026, warmup_s=0.3)
+    run = simulate(model, 0.3 + 12_000 / rate, seed=2026, warmup_s=0.3, trace=True)
     came = float(run.measured().sum()) / run.window_s
     assert came == pytest.approx(rate, rel=0.08)
     point = solve(analysis, came)

@@ -6,7 +6,7 @@ import pytest
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Sequence, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
@@ -28,7 +28,7 @@ def analysis(pooled: bool) -> Analysis:
     quick = Sequence((Delay(Deterministic(0.1)), Visit("a", Exponential(MEAN_S / 10))))
     flows = {"slow": WORK, "quick": quick}
     if pooled:
-        flows = {name: Sequence((Hold("workers", flow),)) for name, flow in flows.items()}
+        flows = {name: Sequence((Acquire("workers", flow),)) for name, flow in flows.items()}
     classes = tuple(RequestClass(name, flow) for name, flow in flows.items())
     traffic = Open(1.0, {"slow": 0.8, "quick": 0.2}, Bursty(1.2, 0.3, 60.0))
     pools = (Pool("workers", 30, 20),) if pooled else ()
@@ -46,7 +46,7 @@ def test_many_rates_at_a_time_are_as_each_alone(pooled: bool) -> None:
         alone = solve(system, rate)
         assert found[:, place] == pytest.approx(alone.quantiles_s(LEVELS, "slow", "quick"), rel=1e-12)
         assert together.response_s("slow")[place] == pytest.approx(alone.response_s("slow"), rel=1e-12)
-        assert together.loss[place] == pytest.approx(alone.loss, rel=1e-12)
+        assert together.drop_rate[place] == pytest.approx(alone.drop_rate, rel=1e-12)
         assert together.busy_units[place] == pytest.approx(alone.busy_units, rel=1e-12)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles.order_statistics import kth_of_n_mean_exponential
 
-from capplan.models.solver.order_statistics import kth_of_n_mean, kth_of_n_mean_exponential, kth_of_n_variance
+from capplan.models.solver.order_statistics import kth_of_n_mean, kth_of_n_variance
 from capplan.models.solver.random_time import NOW, RandomTime, kth_of, mixture
 
 TIMES = st.builds(

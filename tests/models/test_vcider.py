@@ -179,16 +179,13 @@ def test_links_in_user_space_and_in_the_kernel() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"rf": 5}, "rf = 5 needs at least 5 nodes and vcider has 4: lower rf"),
-        ({"column_bytes": 2_000_000}, "column_bytes = 2000000 is more than the 1,000,000"),
-        ({"encryption": "client"}, "encryption 'client' is none of the references of vcider; did you mean 'client+"),
-        ({"encryption": "tls"}, "encryption 'tls' is none of the references of vcider; known: client+internode, inte"),
-        ({"virtual_encrypts": "al"}, "virtual_encrypts 'al' does not exist; did you mean 'all'"),
-        (
-            {"tps": 100.0},
-            "--tps says nothing of vcider, which is documented as ratios of throughput only: leave it out",
-        ),
-        ({"slo": ("capacity>1",)}, "--slo says nothing of vcider"),
+        ({"rf": 5}, "rf = 5"),
+        ({"column_bytes": 2_000_000}, "column_bytes = 2000000"),
+        ({"encryption": "client"}, "'client+internode'"),
+        ({"encryption": "tls"}, "'tls'"),
+        ({"virtual_encrypts": "al"}, "'all'"),
+        ({"tps": 100.0}, "--tps"),
+        ({"slo": ("capacity>1",)}, "--slo"),
     ],
 )
 def test_what_a_scenario_cannot_be(fields: dict[str, object], message: str) -> None:

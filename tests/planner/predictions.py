@@ -25,7 +25,7 @@ def latency(mean: float) -> Latency:
     return Latency(**{name: band(mean * x, mean * x * 0.8, mean * x * 1.6) for name, x in factors.items()})
 
 
-OBJECTIVES = ("acct.p99<20ms", "auth.mean<=5ms and cassandra.utilisation<80%", "loss<0.1%")
+OBJECTIVES = ("acct.p99<20ms", "auth.mean<=5ms and cassandra.utilisation<80%", "drop_rate<0.1%")
 SESSIONS = (
     SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.0, band(0.031, 0.0204, 0.05)),
     SessionNotFound("LOCAL_QUORUM", "QUORUM", 1.6304, 0.5, band(0.0016, 0.0005, 0.0035)),

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capplan.systems.abouts import reach_of
+from capplan.systems.components.encryption_costs import default_values_of, median_values_of, values_of
 
 from capplan.calibration.case.solution import Layout
 from capplan.calibration.fit.fitted_file import load
@@ -14,8 +16,6 @@ from capplan.models.language.units import FloatArray
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import of_scenario
-from capplan.systems.abouts import reach_of
-from capplan.systems.components.encryption_costs import default_values_of, median_values_of, values_of
 from capplan.systems.openprovider.outages import thinned
 from capplan.systems.registry import scenario, system
 from capplan.systems.vcider.network import in_kernel, user_space

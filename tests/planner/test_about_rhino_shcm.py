@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import pytest
+from capplan.systems.abouts import beyond_measured, reach_of
 
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.systems.abouts import beyond_measured, reach_of
 from capplan.systems.rhino_shcm.observations import experiments
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from capplan.systems.abouts import ABOUTS, reach_of
+from capplan.systems.studies import STUDIES
 
 from capplan.calibration.case.solution import resource_of
 from capplan.calibration.evidence.table import data_hash
@@ -13,9 +15,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.planner.predict.predict import objectives_of, predict
 from capplan.planner.predict.prediction import Prediction, prediction_schema
-from capplan.systems.abouts import ABOUTS, reach_of
 from capplan.systems.registry import SYSTEMS, scenario
-from capplan.systems.studies import STUDIES
 
 EVERY = pytest.mark.parametrize("name", list(SYSTEMS))
 ASKED: dict[str, dict[str, Any]] = {

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from capplan.systems.abouts import ABOUTS
+from capplan.systems.studies import STUDIES, study
 from scipy import stats
 from tests.planner.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.fit.fitted_file import Fitted, load
 from capplan.calibration.validation import backtest
 from capplan.calibration.validation.backtest import LeftOut, left_out
-from capplan.systems.abouts import ABOUTS
-from capplan.systems.studies import STUDIES, study
 
 OPENPROVIDER, VCIDER = load("openprovider"), load("vcider")
 OFF = dict.fromkeys(("r1.none", "r1.both", "r1.internode", "r3.none", "r3.both", "r3.internode"), 0.05)

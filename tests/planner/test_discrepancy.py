@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from capplan.systems.studies import STUDIES, study
 from scipy import stats
 from tests.planner.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.case.model_error import Discrepancy, discrepancies
 from capplan.calibration.fit.fitted_file import Fitted, load
-from capplan.systems.studies import STUDIES, study
 
 FITTED = load("openprovider")
 LEVELS = [0.001, 0.05, 0.25, 0.5, 0.9, 0.95, 0.995]

@@ -52,7 +52,7 @@ def test_figures_are_those_of_the_whole_network(scenario: OpenproviderScenario, 
     assert set(folded.resources) == set(whole.resources)
     rate = float(np.median(whole.capacity)) * load_share
     one, every = folded.at(rate), whole.at(rate)
-    assert one.point.loss == pytest.approx(every.point.loss, rel=1e-6, abs=1e-12)
+    assert one.point.drop_rate == pytest.approx(every.point.drop_rate, rel=1e-6, abs=1e-12)
     assert one.busy_workers() == pytest.approx(every.busy_workers(), rel=1e-9)
     for resource in whole.resources:
         assert one.utilisation(resource) == pytest.approx(every.utilisation(resource), rel=1e-9)

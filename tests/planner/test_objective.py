@@ -26,9 +26,9 @@ def read(text: str) -> Objective:
         ("acct.p99<20ms", "acct.p99", (0.02,)),
         ("auth.mean <= 5 ms", "auth.mean", (0.005,)),
         ("auth.p99.9<2s", "auth.p999", (2.0,)),
-        ("loss<0.1%", "loss", (0.001,)),
-        ("loss < 0.1 %", "loss", (0.001,)),
-        ("loss<0.001", "loss", (0.001,)),
+        ("drop_rate<0.1%", "drop_rate", (0.001,)),
+        ("drop_rate < 0.1 %", "drop_rate", (0.001,)),
+        ("drop_rate<0.001", "drop_rate", (0.001,)),
         ("cassandra.utilisation<80%", "cassandra.utilisation", (0.8,)),
         ("front.busy_workers<=32", "front.busy_workers", (32.0,)),
         ("capacity>=7000", "capacity", (7000.0,)),
@@ -105,9 +105,9 @@ def test_names_are_free_where_none_are_given() -> None:
 
 
 def test_metrics_come_once() -> None:
-    metrics = read("acct.p99<20ms and (acct.p99>1ms or loss<1%)").metrics()
+    metrics = read("acct.p99<20ms and (acct.p99>1ms or drop_rate<1%)").metrics()
 
-    assert [metric.name for metric in metrics] == ["acct.p99", "loss"]
+    assert [metric.name for metric in metrics] == ["acct.p99", "drop_rate"]
 
 
 def truth(text: str, **values: float) -> bool:
@@ -115,10 +115,10 @@ def truth(text: str, **values: float) -> bool:
 
 
 def test_and_binds_closer_than_or() -> None:
-    text = "auth.mean<1s or acct.mean<1s and loss<1%"
+    text = "auth.mean<1s or acct.mean<1s and drop_rate<1%"
 
-    assert truth(text, auth_mean=0.5, acct_mean=2.0, loss=0.5)
-    assert not truth(f"({text.replace(' and', ') and')}", auth_mean=0.5, acct_mean=2.0, loss=0.5)
+    assert truth(text, auth_mean=0.5, acct_mean=2.0, drop_rate=0.5)
+    assert not truth(f"({text.replace(' and', ') and')}", auth_mean=0.5, acct_mean=2.0, drop_rate=0.5)
 
 
 @pytest.mark.parametrize(("relation", "below", "at", "above"), [("<", 1, 0, 0), ("<=", 1, 1, 0), (">", 0, 0, 1)])
@@ -135,8 +135,8 @@ def test_ranges_include_their_ends() -> None:
 
 
 def test_draws_are_judged_one_by_one() -> None:
-    draws = {"acct.p99": np.array([0.01, 0.03, 0.01]), "loss": np.array([0.0, 0.0, 0.5])}
-    found = read("acct.p99<20ms and loss<1%").holds(lambda metric: draws[metric.name])
+    draws = {"acct.p99": np.array([0.01, 0.03, 0.01]), "drop_rate": np.array([0.0, 0.0, 0.5])}
+    found = read("acct.p99<20ms and drop_rate<1%").holds(lambda metric: draws[metric.name])
 
     assert found.tolist() == [True, False, False]
 
@@ -152,10 +152,10 @@ def test_draws_are_judged_one_by_one() -> None:
         ("acct.mean in 1ms..20ms", True, True),
         ("acct.mean in 6ms..7ms", True, False),
         ("acct.mean in 1ms..2ms", False, True),
-        ("loss<1%", None, False),
-        ("loss<1% and acct.mean<1ms", False, True),
-        ("loss<1% or acct.mean<20ms", True, True),
-        ("loss<1% and acct.mean<20ms", None, False),
+        ("drop_rate<1%", None, False),
+        ("drop_rate<1% and acct.mean<1ms", False, True),
+        ("drop_rate<1% or acct.mean<20ms", True, True),
+        ("drop_rate<1% and acct.mean<20ms", None, False),
         ("capacity>=7000", True, True),
         ("cassandra.utilisation<90%", True, False),
         ("front.busy_workers<64", True, True),
@@ -168,7 +168,7 @@ def test_judged_by_a_prediction(text: str, met: bool | None, sure: bool) -> None
 
 
 def test_a_verdict_shows_its_figures_in_their_units() -> None:
-    (objective,) = judged(prediction(), [read("acct.mean<20ms and loss<1%")]).objectives
+    (objective,) = judged(prediction(), [read("acct.mean<20ms and drop_rate<1%")]).objectives
     latency, loss = objective.comparisons
 
     assert latency.value is not None

@@ -48,7 +48,13 @@ def relative_width(band: Band) -> float:
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"cass_nodes": 6}, {"tps": 20_000.0}, {"slo": ("acct.p99<1us", "loss<0.1%")}, {"consistency_write": "ALL"}],
+    [
+        {},
+        {"cass_nodes": 6},
+        {"tps": 20_000.0},
+        {"slo": ("acct.p99<1us", "drop_rate<0.1%")},
+        {"consistency_write": "ALL"},
+    ],
     ids=str,
 )
 def test_json_is_valid_by_the_published_schema(fields: dict[str, Any]) -> None:
@@ -175,7 +181,7 @@ def test_times_rise_with_the_load() -> None:
 
 
 def test_beyond_capacity_requests_are_lost_and_workers_are_busy() -> None:
-    over = said(tps=20_000.0, slo=("loss<0.1%",))
+    over = said(tps=20_000.0, slo=("drop_rate<0.1%",))
     (verdict,) = over.objectives
     (comparison,) = verdict.comparisons
 

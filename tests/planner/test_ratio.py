@@ -6,13 +6,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from capplan.systems.abouts import ABOUTS
 
 from capplan.calibration.fit.fitted_file import load
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction, prediction_schema
 from capplan.planner.predict.ratio import predicted_ratio
 from capplan.planner.predict.rows import to_csv
-from capplan.systems.abouts import ABOUTS
 from capplan.systems.openprovider.network import SYSTEM
 from capplan.systems.registry import scenario
 from capplan.systems.vcider.network import ratio

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from capplan.calibration.about import Case
+from capplan.systems.abouts import ABOUTS
+from capplan.systems.components.encryption_costs import values_of
+
 from capplan.calibration.case.model_error import Discrepancy
 from capplan.calibration.case.solution import Figures, Layout
 from capplan.calibration.case.uncertainty import Uncertainty
@@ -15,8 +17,6 @@ from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
 from capplan.models.solver.operating_point import peak_ratio
 from capplan.planner.predict.prediction import LEAST_PROBABILITY, Band, Parts, SessionNotFound
-from capplan.systems.abouts import ABOUTS
-from capplan.systems.components.encryption_costs import values_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import (
     compared,

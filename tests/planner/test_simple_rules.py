@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import astuple, replace
 
 import pytest
+from capplan.calibration.study import Scored, Study
+from capplan.systems.studies import STUDIES
 
 from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.study import Scored, Study
 from capplan.calibration.validation.baselines import BASELINES, linear, persistence
 from capplan.calibration.validation.estimate import Said
 from capplan.calibration.validation.simple_rules import said_by_rules
-from capplan.systems.studies import STUDIES
 from capplan.systems.vcider.observations import STUDY, is_cell
 
 T_TWO, T_ONE = 2.919985580355516, 6.313751514675043  # 95th percentiles of Student's t, tables

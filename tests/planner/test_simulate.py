@@ -27,7 +27,7 @@ from capplan.planner.simulate.rows import rows
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import Simulation, simulation_schema
 from capplan.simulator.analysis.sample import Sample, observe, warmup_of
-from capplan.simulator.experiments.replications import Plan, replicate
+from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def two_requests() -> Network:
 def simulated(
     made: Network, duration_s: float = 0.01, replications: int = 1, design: Design = FROM_THE_START, **changed: Any
 ) -> Simulation:
-    plan = Plan(made, duration_s, 0.0, seed=1, replications=replications, engine="simpy")
+    plan = ReplicationPlan(made, duration_s, 0.0, seed=1, replications=replications, engine="simpy")
     seen = observed(plan, design)
     return summed_up("mine.toml", replace(of_network(made), **changed), plan, design, seen)
 
@@ -83,7 +83,7 @@ def test_drops_are_losses() -> None:
     made = replace(two_requests(), pools=(Pool("pool", 1, queue_limit=0),))
     figures = simulated(made).classes["*"]
 
-    assert (figures.dropped, figures.loss.value) == (1, 0.5)
+    assert (figures.dropped, figures.drop_rate.value) == (1, 0.5)
 
 
 def test_equal_replications_leave_nothing_open() -> None:
@@ -94,7 +94,7 @@ def test_equal_replications_leave_nothing_open() -> None:
     assert simulation.replications == 5
     assert figures.started == 50
     assert (figures.offered_per_s.value, figures.offered_per_s.half_width) == (100, 0)
-    assert (figures.loss.value, figures.loss.half_width) == (0, 3 / 50)  # the rule of three
+    assert (figures.drop_rate.value, figures.drop_rate.half_width) == (0, 3 / 50)  # the rule of three
     assert (figures.latency_ms.intended.mean.value, figures.latency_ms.intended.mean.half_width) == (6.5, 0)
     assert figures.latency_ms.intended.p50.half_width == figures.latency_ms.intended.p50.value / 256  # a bin
     assert figures.latency_ms.intended.p99.half_width is None  # ten latencies a run, none of them beyond it
@@ -284,7 +284,10 @@ def test_a_percentile_is_that_of_all_replications_whatever_each_has_seen() -> No
     simulation = simulated(busy_queue(), 0.65, 30, Design("steady", "none"))
     p99 = simulation.classes["*"].latency_ms.intended.p99
     plain = Figures(
-        Sample(tuple(observed(Plan(busy_queue(), 0.65, 0.0, 1, 30, "simpy"), Design("steady", "none"))), "steady")
+        Sample(
+            tuple(observed(ReplicationPlan(busy_queue(), 0.65, 0.0, 1, 30, "simpy"), Design("steady", "none"))),
+            "steady",
+        )
     ).latency("*", "p99")
 
     assert simulation.controls
@@ -303,7 +306,7 @@ def test_overload_is_told_from_noise() -> None:
 def test_all_replications_leave_out_the_same_warm_up_of_the_first_ten() -> None:
     """Requests wait for 0.4 s where nobody queues, so their number needs some time to rise."""
     slow = replace(network(seq(Delay(Exponential(0.4)), visit(1))), traffic=Open(200.0, {"ask": 1.0}))
-    plan = Plan(slow, 5.0, 0.0, seed=1, replications=12, engine="simpy")
+    plan = ReplicationPlan(slow, 5.0, 0.0, seed=1, replications=12, engine="simpy")
     told: list[tuple[float, int]] = []
     seen = observed(plan, Design(), progress=lambda simulated_s, requests: told.append((simulated_s, requests)))
     runs = replicate(replace(plan, replications=10))

@@ -13,7 +13,7 @@ from capplan.planner.reports.plot_page import COLOURS
 from capplan.planner.reports.simulation_plot import FINEST, PANELS, merged_times, plot
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
 from capplan.simulator.analysis.sample import Sample
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark
 
 
@@ -30,7 +30,7 @@ def example() -> Network:
 
 
 def drawn(made: Network, replications: int = 1) -> go.Figure:
-    plan = Plan(made, 1.0, 0.1, seed=1, replications=replications, engine="simpy")
+    plan = ReplicationPlan(made, 1.0, 0.1, seed=1, replications=replications, engine="simpy")
     design = Design("finite", "given")
     seen = observed(plan, design)
     return plot(Sample(tuple(seen), "finite"), summed_up("mine.toml", of_network(made), plan, design, seen))

@@ -1,4 +1,4 @@
-"""Sweeps: the figures of `predict`, a row for each point whatever becomes of it, the same wherever it is computed."""
+"""Sweeps: the figures of `predict`, a row for each point whatever becomes of it."""
 
 import csv
 from dataclasses import replace
@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from capplan.systems.components.encryption_costs import values_of
 
 from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.encryption import INTERNODE_SHARE
 from capplan.models.errors import InputError
 from capplan.planner.explore.sweep import DEFAULT_DRAWS, Layout, Rates, Sweep, experiment, layouts, rows_of_task
-from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, csv_text, table_schema, write_table
+from capplan.planner.explore.sweep_table import COLUMNS, Row, band_columns, table_schema, write_table
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import STATISTICS, Band, Prediction, rounded
 from capplan.planner.predict.representatives import representatives
-from capplan.simulator.experiments.executors import Executor, dask, in_process, processes
 from capplan.simulator.experiments.experiment import perform
-from capplan.systems.components.encryption_costs import values_of
+from capplan.simulator.experiments.workers import in_process
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 POINTS = [
@@ -34,8 +34,8 @@ ENCRYPTED = [
 ]
 
 
-def rows_of(sweep: Sweep, executor: Executor | None = None) -> list[Row]:
-    with executor or in_process() as used:
+def rows_of(sweep: Sweep) -> list[Row]:
+    with in_process() as used:
         return sweep.rows({case.key: rows for case, (rows,) in perform(experiment(), sweep.cases(), used)})
 
 
@@ -203,15 +203,6 @@ def test_a_key_tells_apart_what_has_other_rows() -> None:
 
     assert len(set(keys)) == len(keys)
     assert plain.cases()[0].key == replace(plain, fitted=own).cases()[0].key  # the system's own, named
-
-
-@pytest.mark.parametrize("executor", ["processes", "dask"])
-def test_rows_are_the_same_wherever_they_are_computed(executor: str) -> None:
-    sweep = Sweep(layouts(OpenproviderScenario(), [{"dcs": dcs} for dcs in (1, 2, 3)]), Rates("load", (0.5, 0.99)))
-
-    elsewhere = rows_of(sweep, processes(2) if executor == "processes" else dask("local", 2))
-
-    assert csv_text(elsewhere) == csv_text(rows_of(sweep))
 
 
 def test_too_many_points_are_refused() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from capplan.systems.studies import STUDIES, study
 from tests.planner.made_up_fits import as_documented, left_out_at, saying
 
 from capplan.calibration.evidence.table import by_id
@@ -16,7 +17,6 @@ from capplan.calibration.validation.validate import goals_of, goals_of_all, medi
 from capplan.calibration.validation.validation import Compared, Score, Validation
 from capplan.systems.openprovider import observations as openprovider_figures
 from capplan.systems.openprovider.observations import bounds_of, experiments, predicted_all
-from capplan.systems.studies import STUDIES, study
 
 FITTED, VCIDER = load("openprovider"), load("vcider")
 ROWS = by_id(load_evidence("openprovider"))

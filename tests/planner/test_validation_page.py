@@ -8,6 +8,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+from capplan.systems.studies import STUDIES
 from plotly.offline import get_plotlyjs
 
 from capplan.calibration.fit.fitted_file import load
@@ -29,7 +30,6 @@ from capplan.planner.reports.validation_words import (
     sharpest_rule,
     with_unit,
 )
-from capplan.systems.studies import STUDIES
 
 SYSTEMS = tuple(STUDIES)
 BLANK = "\u00a0"

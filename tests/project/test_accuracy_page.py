@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from capplan.planner.simulate.simulate import Design, of_network, summed_up
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.replications import ReplicationPlan
 
 ROOT = Path(__file__).parents[2]
 GENERATE, REFERENCE = ROOT / "docs" / "generate", ROOT / "docs" / "reference"
@@ -79,7 +79,7 @@ def test_the_measurement_is_of_this_code(trial: dict[str, Any]) -> None:
 def test_the_intervals_are_those_that_are_printed() -> None:
     experiment = import_module("coverage_experiment")
     system = experiment.SYSTEMS["M/M/1, load 0.8"]
-    plan, design = Plan(system.network, 1000.0, 0.0, seed=5, replications=10), Design()
+    plan, design = ReplicationPlan(system.network, 1000.0, 0.0, seed=5, replications=10), Design()
     row = experiment.figures(plan, design)
     printed = summed_up("", of_network(system.network), plan, design, experiment.observed(plan, design))
     latency = printed.classes["*"].latency_ms.intended

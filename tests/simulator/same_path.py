@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from capplan.models.language.network import Network, walk
-from capplan.models.language.step import Hold, Route
+from capplan.models.language.step import Acquire, Route
 from capplan.models.language.traffic import Closed, Open
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
@@ -29,7 +29,7 @@ def constructs(network: Network) -> Iterator[str]:
             yield step.kind
             if isinstance(step, Route):
                 yield step.policy
-            if isinstance(step, Hold):
+            if isinstance(step, Acquire):
                 yield "queue_limit" if any(pool.queue_limit is not None for pool in network.pools) else "no limit"
     yield network.traffic.kind
     if isinstance(network.traffic, Open):

@@ -1,46 +1,72 @@
-"""An experiment that takes no time, tells what has been run, and can be stopped inside a chosen replication."""
+"""An experiment that takes no time, logs what it runs, and can have an accident in a chosen replication."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-import pyarrow as pa
-
-from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import Case, Experiment, Rows, perform
-from capplan.simulator.experiments.store import open_store
+from capplan.simulator.experiments.dask_cluster import dask
+from capplan.simulator.experiments.experiment import Configuration, Experiment, perform
+from capplan.simulator.experiments.store import Rows, open_store
+from capplan.simulator.experiments.workers import Workers, in_process, processes, threads
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
-CASES = 6
+PATIENCE_S = 120.0  # a machine may be busy; this is waited for only by a test that fails
+CONFIGURATIONS = 6
 FIRST, MOST = 2, 7
-SCHEMA = pa.schema({"value": pa.float64(), "counts": pa.list_(pa.int64()), "what": pa.string()})
+WORKERS: dict[str, Callable[[], AbstractContextManager[Workers]]] = {
+    "in process": in_process,
+    "threads": partial(threads, 2),
+    "processes": partial(processes, 2),
+    "dask": partial(dask, "local", 2),
+}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A case: `log` is told what is run; the reader of the pipe `trap` learns who waits there for its end."""
+    """What a configuration runs: `log` is a file that lists runs, `accident` is a key of `ACCIDENTS`."""
 
     name: str
     log: str = ""
-    trap: str = ""
+    accident: str = ""
+
+
+def end_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_parent() -> None:
+    os.kill(os.getpgrp(), signal.SIGKILL)  # of `in_another_process`: the leader of its group
+    threading.Event().wait()
+
+
+def interrupt_all() -> None:
+    """Do as a terminal does at Ctrl-C."""
+    os.killpg(0, signal.SIGINT)
+
+
+def interrupt_and_wait() -> None:
+    interrupt_all()
+    threading.Event().wait()
+
+
+ACCIDENTS = {each.__name__: each for each in (end_worker, end_parent, interrupt_all, interrupt_and_wait)}
 
 
 def run(subject: Subject, replication: int) -> Rows:
-    """Return one to three rows that differ from case to case."""
+    """Return one to three rows that differ from configuration to configuration."""
     if subject.log:
         with Path(subject.log).open("a") as log:
             log.write(f"{subject.name} {replication}\n")
-    if subject.trap and replication == 1:
-        _fall_into(subject.trap)
+        if subject.accident and (subject.name, replication) == ("2", 1):
+            _once(subject)
     noise = blake2b(f"{subject.name} {replication}".encode()).digest()
     return [
         {"value": noise[row] / 7.0, "counts": list(noise[row : row + noise[row] % 3]), "what": subject.name}
@@ -48,16 +74,12 @@ def run(subject: Subject, replication: int) -> Rows:
     ]
 
 
-def _fall_into(trap: str) -> None:
-    """Wait to be killed, once."""
+def _once(subject: Subject) -> None:
     try:
-        Path(f"{trap}.once").touch(exist_ok=False)
+        Path(f"{subject.log}.accident").touch(exist_ok=False)
     except FileExistsError:
         return
-    with Path(trap).open("w") as pipe:
-        pipe.write(f"{os.getpid()}\n")
-    threading.Event().wait(PATIENCE_S)
-    raise AssertionError("nobody has killed this worker")
+    ACCIDENTS[subject.accident]()
 
 
 def wanted(_: Subject, seen: Sequence[Rows]) -> int:
@@ -68,126 +90,57 @@ def wanted(_: Subject, seen: Sequence[Rows]) -> int:
     return min(MOST, len(seen) + 1) if total < 90 else len(seen)
 
 
-EXPERIMENT = Experiment(run, wanted, SCHEMA)
+EXPERIMENT = Experiment(run, wanted)
 
 
-def cases(log: Path | None = None, trap: Path | None = None, trapped: str = "case 2") -> list[Case[Subject]]:
-    names = [f"case {number}" for number in range(CASES)]
-    return [Case(name, Subject(name, str(log or ""), str(trap) if trap and name == trapped else "")) for name in names]
+def configurations(log: Path | None = None, accident: str = "") -> list[Configuration[Subject]]:
+    return [Configuration(name, Subject(name, str(log or ""), accident)) for name in map(str, range(CONFIGURATIONS))]
 
 
 def plain_results() -> dict[str, list[Rows]]:
     """Return what the experiment gives, by the plainest loop."""
-    results = {}
-    for case in cases():
+    found = {}
+    for each in configurations():
         seen: list[Rows] = []
-        while (total := wanted(case.subject, seen)) > len(seen):
-            seen += [run(case.subject, number) for number in range(len(seen), total)]
-        results[case.key] = seen
-    return results
-
-
-def results(
-    executor: executors.Executor, folder: Path, log: Path | None = None, trap: Path | None = None
-) -> dict[str, list[Rows]]:
-    """Perform the experiment with a store that is compacted at the end."""
-    with executor, open_store(folder, SCHEMA) as store:
-        found = {case.key: seen for case, seen in perform(EXPERIMENT, cases(log, trap), executor, store=store)}
-        store.compact()
+        while (total := wanted(each.subject, seen)) > len(seen):
+            seen += [run(each.subject, number) for number in range(len(seen), total)]
+        found[each.key] = seen
     return found
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != ".lock"}
+def results(workers: str, folder: Path, accident: str = "") -> dict[str, list[Rows]]:
+    """Perform the experiment, with its store and its log in a folder."""
+    with WORKERS[workers]() as started, open_store(folder / "store") as store:
+        chosen = configurations(folder / "log", accident)
+        return {each.key: seen for each, seen in perform(EXPERIMENT, chosen, started, store=store)}
 
 
-class Trap:
-    """The reader's end of a trap."""
+def in_another_process(
+    workers: str, folder: Path, accident: str, *, ignore_interrupts: bool = False
+) -> tuple[int, str]:
+    """Perform the experiment in a process group of its own; return its exit code and what it has written to stderr.
 
-    def __init__(self, path: Path) -> None:
-        os.mkfifo(path)
-        self._pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-
-    def caught(self) -> int:
-        """Wait until a worker is in the trap; return its process."""
-        ready, _, _ = select.select([self._pipe], [], [], PATIENCE_S)
-        assert ready, "no worker has come to the trap"
-        return int(os.read(self._pipe, 100))
-
-    def close(self) -> None:
-        os.close(self._pipe)
-
-
-@contextmanager
-def killer(trap: Path) -> Iterator[None]:
-    """Kill the worker that falls into the trap."""
-    reader = Trap(trap)
-
-    def kill() -> None:
-        os.kill(reader.caught(), signal.SIGKILL)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-        reader.close()
-
-
-@dataclass(frozen=True)
-class Apart:
-    """The experiment in a process group of its own, which tests kill and interrupt; a worker of it is in the trap."""
-
-    process: subprocess.Popen[str]
-
-    def interrupt(self) -> tuple[int, str]:
-        """Interrupt every process as a terminal does; return the exit code and what has been said."""
-        os.killpg(self.process.pid, signal.SIGINT)
-        return self._ended()
-
-    def kill(self) -> tuple[int, str]:
-        """Kill the parent alone; return the exit code and what its workers have said."""
-        self.process.kill()
-        return self._ended()
-
-    def _ended(self) -> tuple[int, str]:
-        """Wait until all have ended, before the trap opens: each holds the pipe of messages open."""
-        _, said = self.process.communicate(timeout=PATIENCE_S / 2)
-        return self.process.returncode, said
-
-
-@contextmanager
-def apart(executor: str, folder: Path, log: Path, trap: Path) -> Iterator[Apart]:
-    """Start `results` by an executor of that name in another process; yield it when a worker is in the trap."""
-    reader = Trap(trap)
-    script = f"from {__name__} import main; main({executor!r}, {str(folder)!r}, {str(log)!r}, {str(trap)!r})"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    This waits until all processes of the group have closed stderr, so it fails when one is left over.
+    """
+    handler = "SIG_IGN" if ignore_interrupts else "SIG_DFL"  # whatever these tests have inherited
+    script = (
+        f"import os, signal, sys; signal.signal(signal.SIGINT, signal.{handler});"
+        "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
     )
-    try:
-        reader.caught()
-        yield Apart(process)
-    finally:
-        with suppress(ProcessLookupError):  # all have ended
+    program = f"from {__name__} import main; main({workers!r}, {str(folder)!r}, {accident!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, program], cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            _, errors = process.communicate(timeout=PATIENCE_S)
+        except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE_S)
-        reader.close()
+            raise
+    return process.returncode, errors
 
 
-def main(executor: str, *paths: str) -> None:
+def main(workers: str, folder: str, accident: str) -> None:
     try:
-        results(by_name(executor), *map(Path, paths))
+        results(workers, Path(folder), accident)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def by_name(executor: str) -> executors.Executor:
-    match executor:
-        case "in process":
-            return executors.in_process()
-        case "threads":
-            return executors.threads(2)
-        case "processes":
-            return executors.processes(2)
-    return executors.dask("local", 2)

@@ -6,7 +6,7 @@ from typing import Literal
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.run import Run
@@ -30,8 +30,8 @@ def visit(value: float, station: str = "server") -> Visit:
     return Visit(station, ms(value))
 
 
-def hold(step: Step, pool: str = "pool") -> Hold:
-    return Hold(pool, step)
+def hold(step: Step, pool: str = "pool") -> Acquire:
+    return Acquire(pool, step)
 
 
 def seq(*steps: Step) -> Sequence:

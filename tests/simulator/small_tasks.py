@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from pathlib import Path
 
 from capplan.models.errors import InputError
 
@@ -22,15 +21,6 @@ def process() -> int:
 
 def end_worker() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def end_worker_once(marker: str) -> str:
-    try:
-        Path(marker).touch(exist_ok=False)
-    except FileExistsError:
-        return "done"
-    end_worker()
-    raise AssertionError
 
 
 def wait_for_ever() -> None:

@@ -9,7 +9,7 @@ from tests.simulator.small_networks import ms, visit, wait
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Event, Open, Poisson, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
@@ -67,7 +67,7 @@ def test_a_sticky_session_picks_anew_when_all_its_targets_are_down() -> None:
     compare(replace(case, traffic=Open(300.0, {"talk": 1.0})), 1.0)
 
 
-@pytest.mark.parametrize("flow", [Delay(seconds(1.0)), Hold("pool", Delay(seconds(1.0)))])
+@pytest.mark.parametrize("flow", [Delay(seconds(1.0)), Acquire("pool", Delay(seconds(1.0)))])
 def test_thousands_under_way_without_a_station(flow: Step) -> None:
     compare(network(flow, 3000.0, arrivals=Poisson(), pools=(Pool("pool", 3),)), 1.0)
 

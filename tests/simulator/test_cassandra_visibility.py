@@ -19,7 +19,7 @@ from capplan.models.cassandra.visibility import (
     slowed,
 )
 from capplan.models.errors import RefusedError
-from capplan.models.language.continuous import Erlang
+from capplan.models.language.distribution import Erlang
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis

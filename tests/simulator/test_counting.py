@@ -11,7 +11,7 @@ from tests.simulator.small_networks import hold, ms, network, seq, visit, wait
 from capplan.models.language.distribution import Exponential, Hyperexponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pauses, Pool, Station
-from capplan.models.language.step import Hold, Visit
+from capplan.models.language.step import Acquire, Visit
 from capplan.models.language.traffic import (
     Closed,
     Event,
@@ -126,7 +126,7 @@ def assert_counted(run: Run, system: Network) -> None:
 
 
 def busy_system(traffic: Traffic, timeout_s: float | None, retry: Retry | None) -> Network:
-    read = Hold("threads", seq(Visit("disk", Exponential(0.004)), wait(1)))
+    read = Acquire("threads", seq(Visit("disk", Exponential(0.004)), wait(1)))
     return Network(
         "busy",
         (Station("disk", 2),),

@@ -1,253 +1,266 @@
-"""Experiments: the same results by every executor and in every order, resumed from any part of them."""
+"""Experiments: the same results by all workers and in every order, resumed from any part of them."""
 
+import json
+import multiprocessing
 import random
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.simulator.small_experiments import (
-    CASES,
+    CONFIGURATIONS,
     EXPERIMENT,
     FIRST,
     ROOT,
-    SCHEMA,
     Subject,
-    apart,
-    by_name,
-    cases,
-    files,
-    killer,
+    configurations,
+    in_another_process,
     plain_results,
     results,
     run,
 )
 
-from capplan.simulator.experiments import executors
-from capplan.simulator.experiments.experiment import IN_FLIGHT, Case, Rows, Standing, perform
-from capplan.simulator.experiments.store import open_store, record, record_schema
+from capplan.models.errors import InputError
+from capplan.simulator.experiments import workers as pools
+from capplan.simulator.experiments.experiment import Configuration, ExperimentProgress, perform
+from capplan.simulator.experiments.store import Rows, open_store
+from capplan.simulator.experiments.workers import Workers, in_process, processes, threads
 
-EXECUTORS = ("in process", "threads", "processes", "dask")
 PLAIN = plain_results()
 PLACES = [(key, number) for key, seen in PLAIN.items() for number in range(len(seen))]
 
 
 @pytest.fixture(autouse=True)
 def _workers_find_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a worker process runs, it imports by name; it searches where its parent does."""
+    """A worker process imports tasks by name; it searches where its parent does."""
     monkeypatch.syspath_prepend(ROOT)
 
 
-class AnyOrder(executors.Executor):
-    """Ends tasks in an order that is drawn."""
-
-    def __init__(self, workers: int, draw: Callable[[int], int]) -> None:
-        self.workers, self._draw = workers, draw
-        self.tasks: list[tuple[Any, Callable[..., Any], tuple[Any, ...]]] = []
-        self.most, self.begun = 0, list[Any]()
-
-    def submit(self, tag: Any, work: Callable[..., Any], *arguments: Any) -> None:
-        self.tasks.append((tag, work, arguments))
-        self.begun.append(arguments[0].name)
-        self.most = max(self.most, len(self.tasks))
-
-    def finished(self) -> tuple[Any, Any]:
-        tag, work, arguments = self.tasks.pop(self._draw(len(self.tasks)))
-        return tag, work(*arguments)
-
-    def abandon(self) -> None:
-        self.tasks.clear()
+def performed(workers: Workers, **options: Any) -> dict[str, list[Rows]]:
+    return {each.key: seen for each, seen in perform(EXPERIMENT, configurations(), workers, **options)}
 
 
-def performed(executor: executors.Executor, **options: Any) -> dict[str, list[Rows]]:
-    return {case.key: seen for case, seen in perform(EXPERIMENT, cases(), executor, **options)}
+def ran(folder: Path) -> list[str]:
+    """Return what has run, in the order of keys and numbers."""
+    return sorted((folder / "log").read_text().splitlines())
+
+
+def lines(places: Collection[tuple[str, int]]) -> list[str]:
+    return sorted(f"{key} {number}" for key, number in places)
 
 
 def test_the_experiment_is_worth_testing() -> None:
-    assert len(PLAIN) == CASES
-    assert len({len(seen) for seen in PLAIN.values()}) > 2  # cases want different numbers of replications
+    assert len(PLAIN) == CONFIGURATIONS
+    assert len({len(seen) for seen in PLAIN.values()}) > 2  # configurations want different numbers of replications
     assert any(row["counts"] == [] for seen in PLAIN.values() for rows in seen for row in rows)
 
 
-@pytest.mark.parametrize("name", EXECUTORS)
-def test_all_executors_give_the_same_bytes(name: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    found = results(by_name(name), tmp_path / "found", log)
-    results(by_name("in process"), tmp_path / "plain")
-
-    assert found == PLAIN
-    assert files(tmp_path / "found") == files(tmp_path / "plain")
-    assert sorted(log.read_text().splitlines()) == sorted(f"{key} {number}" for key, number in PLACES)
+@pytest.mark.parametrize("workers", ["in process", "threads", "processes"])  # Dask: below
+def test_all_workers_give_the_same(workers: str, tmp_path: Path) -> None:
+    assert json.dumps(results(workers, tmp_path), sort_keys=True) == json.dumps(PLAIN, sort_keys=True)
+    assert ran(tmp_path) == lines(PLACES)
 
 
-@pytest.mark.parametrize("name", ["processes", "dask"])
-def test_a_killed_worker_costs_time_only(name: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with killer(tmp_path / "trap"):
-        found = results(by_name(name), tmp_path / "found", log, tmp_path / "trap")
-    results(by_name("in process"), tmp_path / "plain")
-
-    assert found == PLAIN
-    assert files(tmp_path / "found") == files(tmp_path / "plain")
-    assert log.read_text().splitlines().count("case 2 1") == 2
+def test_dask_repeats_the_tasks_of_a_killed_worker(tmp_path: Path) -> None:
+    assert results("dask", tmp_path, "end_worker") == PLAIN
+    assert ran(tmp_path).count("2 1") == 2
 
 
-@pytest.mark.parametrize("name", ["processes", "dask"])
-def test_an_interrupt_leaves_what_is_finished(name: str, tmp_path: Path) -> None:
-    with apart(name, tmp_path / "found", tmp_path / "log", tmp_path / "trap") as experiment:
-        code, said = experiment.interrupt()
+def test_a_killed_worker_process_leaves_what_is_finished(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        results("processes", tmp_path, "end_worker")
 
-    assert (code, said) == (130, "")
     assert_resumes(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["processes", "dask"])
-def test_a_killed_experiment_leaves_what_is_finished_and_no_workers(name: str, tmp_path: Path) -> None:
-    with apart(name, tmp_path / "found", tmp_path / "log", tmp_path / "trap") as experiment:
-        code, said = experiment.kill()
+@pytest.mark.parametrize("workers", ["processes", "dask"])
+def test_an_interrupt_leaves_what_is_finished_and_no_workers(workers: str, tmp_path: Path) -> None:
+    assert in_another_process(workers, tmp_path, "interrupt_and_wait") == (130, "")
+    assert_resumes(tmp_path)
+
+
+def test_where_interrupts_are_ignored_they_stay_ignored(tmp_path: Path) -> None:
+    assert in_another_process("processes", tmp_path, "interrupt_all", ignore_interrupts=True) == (0, "")
+    assert ran(tmp_path) == lines(PLACES)
+
+
+@pytest.mark.parametrize("workers", ["processes", "dask"])
+def test_a_killed_experiment_leaves_what_is_finished_and_no_workers(workers: str, tmp_path: Path) -> None:
+    code, errors = in_another_process(workers, tmp_path, "end_parent")
 
     assert code == -signal.SIGKILL
-    assert [line for line in said.splitlines() if "resource_tracker" not in line] == []  # Python's own, which cleans up
+    assert [line for line in errors.splitlines() if "resource_tracker" not in line] == []  # Python's own clean-up
     assert_resumes(tmp_path)
 
 
-def assert_resumes(path: Path) -> None:
-    """Finish the experiment; what has been saved must not run again, and all must be as if nothing had happened."""
-    folder, log = path / "found", path / "log"
-    with open_store(folder, SCHEMA) as store:
-        saved = [place for place in PLACES if store.rows(*place) is not None]
-    log.unlink()
+def assert_resumes(folder: Path) -> None:
+    """Finish the experiment: what has been saved must not run again, and the results must be as without accident."""
+    with open_store(folder / "store") as store:
+        saved = {place for place in PLACES if store.rows(*place) is not None}
+    (folder / "log").unlink()
 
     assert 0 < len(saved) < len(PLACES)
-    assert results(executors.in_process(), folder, log) == PLAIN
-    assert sorted(log.read_text().splitlines()) == sorted(f"{key} {n}" for key, n in set(PLACES) - set(saved))
-    results(executors.in_process(), path / "plain")
-    assert files(folder) == files(path / "plain")
+    assert results("in process", folder) == PLAIN
+    assert ran(folder) == lines({*PLACES} - saved)
 
 
-@example(workers=1, seed=0)
-@given(workers=st.integers(1, 20), seed=st.integers(0, 2**32))
-def test_results_do_not_depend_on_the_order_of_ending(workers: int, seed: int) -> None:
-    executor = AnyOrder(workers, random.Random(seed).randrange)
+class Interrupted(Executor):
+    """Ctrl-C when a task has been submitted and its future is not known yet."""
 
-    assert performed(executor) == PLAIN
-    assert executor.most <= IN_FLIGHT * workers
+    def __init__(self, executor: Executor, after: int) -> None:
+        self.executor, self.left = executor, after
+
+    def submit(self, *call: Any, **options: Any) -> Future[Any]:
+        future = self.executor.submit(*call, **options)
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return future
 
 
-def test_as_many_are_in_flight_as_keep_workers_busy_and_earlier_cases_go_first() -> None:
-    executor = AnyOrder(2, lambda _: 0)
-    first = next(perform(EXPERIMENT, cases(), executor))
+@pytest.mark.parametrize("start", [in_process, lambda: threads(2), lambda: processes(2)])
+def test_an_interrupt_while_a_task_is_submitted(start: Callable[[], Any], tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store:
+        with pytest.raises(KeyboardInterrupt), start() as workers:
+            performed(replace(workers, executor=Interrupted(workers.executor, after=6)), store=store)
+        assert multiprocessing.active_children() == []
+        assert 0 < len(store) <= 6
+        with in_process() as workers:
+            assert performed(workers, store=store) == PLAIN
 
-    assert executor.most == IN_FLIGHT * 2
-    assert executor.begun[:FIRST] == ["case 0"] * FIRST
-    assert first[0].key in ("case 0", "case 1")
+
+class InAnyOrder(Executor):
+    """Completes tasks in an order that is drawn; `wait` stands in for that of `concurrent.futures`."""
+
+    def __init__(self, draw: Callable[[int], int]) -> None:
+        self.draw, self.most = draw, 0
+        self.calls: dict[Future[Any], Callable[[], Any]] = {}
+        self.begun: list[str] = []
+
+    def submit(self, call: Any, /, *_: Any, **__: Any) -> Future[Any]:
+        future = Future[Any]()
+        self.calls[future] = call
+        self.begun.append(call.args[0].name)
+        self.most = max(self.most, len(self.calls))
+        return future
+
+    def wait(self, *_: Any) -> tuple[set[Future[Any]], set[Future[Any]]]:
+        future = list(self.calls)[self.draw(len(self.calls))]
+        future.set_result(self.calls.pop(future)())
+        return {future}, set(self.calls)
+
+
+@example(in_flight=2, seed=0)
+@given(in_flight=st.integers(1, 40), seed=st.integers(0, 2**32))
+def test_results_do_not_depend_on_the_order_of_completion(in_flight: int, seed: int) -> None:
+    executor = InAnyOrder(random.Random(seed).randrange)
+    with patch.object(pools, "wait", executor.wait):
+        assert performed(Workers(executor, in_flight)) == PLAIN
+
+    assert executor.most <= in_flight
+
+
+def test_workers_stay_busy_and_earlier_configurations_go_first() -> None:
+    executor = InAnyOrder(lambda _: 0)
+    with patch.object(pools, "wait", executor.wait):
+        first = next(perform(EXPERIMENT, configurations(), Workers(executor, 4)))
+
+    assert executor.most == 4
+    assert executor.begun[:FIRST] == ["0"] * FIRST
+    assert first[0].key in ("0", "1")
 
 
 @settings(max_examples=40)
-@given(kept=st.sets(st.sampled_from(PLACES)), compacted=st.sets(st.sampled_from(PLACES)))
-def test_any_part_of_the_results_resumes_to_the_same(
-    kept: set[tuple[str, int]], compacted: set[tuple[str, int]]
-) -> None:
-    """Some records stand in the common file, some in files of their own, some in both."""
+@given(st.sets(st.sampled_from(PLACES)))
+def test_any_part_of_the_results_resumes_to_the_same(kept: set[tuple[str, int]]) -> None:
     with TemporaryDirectory() as name:
-        folder, log = Path(name, "found"), Path(name, "log")
-        schema = record_schema(SCHEMA)
-        for places in (compacted, kept):
-            with open_store(folder, SCHEMA) as store:
-                for key, number in places:
-                    store.save(record(key, number, PLAIN[key][number], schema))
-                if places is compacted:
-                    store.compact()
-        found = results(executors.in_process(), folder, log)
-        ran = log.read_text().splitlines() if log.exists() else []
-        results(executors.in_process(), Path(name, "plain"))
+        folder = Path(name)
+        (folder / "log").touch()
+        with open_store(folder / "store") as store:
+            for key, number in kept:
+                store.save(key, number, PLAIN[key][number])
 
-        assert found == PLAIN
-        assert files(folder) == files(Path(name, "plain"))
-        assert sorted(ran) == sorted(f"{key} {number}" for key, number in set(PLACES) - kept - compacted)
+        assert results("in process", folder) == PLAIN
+        assert ran(folder) == lines({*PLACES} - kept)
 
 
-def test_more_is_stored_than_is_asked_for(tmp_path: Path) -> None:
-    with open_store(tmp_path, SCHEMA) as store:
-        store.save(record("another case", 0, [], record_schema(SCHEMA)))
-        store.save(record("case 0", 99, run(Subject("case 0"), 99), record_schema(SCHEMA)))
-        assert performed(executors.in_process(), store=store) == PLAIN
+def test_more_is_stored_than_is_requested(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store, in_process() as workers:
+        store.save("another configuration", 0, [])
+        store.save("0", 99, run(Subject("0"), 99))
+        assert performed(workers, store=store) == PLAIN
         assert len(store) == len(PLACES) + 2
 
 
-def test_cases_of_one_key_run_once(tmp_path: Path) -> None:
+def test_configurations_of_one_key_run_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    twice = [Case("same", Subject("case 0", str(log))), Case("same", Subject("case 0", str(log), "another object"))]
-    found = list(perform(EXPERIMENT, twice, executors.in_process()))
+    twice = [Configuration("same", Subject("0", str(log))), Configuration("same", Subject("0", str(log), "other"))]
+    with in_process() as workers:
+        found = list(perform(EXPERIMENT, twice, workers))
 
-    assert [case for case, _ in found] == twice
-    assert [seen for _, seen in found] == [PLAIN["case 0"]] * 2
-    assert len(log.read_text().splitlines()) == len(PLAIN["case 0"])
+    assert [each for each, _ in found] == twice
+    assert [seen for _, seen in found] == [PLAIN["0"]] * 2
+    assert len(ran(tmp_path)) == len(PLAIN["0"])
 
 
 def test_nothing_to_do() -> None:
-    assert list(perform(EXPERIMENT, [], executors.in_process())) == []
-    enough = replace(EXPERIMENT, wanted=lambda _, __: 0)
-    assert [seen for _, seen in perform(enough, cases(), executors.in_process())] == [[]] * CASES
+    with in_process() as workers:
+        assert list(perform(EXPERIMENT, [], workers)) == []
+        enough = replace(EXPERIMENT, wanted=lambda _, __: 0)
+        assert [seen for _, seen in perform(enough, configurations(), workers)] == [[]] * CONFIGURATIONS
 
 
 def test_progress_grows_to_the_whole(tmp_path: Path) -> None:
-    told: list[Standing] = []
-    with open_store(tmp_path, SCHEMA) as store:
-        store.save(record("case 0", 1, PLAIN["case 0"][1], record_schema(SCHEMA)))
-        performed(executors.in_process(), store=store, progress=told.append)
+    told: list[ExperimentProgress] = []
+    with open_store(tmp_path / "store") as store, in_process() as workers:
+        store.save("0", 1, PLAIN["0"][1])
+        performed(workers, store=store, progress=told.append)
 
-    done = [each.found + each.run for each in told]
-    assert told[0] == Standing(0, CASES, 0, 0, 0)
+    done = [each.stored + each.run for each in told]
+    assert told[0] == ExperimentProgress(0, CONFIGURATIONS, 0, 0, 0)
     assert done == sorted(done)
-    assert told[-1] == Standing(CASES, CASES, 1, len(PLACES) - 1, len(PLACES))
-    assert all(each.found + each.run <= each.asked for each in told)
+    assert told[-1] == ExperimentProgress(CONFIGURATIONS, CONFIGURATIONS, 1, len(PLACES) - 1, len(PLACES))
+    assert all(each.stored + each.run <= each.requested for each in told)
 
 
-def test_what_is_not_waited_for_is_forgotten() -> None:
-    """A generator that is closed in the middle leaves an executor that can be used."""
-    with executors.threads(2) as executor:
-        assert len(list(islice(perform(EXPERIMENT, cases(), executor), 2))) == 2
-        assert performed(executor) == PLAIN
+def test_workers_can_be_used_again_after_an_experiment_that_was_left() -> None:
+    with threads(2) as workers:
+        assert len(list(islice(perform(EXPERIMENT, configurations(), workers), 2))) == 2
+        assert performed(workers) == PLAIN
 
 
 def test_an_error_ends_the_experiment_and_what_is_there_stays(tmp_path: Path) -> None:
     def fail(subject: Subject, replication: int) -> Rows:
-        if subject.name == "case 3":
-            raise ArithmeticError("case 3")
+        if subject.name == "3":
+            raise ArithmeticError("3")
         return run(subject, replication)
 
-    with open_store(tmp_path, SCHEMA) as store:
-        with pytest.raises(ArithmeticError, match="case 3"):
-            list(perform(replace(EXPERIMENT, run=fail), cases(), executors.in_process(), store=store))
-        assert performed(executors.in_process(), store=store) == PLAIN
-
-
-@pytest.mark.parametrize("row", [{"value": 1.0}, {"value": 1.0, "counts": [], "what": "", "more": 1}])
-def test_rows_have_the_columns_of_the_schema(row: dict[str, Any]) -> None:
-    def wrong(_: Subject, __: int) -> Rows:
-        return [row]
-
-    with pytest.raises(ValueError, match="those of the experiment are"):
-        list(perform(replace(EXPERIMENT, run=wrong), cases(), executors.in_process()))
+    with open_store(tmp_path / "store") as store, in_process() as workers:
+        with pytest.raises(ArithmeticError, match="3"):
+            list(perform(replace(EXPERIMENT, run=fail), configurations(), workers, store=store))
+        assert len(store) > 0
+        assert performed(workers, store=store) == PLAIN
 
 
 def test_results_are_as_they_are_when_read_again() -> None:
-    """The columns' types hold with and without a store: an integer in a column of floats is a float."""
+    """A store keeps tuples as lists, so results have lists without a store, too."""
 
-    def integers(_: Subject, __: int) -> Rows:
-        return [{"value": 1, "counts": (1, 2), "what": None}]
+    def tuples(_: Subject, __: int) -> Rows:
+        return [{"value": 1.0, "counts": (1, 2), "what": None}]
 
     def once(_: Subject, __: Sequence[Rows]) -> int:
         return 1
 
-    experiment = replace(EXPERIMENT, run=integers, wanted=once)
-    ((_, (rows,)),) = perform(experiment, cases()[:1], executors.in_process())
+    with in_process() as workers:
+        ((_, (rows,)),) = perform(replace(EXPERIMENT, run=tuples, wanted=once), configurations()[:1], workers)
 
-    assert repr(rows) == "[{'value': 1.0, 'counts': [1, 2], 'what': None}]"
+    assert rows == [{"value": 1.0, "counts": [1, 2], "what": None}]

@@ -3,7 +3,7 @@
 from tests.simulator.small_networks import hold, seq, visit, wait
 
 from capplan.models.language.network import walk
-from capplan.models.language.step import Batch, Choice, ForkJoin, Group, Hedge, Latch, Route, Signal, Step
+from capplan.models.language.step import Batch, Choice, CountdownLatch, ForkJoin, Group, Hedge, Route, Signal, Step
 from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 
 OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
@@ -11,8 +11,8 @@ OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
 
 def nested() -> Step:
     """Return latch 0, sequence 1: fork 2 of (signal 3, wait 4), latch 5 around fork 6 of (signal 7, signal 8)."""
-    inner = Latch(INNER, ForkJoin((Signal("both"), Signal("outer")), 0))
-    return Latch(OUTER, seq(ForkJoin((Signal("both"), wait(1)), 0), inner))
+    inner = CountdownLatch(INNER, ForkJoin((Signal("both"), Signal("outer")), 0))
+    return CountdownLatch(OUTER, seq(ForkJoin((Signal("both"), wait(1)), 0), inner))
 
 
 def test_children_have_the_numbers_of_walk() -> None:
@@ -31,7 +31,7 @@ def test_a_branch_serves_the_latches_around_it_that_it_has_signals_for() -> None
 
 
 def test_a_batch_serves_its_own_latches_only() -> None:
-    flow = Latch(INNER, seq(Signal("both"), Batch(2, 1, Latch(INNER, Signal("both")))))
+    flow = CountdownLatch(INNER, seq(Signal("both"), Batch(2, 1, CountdownLatch(INNER, Signal("both")))))
     assert flow_facts(flow).served == ((), (0,), (0,), (), (), (4,))
 
 
@@ -44,7 +44,7 @@ def test_the_way_into_a_sequence_is_that_of_its_first_step_that_says_anything() 
     flow = seq(wait(1), Signal("x"), seq(), hold(visit(1, "a")), visit(1, "b"))
     assert flow_facts(flow).entries[0] == StepEntry("a")
     assert (down(flow, "a"), down(flow, "b"), down(seq(wait(1)), "a")) == (True, False, None)
-    assert down(Latch(INNER, visit(1, "a")), "a")
+    assert down(CountdownLatch(INNER, visit(1, "a")), "a")
     assert down(Batch(2, 1, visit(1, "a")), "a")
 
 

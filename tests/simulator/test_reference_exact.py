@@ -19,7 +19,7 @@ from tests.simulator.small_networks import (
 )
 
 from capplan.models.language.station import Pool
-from capplan.models.language.step import ForkJoin, Group, Latch, Route, Sequence, Signal
+from capplan.models.language.step import CountdownLatch, ForkJoin, Group, Route, Sequence, Signal
 from capplan.models.language.traffic import RequestClass, Session
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.trace import Status
@@ -106,11 +106,11 @@ def ack(delay_ms: float, group: str) -> Sequence:
     return seq(wait(delay_ms), Signal(group))
 
 
-def each_quorum(needed: int | None) -> Latch:
+def each_quorum(needed: int | None) -> CountdownLatch:
     """The coordinator's own DC acknowledges after 1, 2, 3 ms; the remote one through a forwarder (4) after 5, 6, 9."""
     forwarder = seq(wait(4), ForkJoin((ack(1, "remote"), ack(2, "remote"), ack(5, "remote")), 0))
     local = tuple(ack(delay, "local") for delay in (1, 2, 3))
-    return Latch((Group("local", 2), Group("remote", 2)), ForkJoin((*local, forwarder), 0), needed=needed)
+    return CountdownLatch((Group("local", 2), Group("remote", 2)), ForkJoin((*local, forwarder), 0), needed=needed)
 
 
 def test_latch_is_signalled_through_a_forwarder() -> None:
@@ -119,21 +119,23 @@ def test_latch_is_signalled_through_a_forwarder() -> None:
 
 
 def test_latch_waits_for_its_step_too() -> None:
-    flow = Latch((Group("done", 1),), seq(Signal("done"), wait(3)))
+    flow = CountdownLatch((Group("done", 1),), seq(Signal("done"), wait(3)))
     assert ends_ms(once(flow)) == [4]
 
 
 def test_signal_goes_to_the_nearest_latch_with_its_group() -> None:
     both = ForkJoin((ack(1, "inner"), ack(2, "outer"), ack(3, "outer")), 0)
-    inner = Latch((Group("inner", 1),), both)
-    flow = Latch((Group("outer", 2),), seq(inner, wait(0.5)))
+    inner = CountdownLatch((Group("inner", 1),), both)
+    flow = CountdownLatch((Group("outer", 2),), seq(inner, wait(0.5)))
     assert ends_ms(once(flow)) == [4]
-    hidden = Latch((Group("same", 1),), ForkJoin((ack(1, "same"),), 0))
-    assert ends_ms(once(Latch((Group("same", 1),), ForkJoin((hidden, ack(5, "same")), 0)))) == [6]
+    hidden = CountdownLatch((Group("same", 1),), ForkJoin((ack(1, "same"),), 0))
+    assert ends_ms(once(CountdownLatch((Group("same", 1),), ForkJoin((hidden, ack(5, "same")), 0)))) == [6]
 
 
 def test_each_request_has_a_latch_of_its_own() -> None:
-    flow = Latch((Group("done", 2),), ForkJoin((seq(visit(1), Signal("done")), seq(visit(1), Signal("done"))), 0))
+    flow = CountdownLatch(
+        (Group("done", 2),), ForkJoin((seq(visit(1), Signal("done")), seq(visit(1), Signal("done"))), 0)
+    )
     assert ends_ms(once(flow, clients=2)) == [3, 5]
 
 
@@ -168,9 +170,9 @@ def test_join_that_fails_later_fails_its_hold() -> None:
 
 def test_latch_that_can_no_longer_open_drops_the_request() -> None:
     signals = ForkJoin((seq(hold(wait(2)), Signal("ok")), seq(hold(wait(1)), Signal("ok"))), 0)
-    run = once(Latch((Group("ok", 2),), signals), pool=Pool("pool", 1, queue_limit=0))
+    run = once(CountdownLatch((Group("ok", 2),), signals), pool=Pool("pool", 1, queue_limit=0))
     assert (ends_ms(run), statuses(run)) == ([3], [DROPPED])  # known when the last branch has ended
-    at_once = once(Latch((Group("ok", 1),), ForkJoin((hold(hold(Signal("ok"))),), 0)), pool=Pool("pool", 1, 0))
+    at_once = once(CountdownLatch((Group("ok", 1),), ForkJoin((hold(hold(Signal("ok"))),), 0)), pool=Pool("pool", 1, 0))
     assert (ends_ms(at_once), statuses(at_once)) == ([1], [DROPPED])
 
 

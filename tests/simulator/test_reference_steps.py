@@ -24,7 +24,7 @@ from tests.simulator.small_networks import (
 
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Batch, Delay, ForkJoin, Group, Hedge, Latch, Signal, Step
+from capplan.models.language.step import Batch, CountdownLatch, Delay, ForkJoin, Group, Hedge, Signal, Step
 from capplan.models.language.traffic import Closed, Open, RequestClass, Retry, Session, Trace
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.specification.sampling import tick_sampler
@@ -75,16 +75,16 @@ def test_when_the_first_is_dropped_the_spare_still_comes_at_its_time() -> None:
 
 def test_a_latch_waits_for_a_spare_until_its_time() -> None:
     ok = Signal("ok")
-    flow = Latch((Group("ok", 2),), hedge(seq(wait(2), ok), 5, seq(wait(1), ok)))
+    flow = CountdownLatch((Group("ok", 2),), hedge(seq(wait(2), ok), 5, seq(wait(1), ok)))
     assert (ends_ms(once(flow)), statuses(once(flow))) == ([6], [DROPPED])  # the spare is not needed at 6 ms
-    slow = Latch((Group("ok", 2),), hedge(seq(wait(7), ok), 5, seq(wait(1), ok)))
+    slow = CountdownLatch((Group("ok", 2),), hedge(seq(wait(7), ok), 5, seq(wait(1), ok)))
     assert (ends_ms(once(slow)), statuses(once(slow))) == ([8], [COMPLETED])
 
 
 def test_a_latch_does_not_wait_for_branches_without_a_signal() -> None:
     ok = Signal("ok")
     lost = seq(hold(hold(wait(1))), ok)
-    flow = Latch((Group("ok", 2),), ForkJoin((seq(wait(2), ok), lost, wait(50)), 0))
+    flow = CountdownLatch((Group("ok", 2),), ForkJoin((seq(wait(2), ok), lost, wait(50)), 0))
     run = once(flow, pool=FULL)
     assert (ends_ms(run), statuses(run)) == ([3], [DROPPED])
 
@@ -92,12 +92,12 @@ def test_a_latch_does_not_wait_for_branches_without_a_signal() -> None:
 def test_a_latch_waits_for_branches_inside_branches() -> None:
     ok = Signal("ok")
     inner = ForkJoin((seq(wait(5), ok),), 0)
-    flow = Latch((Group("ok", 2),), ForkJoin((seq(wait(1), inner), seq(wait(2), ok)), 0))
+    flow = CountdownLatch((Group("ok", 2),), ForkJoin((seq(wait(1), inner), seq(wait(2), ok)), 0))
     assert ends_ms(once(flow)) == [7]
 
 
 def test_a_latch_is_dropped_with_its_own_step() -> None:
-    flow = Latch((Group("ok", 1),), seq(ForkJoin((seq(wait(5), Signal("ok")),), 0), hold(hold(wait(1)))))
+    flow = CountdownLatch((Group("ok", 1),), seq(ForkJoin((seq(wait(5), Signal("ok")),), 0), hold(hold(wait(1)))))
     run = once(flow, pool=FULL)
     assert (ends_ms(run), statuses(run)) == ([1], [DROPPED])
 
@@ -181,7 +181,7 @@ def test_a_batch_is_done_with_the_draws_of_its_first_request() -> None:
 
 
 def test_a_batch_inside_a_latch_is_outside_of_it() -> None:
-    flow = Latch((Group("ok", 1),), seq(batch(2, 5, wait(3)), ForkJoin((seq(wait(1), Signal("ok")),), 0)))
+    flow = CountdownLatch((Group("ok", 1),), seq(batch(2, 5, wait(3)), ForkJoin((seq(wait(1), Signal("ok")),), 0)))
     assert gathering(flow, 1, 2) == [6, 6]
 
 

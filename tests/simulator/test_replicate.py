@@ -15,7 +15,7 @@ from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open
 from capplan.planner.predict.prediction import plain
 from capplan.simulator.engine import Engine, simulate
-from capplan.simulator.experiments.replications import Plan, replicate
+from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.trace import Requests
@@ -31,8 +31,8 @@ def queue() -> Network:
     )
 
 
-def plan(**changed: Any) -> Plan:
-    return replace(Plan(queue(), 2.0, 0.2, seed=3, replications=3), **changed)
+def plan(**changed: Any) -> ReplicationPlan:
+    return replace(ReplicationPlan(queue(), 2.0, 0.2, seed=3, replications=3), **changed)
 
 
 def figures(run: Run) -> str:

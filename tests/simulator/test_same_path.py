@@ -20,7 +20,19 @@ NETWORKS = int(os.environ.get("CAPPLAN_TRUST_NETWORKS", "100"))
 REQUESTS = 1000
 EVERY_CONSTRUCT = (
     *("fcfs", "ps", "rate", "expiry", "pauses", "background", "host", "queue_limit"),
-    *("visit", "delay", "sequence", "hold", "fork_join", "latch", "signal", "hedge", "choice", "route", "batch"),
+    *(
+        "visit",
+        "delay",
+        "sequence",
+        "acquire",
+        "fork_join",
+        "countdown_latch",
+        "signal",
+        "hedge",
+        "choice",
+        "route",
+        "batch",
+    ),
     *POLICIES,
     *("timeout_s", "retry", "session", "sticky session", "independent session"),
     *("open", "closed", "throttled", "poisson", "bursty", "trace"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.oracles.single_station import machine_repair, mm1_ps_response_s
 from tests.simulator.agreement import assert_agrees, each, exp, replications
 
 from capplan.models.language.distribution import Deterministic, Distribution, Hyperexponential
@@ -9,7 +10,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Traffic
-from capplan.models.solver.single_station import machine_repair, mm1_ps_response_s, mmc
+from capplan.models.solver.single_station import mmc
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_seconds
 from capplan.simulator.specification.sampling import tick_sampler

@@ -13,7 +13,7 @@ from scipy import stats
 
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import walk
-from capplan.models.language.step import Delay, ForkJoin, Hold, Sequence, Step
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Step
 from capplan.simulator.specification.streams import (
     fold,
     mix,
@@ -125,15 +125,15 @@ def replica(number: int) -> Sequence:
 
 
 def test_named_branches_keep_their_names_when_more_come() -> None:
-    three = set(names(Hold("pool", ForkJoin(tuple(replica(n) for n in range(3)), 2))))
-    five = set(names(Hold("pool", ForkJoin(tuple(replica(n) for n in range(5)), 3))))
+    three = set(names(Acquire("pool", ForkJoin(tuple(replica(n) for n in range(3)), 2))))
+    five = set(names(Acquire("pool", ForkJoin(tuple(replica(n) for n in range(5)), 3))))
     assert three < five
     assert {"/replica-0", "/replica-0/0", "/replica-0/read"} < three
 
 
 def test_unnamed_structure_around_a_named_step_changes_nothing() -> None:
     assert "/read" in names(step("read"))
-    assert "/read" in names(Hold("pool", Sequence((step(), step("read")))))
+    assert "/read" in names(Acquire("pool", Sequence((step(), step("read")))))
 
 
 def test_unnamed_steps_are_named_after_their_place() -> None:

@@ -40,7 +40,7 @@ def sampled(law: Any, rng: np.random.Generator, replicas: int = 3) -> FloatArray
     """Sample a mixture of two distributions: one, then its quantile; the quantile of the mixture takes a search."""
     shape = (SAMPLES, replicas)
     first, level = rng.random(shape) < law.probabilities[0], rng.random(shape)
-    return np.asarray(np.where(first, *(each.quantile(level) for each in law.laws)))
+    return np.asarray(np.where(first, *(each.quantile(level) for each in law.distributions)))
 
 
 def survival(law: Any) -> Callable[[FloatArray], FloatArray]:

@@ -14,7 +14,7 @@ from capplan.models.cassandra.cluster import STAGES, Cluster, Costs, node_name, 
 from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
-from capplan.models.language.step import Delay, ForkJoin, Group, Latch, Sequence, Signal, Step, Visit
+from capplan.models.language.step import CountdownLatch, Delay, ForkJoin, Group, Sequence, Signal, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray
 from capplan.simulator.engine import Engine, simulate
@@ -80,7 +80,7 @@ def _probes(where: tuple[Cluster, Costs], client_s: float, ending: tuple[str, in
             )
         )
         both = ForkJoin((Sequence((marked, read)),), 0)
-        probes.append(RequestClass(f"probe-{first}", Latch((Group("here", 1),), both)))
+        probes.append(RequestClass(f"probe-{first}", CountdownLatch((Group("here", 1),), both)))
     return tuple(probes)
 
 

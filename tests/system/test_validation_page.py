@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capplan.systems.studies import STUDIES
 from playwright.sync_api import Browser, Page
 from tests.system import pages
 
 from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.validate import report
 from capplan.planner.reports.validation_report import figures, write_report
-from capplan.systems.studies import STUDIES
 
 pytestmark = pytest.mark.system
 

@@ -17,7 +17,7 @@ from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, peak_ratio, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, solve
 
 S = TypeVar("S", bound=Scenario)
 Kind = Literal["rate", "time"]
@@ -170,7 +170,7 @@ class Observations(Generic[S]):
         found: dict[str, FloatArray] = {}
         for test in tests:
             analysis = Analysis(self.system.network(test.scenario, values, 1.0))
-            capacity = capacity_per_s(analysis, LARGEST_LOSS)
+            capacity = capacity_per_s(analysis, MAX_DROP_RATE)
             given = test.scenario.offered_per_s()
             rate = capacity if given is None else np.broadcast_to(np.asarray(given, dtype=float), capacity.shape)
             point = solve(analysis, rate if given is None else rate / peak_ratio(analysis))

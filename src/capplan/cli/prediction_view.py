@@ -224,7 +224,7 @@ def _compared(verdict: ObjectiveVerdict) -> str:
     for each in verdict.comparisons:
         if each.value is None:
             figures[each.metric] = NOT_MODELLED
-        elif each.metric.endswith((".utilisation", "loss")):
+        elif each.metric.endswith((".utilisation", "drop_rate")):
             figures[each.metric] = share_band(each.value)
         else:
             figures[each.metric] = f"{band(each.value)}{UNIT_NAMES[each.unit]}"

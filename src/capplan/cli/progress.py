@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,13 +25,13 @@ from rich.table import Column
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:
-    from capplan.simulator.experiments.replications import Plan  # a sweep needs no engine
+    from capplan.simulator.experiments.replications import ReplicationPlan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # what ends sooner needs no bar
 
 
 @contextmanager
-def simulating(plan: Plan) -> Iterator[Progress]:
+def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
     """Show how far the replications of a plan have come; yield what they tell it to."""
     console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))

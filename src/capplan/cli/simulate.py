@@ -25,7 +25,7 @@ from capplan.planner.simulate.simulate import Design, Subject, observed, of_netw
 from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
-from capplan.simulator.experiments.replications import Plan
+from capplan.simulator.experiments.replications import ReplicationPlan
 
 MOST_REPLICATIONS = 200  # to reach a precision, where no other limit is given
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
@@ -73,7 +73,7 @@ def simulate_(
     subject = _subject(target, given(ctx), tps)
     design = _design(subject.network, horizon, warmup, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
-    plan = Plan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
+    plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
     seen = _run(plan, design, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
@@ -131,7 +131,7 @@ def _seconds(option: str, text: str, above: float | None = None) -> float:
         raise InputError(f"{option}: {error}") from None
 
 
-def _run(plan: Plan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
+def _run(plan: ReplicationPlan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
     try:
         with ExitStack() as stack:
             write = None

@@ -9,7 +9,7 @@ from capplan.planner.simulate.parts import PrecisionReached
 from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
 from capplan.systems.registry import system
 
-LITTLE_LOSS = 0.001  # share of the requests; it is what a capacity allows
+LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
 
 
 def notes(simulation: Simulation) -> Iterator[str]:
@@ -29,8 +29,8 @@ def notes(simulation: Simulation) -> Iterator[str]:
             "Simulated is a rate that nothing holds back. The clients of this layout wait for their answers, so they "
             "would fall behind it: `capplan predict` says how long they then wait."
         )
-    lost = simulation.classes[EVERY_CLASS].loss.value
-    if lost > LITTLE_LOSS:
+    lost = simulation.classes[EVERY_CLASS].drop_rate.value
+    if lost > LOW_DROP_RATE:
         yield (
             f"{lost:.1%}".replace("%", " %") + " of the requests were turned away or given up: more comes than is"
             " carried, and latencies are of the rest. A lost request ends its session, whose others never come."

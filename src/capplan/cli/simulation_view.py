@@ -135,9 +135,9 @@ def _requests(simulation: Simulation, console: Console) -> None:
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
     console.print(section("Requests"))
-    listed = _Table(("offered/s", "throughput/s", "loss %", *(name.replace("_", " ") for name in counts)))
+    listed = _Table(("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts)))
     for name, figures in simulation.classes.items():
-        cells = (figures.offered_per_s, figures.throughput_per_s, figures.loss)
+        cells = (figures.offered_per_s, figures.throughput_per_s, figures.drop_rate)
         listed.add(
             _named(name), [*cells, *(f"{getattr(figures, each):,}" for each in counts)], {0: rate, 1: rate, 2: _percent}
         )

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,8 +46,8 @@ from capplan.planner.explore.sweep import (
 )
 from capplan.planner.explore.sweep_table import SCHEMA, Row, check_ending, csv_text, write_table
 from capplan.planner.simulate.precision_target import Wish, read_wish
-from capplan.simulator.experiments.executors import Executor, dask, in_process
-from capplan.simulator.experiments.executors import processes as processes_of_own
+from capplan.simulator.experiments import workers as pools
+from capplan.simulator.experiments.dask_cluster import dask
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -223,30 +223,32 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
 def _perform(sweep: Sweep, where: tuple[int | None, str | None], out: Path | None, found: dict[str, list[Row]]) -> None:
     from capplan.simulator.experiments.experiment import perform
 
-    cases, plan = sweep.cases(), experiment()
+    cases = sweep.cases()
     with ExitStack() as stack:
         store = None
         if out is not None:
             from capplan.simulator.experiments.store import open_store
 
-            store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs"), plan.schema))
+            store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
         tell = stack.enter_context(counting("sweeping layouts"))
-        executor = stack.enter_context(_executor(len(cases), FEW_TASKS[sweep.engine], *where))
+        workers = stack.enter_context(_workers(len(cases), FEW_TASKS[sweep.engine], *where))
         for case, (rows,) in perform(
-            plan, cases, executor, store=store, progress=lambda each: tell(each.cases_finished, each.cases)
+            experiment(),
+            cases,
+            workers,
+            store=store,
+            progress=lambda each: tell(each.finished, each.configurations),
         ):
             found[case.key] = rows
-        if store is not None:
-            store.compact()
 
 
-def _executor(tasks: int, few: int, processes: int | None, cluster: str | None) -> Executor:
+def _workers(tasks: int, few: int, processes: int | None, cluster: str | None) -> AbstractContextManager[pools.Workers]:
     count = processes or os.cpu_count() or 1
     if cluster is not None:
         return dask(cluster, count)
     if count == 1 or tasks < few:
-        return in_process()
-    return processes_of_own(min(count, tasks))
+        return pools.in_process()
+    return pools.processes(min(count, tasks))
 
 
 def _refuse_nothing(rows: list[Row]) -> None:

@@ -1,4 +1,4 @@
-"""A digest of the code that computes something, so that kept results of other code are not taken for its own."""
+"""A digest of capplan's code: it shows whether stored results come from the same code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ from typing import TypeGuard
 
 @lru_cache(maxsize=4)
 def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (".py",), *, plain: bool = False) -> str:
-    """Return a digest, in hexadecimal, of capplan's own files.
+    """Return a digest of capplan's own files.
 
     Parameters
     ----------
-    folders
-        Folders of the package that count, with all below them; left out, all of it.
-    suffixes
-        Endings of the files that count.
-    plain
-        Count what the code does only: neither comments and docstrings, nor the libraries beneath. Left out, every byte
-        counts, and the versions of the libraries do.
+    folders : tuple of str
+        Folders of the package to include, with their subfolders; the whole package if left out.
+    suffixes : tuple of str
+        Endings of the files to include.
+    plain : bool
+        Ignore comments, docstrings and the versions of numpy and scipy. Otherwise every byte and these versions
+        count.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal.
     """
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     paths = (path for folder in folders for path in (package / folder).rglob("*") if path.suffix in suffixes)
@@ -32,15 +37,15 @@ def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (
         text = uncommented(path.read_text(encoding="utf-8")).encode() if plain else path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + text)
     if not plain:
-        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")).encode())
+        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy")).encode())
     return digest.hexdigest()
 
 
 def uncommented(source: str) -> str:
     """Return Python source without comments, docstrings and empty lines.
 
-    A docstring that shares a line with code stays; so do empty lines in a text that is used. (The same on every version
-    of Python, unlike a dump of the syntax tree.)
+    Docstrings that share a line with code and empty lines inside strings stay. Unlike a dump of the syntax tree, the
+    result is the same for all versions of Python.
     """
     lines = source.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -68,7 +73,7 @@ def _rows(node: ast.expr | ast.stmt) -> range:
 
 
 def _alone(lines: list[str], node: ast.stmt) -> bool:
-    """Whether nothing else stands on the lines of a statement."""
+    """Whether a statement has its lines to itself."""
     before = lines[node.lineno - 1].encode()[: node.col_offset]
     after = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :]
     return not before.strip() and not after.strip()

@@ -1,4 +1,4 @@
-"""The one error that a user's input can raise, and the nearest right thing to suggest."""
+"""The error that bad input raises, and suggestions for its message."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """A value from outside breaks a rule.
+    """Bad input.
 
-    The message is one sentence that names the value, the rule, the nearest right thing and the next step;
-    the command line prints it and exits with code 2.
+    The message is one sentence: the value, the rule, the nearest valid value and the next step. The command line prints
+    it and exits with code 2.
     """
 
 
 class RefusedError(InputError):
-    """A construct or feature that this part of capplan refuses by name rather than treating it as something else."""
+    """A construct or feature that this part of capplan does not support; the message names it."""
 
 
 class MissingError(InputError):
@@ -23,7 +23,20 @@ class MissingError(InputError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Suggest the known word closest to `word`, as `; did you mean 'x'?`, or list a few known words."""
+    """Suggest the known word closest to a misspelt one.
+
+    Parameters
+    ----------
+    word : str
+        The unknown word.
+    known : iterable of str
+        The valid words.
+
+    Returns
+    -------
+    str
+        The end of a sentence: `; did you mean 'x'?`, `; known: x, y` if no word is close, or empty if none is known.
+    """
     options = sorted(known)
     cased = [option for option in options if option.casefold() == word.casefold()]
     close = cased or get_close_matches(word, options, n=1, cutoff=0.5)

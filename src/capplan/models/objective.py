@@ -5,7 +5,7 @@
     one        = "(" objective ")" | metric relation value | metric "in" value ".." value
     relation   = "<" | "<=" | ">" | ">="
     metric     = class "." ("mean" | "p50" | "p90" | "p95" | "p99" | "p999")       a duration: 20ms
-               | resource ".utilisation" | "loss"                                  a share: 80% or 0.8
+               | resource ".utilisation" | "drop_rate"                             a share: 80% or 0.8
                | resource ".busy_workers"                                          a number
                | "capacity"                                                        a rate: 7000, 7000/s
 
@@ -25,11 +25,12 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
 from capplan.models.results import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts
 
-Kind = Literal["duration", "share", "number", "rate"]
-Relation = Literal["<", "<=", ">", ">=", "in"]
+MetricKind = Literal["duration", "share", "number", "rate"]
+Comparator = Literal["<", "<=", ">", ">=", "in"]
 
-_ALONE: dict[str, Kind] = {"capacity": "rate", "loss": "share"}
-_OF_RESOURCE: dict[str, Kind] = {"utilisation": "share", "busy_workers": "number"}
+_ALONE: dict[str, MetricKind] = {"capacity": "rate", "drop_rate": "share"}
+_FORMER = {"loss": "drop_rate"}  # names of earlier versions
+_OF_RESOURCE: dict[str, MetricKind] = {"utilisation": "share", "busy_workers": "number"}
 _UNITS = {"duration": "ms", "share": "1", "number": "1", "rate": "1/s"}  # of figures in a verdict
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -47,7 +48,7 @@ class Metric:
 
     subject: str
     statistic: str
-    kind: Kind
+    kind: MetricKind
 
     @property
     def name(self) -> str:
@@ -56,7 +57,7 @@ class Metric:
 
 
 Lookup = Callable[[Metric], Band | None]
-Values = Callable[[Metric], Any]
+MetricValues = Callable[[Metric], Any]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Comparison:
 
     text: str
     metric: Metric
-    relation: Relation
+    relation: Comparator
     bounds: tuple[float, ...]
 
     def holds(self, value: Any) -> Any:
@@ -108,7 +109,7 @@ class Objective:
         """Return every metric once, in the order of the text."""
         return tuple(dict.fromkeys(each.metric for each in self.comparisons()))
 
-    def holds(self, values: Values) -> Any:
+    def holds(self, values: MetricValues) -> Any:
         """Tell whether it is satisfied; with arrays of draws, for each draw.
 
         Parameters
@@ -188,7 +189,7 @@ def scaled(band: Band, factor: float) -> Band:
 
 
 def parse(text: str, classes: Collection[str] = (), resources: Collection[str] = ()) -> Objective:
-    """Read an objective such as `acct.p99<20ms and loss<0.1%`.
+    """Read an objective such as `acct.p99<20ms and drop_rate<0.1%`.
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ class _Reader:
         spaced = f" {relation} " if relation == "in" else relation
         return Comparison(f"{metric.name}{spaced}{written}", metric, relation, _bounds(written, metric, relation))
 
-    def relation(self, metric: Metric) -> Relation:
+    def relation(self, metric: Metric) -> Comparator:
         """Read a relation."""
         token = self.take().casefold() if self.peek() else "the end"
         for known in ("<", "<=", ">", ">=", "in"):
@@ -293,6 +294,8 @@ class _Reader:
 def _metric(name: str, classes: Collection[str], resources: Collection[str]) -> Metric:
     if name in _ALONE:
         return Metric("", name, _ALONE[name])
+    if name in _FORMER:
+        raise InputError(f"{name!r} is not a metric; it is now called {_FORMER[name]!r}")
     if name[0].isdigit():
         raise InputError(f"{name!r} is not a metric: write the metric first, such as 'acct.p99<20ms'")
     subject, dot, statistic = name.partition(".")
@@ -323,7 +326,7 @@ def _known_metrics(classes: Collection[str], resources: Collection[str]) -> list
     return [*_ALONE, *latencies, *of_resources]
 
 
-def _bounds(text: str, metric: Metric, relation: Relation) -> tuple[float, ...]:
+def _bounds(text: str, metric: Metric, relation: Comparator) -> tuple[float, ...]:
     if relation != "in":
         return (_value(text, metric),)
     low, dots, high = text.partition("..")

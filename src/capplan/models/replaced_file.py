@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all: written beside, then renamed."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from capplan.models.errors import InputError
 
 
 def replace_file(path: Path, write: str | Callable[[Path], None]) -> None:
-    """Write a file, or replace it; the old one stays until the new one is whole.
+    """Write a file atomically: write a temporary file in the same folder, then rename it.
 
     Parameters
     ----------
-    path
-        The file.
-    write
-        Its text, or what writes it to the path that it is given.
+    path : Path
+        The file; it is replaced if it exists.
+    write : str or callable
+        The text, or a function that writes the file to the path that it receives.
 
     Raises
     ------
     InputError
-        When it cannot be written.
+        If the file cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:

@@ -1,4 +1,4 @@
-"""The folder of what capplan keeps between runs; all of it can be deleted."""
+"""The folder for cached results. It may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def user_cache() -> Path:
-    """Return the folder: `CAPPLAN_CACHE_DIR`, or where the platform keeps such things."""
+    """Return `CAPPLAN_CACHE_DIR` if it is set, otherwise capplan's folder in the platform's cache folder."""
     given = os.environ.get("CAPPLAN_CACHE_DIR")
     if given:
         return Path(given)

@@ -13,7 +13,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, Objective
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.load_dependent import busy_share
-from capplan.models.solver.operating_point import LARGEST_LOSS, OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the pool of workers
@@ -69,15 +69,15 @@ class Figures:
 
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
-        names = [name for name in self.analysis.work if kind_of(name) == resource]
+        names = [name for name in self.analysis.demands if kind_of(name) == resource]
         return np.asarray(np.max([self._busy(name) for name in names], axis=0))
 
     def _busy(self, name: str) -> FloatArray:
         """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
-        carried = self.point.rate_per_s * (1 - self.point.loss)
+        carried = self.point.rate_per_s * (1 - self.point.drop_rate)
         station = self.analysis.stations[name]
         if station.rate is not None:
-            return busy_share(carried * self.analysis.work[name].demand, station)
+            return busy_share(carried * self.analysis.demands[name].mean_s, station)
         return np.minimum(carried * self.analysis.load(name), 1.0)
 
     def busy_workers(self) -> FloatArray:
@@ -86,8 +86,8 @@ class Figures:
 
     def value(self, metric: Metric) -> FloatArray:
         """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
-        if metric.name == "loss":
-            return self.point.loss
+        if metric.name == "drop_rate":
+            return self.point.drop_rate
         if metric.statistic == "utilisation":
             return self.utilisation(metric.subject)
         if metric.statistic == "busy_workers":
@@ -132,7 +132,7 @@ class Solution:
     @cached_property
     def capacity(self) -> FloatArray:
         """Largest peak rate with little loss and no backlog that grows (draws,)."""
-        return np.asarray(capacity_per_s(self.analysis, LARGEST_LOSS) * peak_ratio(self.analysis))
+        return np.asarray(capacity_per_s(self.analysis, MAX_DROP_RATE) * peak_ratio(self.analysis))
 
     def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
         """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""

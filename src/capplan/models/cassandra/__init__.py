@@ -1,1 +1,1 @@
-"""cassandra."""
+"""Apache Cassandra: cluster, consistency levels, encryption, round trips, visibility of writes."""

@@ -1,11 +1,14 @@
-"""A Cassandra cluster as steps: what its coordinators, replicas and forwarders do for a read and for a write.
+"""A Cassandra cluster: stations, pools, and the steps of reads and writes at coordinators, replicas and forwarders.
 
-Facts of the 3.11 line (Apache Cassandra documentation and cassandra.yaml of 3.11): a read contacts as many replicas as
-its level needs, nearest first, and with `dclocal_read_repair_chance` (a table's default: 0.1) all local ones; a write
-goes to all replicas, to another data centre through one of its replicas, which forwards it while its peers answer the
-coordinator directly; the coordinator holds one of `native_transport_max_threads` (128) for the whole wait.
+The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 
-Not modelled, and so not hidden in a parameter either: speculative retry, digest mismatches, hints, timeouts.
+- A read contacts as many replicas as its consistency level needs, nearest first. With probability
+  `dclocal_read_repair_chance` (0.1 by default) it contacts all local replicas.
+- A write goes to all replicas. In another data centre one replica receives it and forwards it to its peers, which
+  answer the coordinator directly.
+- The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
+
+Speculative retries, digest mismatches, hints and timeouts are not modelled.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import (
+    Acquire,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Group,
-    Hold,
-    Latch,
     Route,
     Signal,
     Step,
@@ -38,23 +41,23 @@ from capplan.models.language.units import Number
 
 NATIVE_TRANSPORT_THREADS = 128
 LOCAL_READ_REPAIR_CHANCE = 0.1
-STAGES = 2  # of every service's Erlang law: SCV 0.5, a guess
+STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What operations cost a node, in seconds of one core (numbers or arrays over draws).
+    """CPU costs of operations at a node, in seconds of one core.
 
     Attributes
     ----------
-    coordinator, read, mutation
-        Work on the response path: parsing and coordinating one statement, reading one replica, applying one mutation.
-    unseen
-        Work that nobody waits for (garbage collection, flush and compaction, the kernel), as a share of the work above.
-    storage
-        Seconds of the storage path (commit log, flush, compaction) per mutation, detached.
-    links
-        What encrypting links costs at each of their ends by operation (`read`, `write`), in seconds for an exchange.
+    coordinator, read, mutation : number or array (draws,)
+        Costs on the response path: coordinating one statement, reading at one replica, applying one mutation.
+    unseen : number or array (draws,)
+        Costs that no request waits for (garbage collection, flush, compaction, kernel), as a share of the costs above.
+    storage : number or array (draws,)
+        Time of the storage path (commit log, flush, compaction) per mutation, detached; seconds.
+    links : mapping of Exchanges
+        Encryption costs of one exchange at each end of a link, by operation (`read`, `write`); seconds.
     """
 
     coordinator: Number
@@ -65,7 +68,17 @@ class Costs:
     links: Mapping[str, Exchanges] = field(default_factory=dict)
 
     def with_links(self, shares: Exchanges) -> Costs:
-        """Return them with encrypted links that cost shares of a plain operation: with one replica, all its work."""
+        """Add the costs of encrypted links.
+
+        Parameters
+        ----------
+        shares : Exchanges
+            Costs of one exchange, as shares of a plain operation with one replica, unseen costs included.
+
+        Returns
+        -------
+        Costs
+        """
         by_operation = {
             operation: shares.in_seconds(self.coordinator + replica * (1 + self.unseen))
             for operation, replica in (("read", self.read), ("write", self.mutation))
@@ -75,22 +88,22 @@ class Costs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the replicas are.
+    """The layout of a Cassandra cluster.
 
     Attributes
     ----------
     nodes : tuple of int
-        Nodes of each living data centre.
+        Number of nodes in each data centre that is up.
     rf : int
-        Replicas in each data centre.
+        Replicas per data centre.
     cores : int
         Cores of each node.
-    lan_s : number
-        One-way time between two machines of a data centre, seconds.
-    wan_s : tuple of tuples of numbers
-        One-way time between data centres, seconds.
-    down : set of names
-        Nodes that do not answer. The ring and the consistency levels still count them.
+    lan_s : number or array (draws,)
+        One-way time between two machines of a data centre, in seconds.
+    wan_s : tuple of tuples of number or array (draws,)
+        One-way times between data centres, in seconds.
+    down : frozenset of str
+        Names of nodes that are down. The ring and the consistency levels still count them.
     """
 
     nodes: tuple[int, ...]
@@ -101,40 +114,61 @@ class Cluster:
     down: frozenset[str] = frozenset()
 
     def replicas(self, dc: int, first: int) -> tuple[str, ...]:
-        """Names of the living replicas in `dc` of the token range that starts at node `first`: the next on the ring."""
+        """Return the live replicas in `dc` of the token range that starts at node `first`, in ring order."""
         names = (node_name(dc, (first + k) % self.nodes[dc]) for k in range(self.rf))
         return tuple(name for name in names if name not in self.down)
 
     def living(self, dc: int) -> tuple[str, ...]:
-        """Names of the nodes of `dc` that answer."""
+        """Return the names of the live nodes of `dc`."""
         names = (node_name(dc, node) for node in range(self.nodes[dc]))
         return tuple(name for name in names if name not in self.down)
 
     def nearest_first(self, dc: int) -> list[int]:
-        """Other data centres; those equally near come in turn, so that no one gets the reads of all."""
+        """Return the other data centres, nearest first; ties rotate with `dc` to spread the reads."""
         count = len(self.nodes)
         others = [(dc + step) % count for step in range(1, count)]
         return sorted(others, key=lambda other: _scalar(self.wan_s[dc][other]))
 
     def need(self, level: str, dc: int) -> Need:
-        """Answers that `level` needs of a coordinator in `dc`."""
+        """Return the answers that a coordinator in `dc` needs for a consistency level."""
         return need(level, [self.rf] * len(self.nodes), dc)
 
 
 def node_name(dc: int, node: int) -> str:
-    """Name of a node's cores as a station."""
+    """Return the name of a node, which is that of its station; `dc` and `node` count from 0."""
     return f"cassandra/dc{dc + 1}/{node + 1}"
 
 
 def stations(cluster: Cluster) -> tuple[Station, ...]:
-    """Return the cores and the storage path of each living node."""
+    """Return the stations of a cluster: the cores and the storage path of each live node.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The layout.
+
+    Returns
+    -------
+    tuple of Station
+        All cores first, as processor-sharing stations, then all storage paths, with one fixed-rate server each.
+    """
     names = _all_living(cluster)
     cores = [Station(name, cluster.cores, discipline="ps") for name in names]
     return (*cores, *(Station(_storage(name), 1) for name in names))
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """Return each living node's native-transport threads."""
+    """Return the pools of a cluster: the native transport threads of each live node.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The layout.
+
+    Returns
+    -------
+    tuple of Pool
+    """
     return tuple(Pool(_native(name), NATIVE_TRANSPORT_THREADS) for name in _all_living(cluster))
 
 
@@ -145,21 +179,38 @@ def _all_living(cluster: Cluster) -> list[str]:
 def statement(
     cluster: Cluster, costs: Costs, dc: int, level: str, operation: str, coordinators: int | None = None
 ) -> Step:
-    """Return one read or write of one row, from a client in `dc`, by a coordinator there that need not be a replica.
+    """Return the steps of one read or write of one row.
 
-    With `coordinators` only so many of the nodes there coordinate, the first ones.
+    A client in `dc` sends it to the coordinators there in turn; a coordinator need not be a replica.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The layout.
+    costs : Costs
+        CPU costs of operations.
+    dc : int
+        Data centre of the client, from 0.
+    level : str
+        Consistency level.
+    operation : {"read", "write"}
+        What the statement does.
+    coordinators : int, optional
+        Number of nodes that coordinate, the first ones of the data centre; all if left out.
+
+    Returns
+    -------
+    Step
 
     Raises
     ------
     RefusedError
-        For any other operation or a level that is not modelled, by name.
+        If the operation or the level is not modelled.
     InputError
-        When some token range has too few living replicas for the level.
+        If a token range has too few live replicas for the level.
     """
     if operation not in ("read", "write"):
-        raise RefusedError(
-            f"{operation!r} is refused: reads and writes of one row are modelled; no plain write costs it"
-        )
+        raise RefusedError(f"operation {operation!r} is refused: only reads and writes of one row are modelled")
     wanted = cluster.need(check_level(level, operation), dc)
     _check_living(cluster, wanted, dc, level)
     links = costs.links.get(operation, Exchanges())
@@ -170,12 +221,12 @@ def statement(
     for name in cluster.living(dc)[:coordinators]:
         ranges = tuple(build(name, first) for first in _ranges(cluster))
         inside = Steps((Visit(name, _work(parse_s), name="parse"), Route("token_aware", ranges, name="range")))
-        by_coordinator.append(Steps((_hop(cluster.lan_s), Hold(_native(name), inside), _hop(cluster.lan_s))))
+        by_coordinator.append(Steps((_hop(cluster.lan_s), Acquire(_native(name), inside), _hop(cluster.lan_s))))
     return Route("round_robin", tuple(by_coordinator), name=operation)
 
 
 def _ranges(cluster: Cluster) -> range:
-    """Token ranges, by their first node in each data centre (modulo its nodes): one when every node has every row."""
+    """Return the token ranges by their first node, modulo the nodes of each DC; one range if all nodes own all rows."""
     return range(1) if all(count == cluster.rf for count in cluster.nodes) else range(lcm(*cluster.nodes))
 
 
@@ -185,15 +236,15 @@ def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
         short = [each for each, count in wanted.by_dc.items() if alive[each] < count]
         if short or sum(alive) < wanted.total or not cluster.living(dc):
             where = f" in data centre {short[0] + 1}" if short else ""
-            raise InputError(f"{level} cannot be met with these nodes down: too few replicas of a row answer{where}")
+            raise InputError(f"{level} cannot be met with these nodes down: a row has too few live replicas{where}")
 
 
 class _Statement:
-    """Builds the steps of one kind of statement; what several token ranges do alike is built once and shared."""
+    """Builds the steps of one kind of statement; token ranges share equal parts."""
 
     def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
-        self.exchange_s = exchange_s  # of an encrypted link between nodes, at one end
+        self.exchange_s = exchange_s  # encryption cost at one end of a link between nodes
         self.built: dict[tuple[object, ...], Step] = {}
 
     def _once(self, key: tuple[object, ...], build: Callable[[], Step]) -> Step:
@@ -202,7 +253,7 @@ class _Statement:
         return self.built[key]
 
     def read(self, me: str, first: int) -> Step:
-        """Return a read of the range that starts at node `first`, coordinated by `me`: nearest replicas first."""
+        """Return a read of the range that starts at node `first`, coordinated by `me`."""
         count = self.wanted.total or self.wanted.by_dc[self.dc]
         local = _from(me, self.cluster.replicas(self.dc, first))
         asked = local if count <= len(local) else (*local, *self._remote(_number(me) + first, first))
@@ -211,7 +262,7 @@ class _Statement:
         )
 
     def _read(self, asked: tuple[str, ...], place: tuple[str, int], count: int) -> Step:
-        """Return a read that asks `count` replicas; `place` is the coordinator and how many of `asked` are near it."""
+        """Return a read from `count` replicas; `place` is the coordinator and the number of local replicas."""
         me, near = place
         contacted = tuple(
             self._read_at(name, True) if name == me else self._with_own(me, MESSAGES, self._read_at(name, False))
@@ -224,7 +275,7 @@ class _Statement:
         return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
 
     def _remote(self, turn: int, first: int) -> tuple[str, ...]:
-        """Replicas elsewhere, nearest data centres first."""
+        """Return the replicas in other data centres, nearest first."""
         return tuple(
             name
             for other in self.cluster.nearest_first(self.dc)
@@ -241,15 +292,15 @@ class _Statement:
         return self._once(("read at", name, here), build)
 
     def _seen(self, me: str, otherwise: object) -> object:
-        """Return what tells coordinators apart: each, where it works on encrypted messages, or only what it is."""
+        """Return what distinguishes coordinators: the node itself if it encrypts messages, otherwise `otherwise`."""
         return otherwise if self.exchange_s is None else me
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
-        """Return a node's work with that on so many messages, sent or received, where they are encrypted."""
+        """Add the cost of encrypting messages, sent or received, to a node's work."""
         return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
 
     def _with_own(self, name: str, messages: int, step: Step) -> Step:
-        """Return a step after a node's own work on so many messages; the step itself where they are plain."""
+        """Put a node's encryption of messages before a step; without encryption return the step itself."""
         if self.exchange_s is None:
             return step
         return Steps((Visit(name, _work(self.exchange_s * (messages / MESSAGES)), name="messages"), step))
@@ -276,15 +327,15 @@ class _Statement:
             for name in local
         ]
         branches += [
-            self._with_own(me, 1 + len(chosen[0]), self._forwarded(other, *chosen))  # one there, an answer from each
+            self._with_own(me, 1 + len(chosen[0]), self._forwarded(other, *chosen))  # one sent, one answer per replica
             for other, chosen in forwarders.items()
         ]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
-        return Latch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
+        return CountdownLatch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
 
     def _forwarded(self, other: int, replicas: tuple[str, ...], forwarder: str) -> Step:
-        """Return a write's way to another data centre: one replica takes it and passes it on to its peers."""
+        """Return a write in another data centre: one replica receives it and forwards it to its peers."""
 
         def build() -> Step:
             away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
@@ -294,15 +345,15 @@ class _Statement:
                 else self._apply(name, other, (hop,), (away,), MESSAGES)
                 for name in _from(forwarder, replicas)
             ]
-            passed = self._with_own(forwarder, len(replicas), ForkJoin(tuple(branches), 0))  # got, and sent to peers
+            passed = self._with_own(forwarder, len(replicas), ForkJoin(tuple(branches), 0))  # received and forwarded
             return Steps((away, passed), name=f"to-dc{other + 1}")
 
         return self._once(("forwarded", replicas, forwarder), build)
 
     def _apply(self, name: str, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> Step:
-        """Return one replica's mutation, the work that nobody waits for, and its answer where the level counts it.
+        """Return the mutation at one replica, its detached work, and its answer if the level counts it.
 
-        `messages` is how many it works on, where they are encrypted.
+        The replica encrypts or decrypts `messages` messages if the links are encrypted.
         """
         costs = self.costs
 
@@ -325,13 +376,13 @@ def _unseen(name: str, demand_s: Number) -> Step:
 
 
 def _from(first: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Order names so that `first`, if among them, comes first and the rest follow on the ring."""
+    """Rotate ring-ordered names so that `first` comes first, if it is among them."""
     start = names.index(first) if first in names else 0
     return (*names[start:], *names[:start])
 
 
 def _turned(names: tuple[str, ...], by: int) -> tuple[str, ...]:
-    """Start the ring elsewhere, so that coordinators ask different replicas of another data centre."""
+    """Rotate the ring, so that coordinators read from different replicas of another data centre."""
     return tuple(names[(place + by) % len(names)] for place in range(len(names)))
 
 
@@ -348,7 +399,7 @@ def _work(mean_s: Number) -> Erlang:
 
 
 def stays_local(cluster: Cluster, level: str, dc: int) -> bool:
-    """Whether reads at `level` ask replicas of the coordinator's data centre only, when all live."""
+    """Whether reads at `level` need only replicas of the coordinator's data centre, if all are up."""
     wanted = cluster.need(level, dc)
     return (wanted.total or wanted.by_dc[dc]) <= cluster.rf
 

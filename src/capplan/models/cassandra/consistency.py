@@ -1,4 +1,4 @@
-"""Consistency levels: how many replicas in which data centres must answer."""
+"""Consistency levels: how many replicas must answer, and in which data centres."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ READ_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM", "AL
 WRITE_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
 _REFUSED = {
     "ANY": "a hint would count as an answer, and hints are not modelled",
-    "SERIAL": "lightweight transactions cost four round trips and are not modelled",
-    "LOCAL_SERIAL": "lightweight transactions cost four round trips and are not modelled",
+    "SERIAL": "lightweight transactions (four round trips) are not modelled",
+    "LOCAL_SERIAL": "lightweight transactions (four round trips) are not modelled",
 }
 
 
 @dataclass(frozen=True)
 class Need:
-    """Answers that complete an operation.
+    """The answers that complete an operation.
 
     Attributes
     ----------
     total : int
-        Answers needed from any replica.
+        Answers needed from any replicas; 0 if only `by_dc` counts.
     by_dc : mapping of int
-        Answers needed from each named data centre besides.
+        Answers needed from each data centre, by its index.
     """
 
     total: int
@@ -33,14 +33,26 @@ class Need:
 
 
 def check_level(level: str, operation: str) -> str:
-    """Return the level, in capitals.
+    """Check a consistency level.
+
+    Parameters
+    ----------
+    level : str
+        The level, in upper or lower case.
+    operation : {"read", "write"}
+        What the level is for.
+
+    Returns
+    -------
+    str
+        The level in upper case.
 
     Raises
     ------
     RefusedError
-        For a level that is not modelled, by name.
+        If the level is not modelled.
     InputError
-        For a word that is no consistency level of this operation, with the nearest one.
+        If the operation has no such level; the message suggests the nearest one.
     """
     name = level.upper()
     if name == "EACH_QUORUM" and operation == "read":
@@ -49,17 +61,17 @@ def check_level(level: str, operation: str) -> str:
     if name in _REFUSED:
         raise RefusedError(f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(known)}")
     if name not in known:
-        raise InputError(f"{level!r} is no consistency level of a {operation}{nearest(name, known)}")
+        raise InputError(f"{level!r} is not a consistency level of a {operation}{nearest(name, known)}")
     return name
 
 
 def quorum(replicas: int) -> int:
-    """Smallest majority of `replicas`."""
+    """Return the smallest majority of a number of replicas."""
     return replicas // 2 + 1
 
 
 def need(level: str, replicas: Sequence[int], local: int) -> Need:
-    """Return the answers that `level` needs.
+    """Return the answers that a consistency level needs.
 
     Parameters
     ----------
@@ -70,10 +82,14 @@ def need(level: str, replicas: Sequence[int], local: int) -> Need:
     local : int
         Index of the coordinator's data centre.
 
+    Returns
+    -------
+    Need
+
     Raises
     ------
     InputError
-        When there are fewer replicas than the level asks for.
+        If the level needs more replicas than there are.
     """
     counted = {"ONE": 1, "TWO": 2, "THREE": 3, "QUORUM": quorum(sum(replicas)), "ALL": sum(replicas)}
     if level == "LOCAL_ONE":
@@ -83,11 +99,29 @@ def need(level: str, replicas: Sequence[int], local: int) -> Need:
     if level == "EACH_QUORUM":
         return Need(0, {dc: quorum(count) for dc, count in enumerate(replicas)})
     if counted[level] > sum(replicas):
-        raise InputError(f"{level} needs {counted[level]} replicas and there are {sum(replicas)}: choose a lower level")
+        raise InputError(
+            f"{level} needs {counted[level]} replicas, but there are {sum(replicas)}: choose a lower level"
+        )
     return Need(counted[level], {})
 
 
 def available(level: str, replicas: Sequence[int], alive: Sequence[int], local: int) -> bool:
-    """Whether `level` can be met when `alive[dc]` of `replicas[dc]` replicas answer; `local` must be a living DC."""
+    """Tell whether a consistency level can be met with some replicas down.
+
+    Parameters
+    ----------
+    level : str
+        Consistency level.
+    replicas : sequence of int
+        Replication factor of each data centre.
+    alive : sequence of int
+        Number of live replicas in each data centre.
+    local : int
+        Index of the coordinator's data centre, which must be up.
+
+    Returns
+    -------
+    bool
+    """
     wanted = need(level, replicas, local)
     return sum(alive) >= wanted.total and all(alive[dc] >= count for dc, count in wanted.by_dc.items())

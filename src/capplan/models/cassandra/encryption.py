@@ -1,8 +1,8 @@
-"""What encrypted links cost the processors at their ends, as shares of the cost of one plain operation.
+"""CPU costs of encrypted links at both ends, as shares of the cost of one plain operation.
 
-An *exchange* is one request and its answer over one link: two messages, one of which carries the data of a row. It is
-worked on at both ends, which cost alike. Costs are relative because the only evidence is (source `vcider`):
-`capplan.systems.vcider.network` estimates them, and a Cassandra system multiplies them by what an operation costs there.
+An *exchange* is one request and its answer over one link: two messages, one of which carries the data of a row. Both
+ends have the same cost. Costs are relative because the only evidence (source `vcider`) is relative. The model of that
+system estimates them; a Cassandra system multiplies them by its own cost of an operation.
 """
 
 from __future__ import annotations
@@ -18,55 +18,66 @@ LINKS: Mapping[str, frozenset[str]] = {
     "internode": frozenset({"internode"}),
     "client+internode": frozenset({"client", "internode"}),
 }
-"""Encrypted links, by the word for them."""
+"""Encrypted links by the keyword of a scenario."""
 VPNS = ("user", "kernel")
 CLIENT_SHARE, INTERNODE_SHARE = "encryption_client", "encryption_internode"
-"""Names of the values that a layout with encryption has beside its system's parameters."""
-MESSAGES = 2  # of an exchange: a request and its answer
+"""Names of the two values that encryption adds to a system's parameters."""
+MESSAGES = 2  # per exchange: a request and its answer
 
 
 @dataclass(frozen=True)
 class End:
-    """Work at one end of a link, as shares of one plain operation.
+    """Encryption cost at one end of a link, as shares of one plain operation.
 
     Attributes
     ----------
-    message : number
-        For each message, sent or received.
-    byte : number
-        For each byte of data.
+    message : number or array (draws,)
+        Cost per message, sent or received.
+    byte : number or array (draws,)
+        Cost per byte of data.
     """
 
     message: Number = 0.0
     byte: Number = 0.0
 
     def exchange(self, data_bytes: float) -> Number:
-        """Return the work on one request and its answer, which carry so many bytes of data."""
+        """Return the cost of one exchange that carries `data_bytes` bytes of data."""
         return MESSAGES * self.message + data_bytes * self.byte
 
 
 @dataclass(frozen=True)
 class Exchanges:
-    """Work on one exchange at one end of each kind of link, as shares of one plain operation; None: not encrypted."""
+    """Cost of one exchange at one end of each kind of link, as shares of one plain operation.
+
+    Attributes
+    ----------
+    client, internode : number or array (draws,), optional
+        Links of clients and between nodes; None if not encrypted.
+    """
 
     client: Number | None = None
     internode: Number | None = None
 
     def in_seconds(self, operation_s: Number) -> Exchanges:
-        """Return it in seconds of a core, where a plain operation takes `operation_s`."""
+        """Convert shares to seconds of a core, given the cost of a plain operation in seconds."""
         client, internode = (None if each is None else each * operation_s for each in (self.client, self.internode))
         return Exchanges(client, internode)
 
 
 def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges:
-    """Return what the encrypted links of a layout cost.
+    """Return the costs of the encrypted links of a layout.
 
     Parameters
     ----------
     encryption : str or None
-        The encrypted links, as in a scenario.
+        Keyword of the encrypted links: a key of `LINKS`.
     values : mapping
-        Parameter values of the system; with `CLIENT_SHARE` and `INTERNODE_SHARE` where links are encrypted.
+        Parameter values of the system, with `CLIENT_SHARE` and `INTERNODE_SHARE` if links are encrypted.
+
+    Returns
+    -------
+    Exchanges
+        Shares of one plain operation.
     """
     links = frozenset() if encryption is None else LINKS[encryption]
     return Exchanges(
@@ -75,39 +86,46 @@ def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges
 
 
 def in_order(encryption: str) -> str:
-    """Return the word for encrypted links with its parts in the usual order; any other word as it is."""
+    """Return a keyword for encrypted links with its parts in the usual order; any other string unchanged."""
     usual = "+".join(sorted(encryption.split("+")))
     return usual if usual in LINKS else encryption
 
 
 def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str | None:
-    """Check what a scenario says of encryption, and return the word for the encrypted links as it is in `LINKS`.
+    """Check the encryption fields of a scenario.
 
     Parameters
     ----------
-    encryption, vpn : str or None
-        The encrypted links, in any order, and where they are encrypted.
+    encryption : str or None
+        Keyword of the encrypted links, with its parts in any order.
+    vpn : str or None
+        Where the links are encrypted: one of `VPNS`.
     nodes : int
-        Cassandra nodes of the whole layout.
+        Number of Cassandra nodes in the whole layout.
+
+    Returns
+    -------
+    str or None
+        The keyword as it is in `LINKS`.
 
     Raises
     ------
     InputError
-        When a word is unknown, says how nothing is encrypted, or names only links that are not there.
+        If a keyword is unknown, `vpn` is given without encryption, or a single node encrypts internode links.
     """
     encryption = None if encryption is None else in_order(encryption)
     if encryption is not None and encryption not in LINKS:
         known = nearest(encryption, LINKS)
-        raise InputError(f"encryption {encryption!r} names no links (leave it out where none is encrypted){known}")
+        raise InputError(f"encryption {encryption!r} names no links (leave it out for none){known}")
     if vpn is not None and vpn not in VPNS:
         raise InputError(f"vpn {vpn!r} does not exist{nearest(vpn, VPNS)}")
     if vpn is not None and encryption is None:
         raise InputError(
-            f"vpn {vpn!r} says where links are encrypted and none is: give encryption too, such as 'client+internode'"
+            f"vpn {vpn!r} has no effect without encryption: give encryption too, such as 'client+internode'"
         )
     if encryption == "internode" and nodes == 1:
         raise InputError(
-            "encryption 'internode' encrypts links between Cassandra nodes and there is only one: add nodes, give "
-            "'client', or leave it out"
+            "encryption 'internode' needs at least two Cassandra nodes, but there is one: add nodes, give 'client', or "
+            "leave it out"
         )
     return encryption

@@ -1,26 +1,26 @@
-"""Time on the wire between data centres."""
+"""Propagation time between data centres."""
 
 from __future__ import annotations
 
 from capplan.models.language.units import Number
 
-# Vacuum speed of light (exact, SI) over the group index of silica fibre at 1550 nm, 1.468 (ITU-T G.652 type fibre).
+# Speed of light in vacuum (exact, SI) over the group index of silica fibre at 1550 nm (ITU-T G.652).
 FIBRE_SPEED_M_PER_S = 299_792_458 / 1.468
 
 
 def round_trip_s(distance_m: float, route_factor: Number) -> Number:
-    """Round trip over fibre that is `route_factor` times as long as the straight line, in seconds.
+    """Return the round trip time over fibre.
 
     Parameters
     ----------
     distance_m : float
-        Straight-line distance, metres.
-    route_factor : number or array
-        Length of the route over the straight line, at least 1.
+        Straight-line distance in metres.
+    route_factor : number or array (draws,)
+        Length of the fibre over the straight-line distance, at least 1.
 
     Returns
     -------
-    number or array
-        Propagation only: no queueing, no equipment.
+    number or array (draws,)
+        Propagation time in seconds, without queueing and equipment.
     """
     return 2 * distance_m * route_factor / FIBRE_SPEED_M_PER_S

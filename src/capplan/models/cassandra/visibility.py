@@ -1,16 +1,17 @@
-"""Whether a row that was just written in one data centre is found by a read in another: sampled on a Cassandra cluster.
+"""The probability that a read in one data centre misses a row that was just written in another, by sampling.
 
-The ways are those of `capplan.models.cassandra.cluster`: a write goes to each other data centre through one of its replicas,
-whose peers answer the coordinator directly; a read asks as many replicas as its level needs, nearest first. A row is
-there once the mutation is over. A read looks it up when it begins: Cassandra 3.11 asks the memtables before anything
-else (`SinglePartitionReadCommand.queryMemtableAndDiskInternal`). A read that begins later, because it waits for a
-thread, finds more, so the probabilities are upper bounds in this respect.
+Messages take the paths of `capplan.models.cassandra.cluster`: a write reaches another data centre through one of its
+replicas, whose peers answer the coordinator directly; a read contacts as many replicas as its level needs, nearest
+first. A row is visible when its mutation is complete. A read looks it up at its start, because Cassandra 3.11 reads the
+memtables first (`SinglePartitionReadCommand.queryMemtableAndDiskInternal`). A read that first waits for a thread finds
+more rows, so in this respect the probabilities are upper bounds.
 
-Replicas are taken as independent. The work of a mutation is slowed by what it finds at its node: with processor
-sharing the number of jobs there does not depend on the law of their work, and a Poisson arrival sees it as it is on
-average. The mean of the response is exact then; that the number stays as found while the job lasts is an approximation.
-Not modelled: pauses, mutations that are dropped (a hint brings them much later), nodes that are down, replicas chosen
-by their speed, speculative reads.
+Replicas are assumed to be independent. Other jobs at its node slow a mutation down. Under processor sharing the number
+of jobs at a node does not depend on the distribution of their demands, and a Poisson arrival sees the stationary number
+(PASTA). This makes the mean response exact. It is an approximation that the number stays the same during the job.
+
+Pauses, dropped mutations (a hint applies them much later), nodes that are down, replicas chosen by latency and
+speculative reads are not modelled.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.erlang import erlang_c
 
-MOST_BUSY = 0.99  # of the cores: beyond it nothing settles, and mutations are dropped
+MOST_BUSY = 0.99  # utilisation of the cores; above it there is no steady state, and mutations are dropped
 
-IntArray = NDArray[np.intp]
+IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Load:
-    """How busy the cores of a node are, by phase of the traffic; arrays (phases, draws).
+    """Utilisation of the cores of a node in each phase of the traffic.
 
     Attributes
     ----------
-    share : array
-        Share of the requests that come in the phase; sums to 1 over phases.
-    utilisation : array
-        Share of the cores that is busy then; taken as at most `MOST_BUSY`.
+    share : array (phases, draws)
+        Share of the requests that arrive in each phase; adds up to 1.
+    utilisation : array (phases, draws)
+        Utilisation of the cores in each phase, limited to `MOST_BUSY`.
     """
 
     share: FloatArray
@@ -52,14 +53,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Question:
-    """Who writes, and who reads afterwards, in another data centre: each other one as likely.
+    """The consistency levels of the write and of the read in another data centre (each with equal probability).
 
     Attributes
     ----------
     write, read : str
         Consistency levels.
     client_s : number
-        Mean of the exponential time that the reader takes before it asks Cassandra, seconds.
+        Mean of the exponential time until the reading client queries Cassandra, in seconds.
     """
 
     write: str
@@ -69,14 +70,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How much is sampled, and with which random numbers.
+    """Sample sizes and seed.
 
     Attributes
     ----------
     draws, samples : int
-        Parameter draws, and samples at each.
+        Number of parameter draws, and of samples for each draw.
     seed : int
-        The same seed gives the same random numbers whatever the levels and the loads: differences are sharp.
+        Seed. Levels and loads do not change the random numbers, so differences between scenarios are precise.
     """
 
     draws: int
@@ -87,38 +88,38 @@ class Sampling:
 def chances_not_found(
     cluster: Cluster, costs: Costs, load: Load, question: Question, gaps_s: ArrayLike, sampling: Sampling
 ) -> FloatArray:
-    """Sample the probability that a read does not find the row that was written before.
+    """Sample the probability that a read misses a row that was just written.
 
     Parameters
     ----------
     cluster : Cluster
-        Where the replicas are; all nodes live. Times are numbers or arrays (draws,).
+        The layout, with all nodes up.
     costs : Costs
-        What operations cost, numbers or arrays (draws,).
+        CPU costs of operations.
     load : Load
-        How busy the nodes are.
+        Utilisation of the nodes.
     question : Question
-        Levels, and who reads where.
+        Consistency levels of write and read.
     gaps_s : array (gaps,)
-        Seconds from the answer to the writing client until the reading client is asked.
+        Times from the answer to the writing client until the reading client starts, in seconds.
     sampling : Sampling
-        How much.
+        Sample sizes and seed.
 
     Returns
     -------
     array (gaps, draws, samples)
-        Probabilities given what was sampled; their mean over samples is the probability. Where a read always meets a
-        replica that has answered the write, as with QUORUM for both, they are exactly 0.
+        Conditional probabilities; their mean over samples is the probability of a miss. They are exactly 0 if write and
+        read quorums always overlap, as with QUORUM for both.
 
     Raises
     ------
     RefusedError
-        When nodes are down.
+        If nodes are down.
     InputError
-        When the cluster has fewer replicas than a level needs.
+        If the cluster has fewer replicas than a level needs.
     """
     if cluster.down:
-        raise RefusedError("what is found while nodes are down is not modelled: hints would decide it")
+        raise RefusedError("the visibility of writes is not modelled while nodes are down, since it depends on hints")
     places = _Places(cluster, question, sampling)
     used = places.used(question.read)
     if not places.may_miss(question.write, used):
@@ -132,30 +133,30 @@ def chances_not_found(
 
 
 def erlang_survival(time_s: FloatArray, mean_s: FloatArray) -> FloatArray:
-    """Return the probability that an Erlang time of `STAGES` stages is longer; 1 for times of 0 and less."""
+    """Return the survival function of the Erlang distribution with `STAGES` stages; 1 for times of at most 0."""
     stage = np.maximum(time_s, 0.0) * (STAGES / mean_s)
     return np.asarray(np.exp(-stage) * sum(stage**k / factorial(k) for k in range(STAGES)))
 
 
 def slowed(chance: FloatArray, utilisation: FloatArray, crowded: FloatArray, cores: int) -> FloatArray:
-    """Return by how much a job is slowed that comes to processor-sharing cores: how many share each.
+    """Sample the slowdown of a job that arrives at processor-sharing cores: the number of jobs per core.
 
     Parameters
     ----------
     chance : array
         Uniform random numbers from 0 to 1.
     utilisation : array
-        Share of the cores that is busy, below 1; broadcast against `chance`.
+        Utilisation of the cores, below 1; broadcasts against `chance`.
     crowded : array
-        Probability that all cores are busy: Erlang's C.
+        Probability that all cores are busy: Erlang C.
     cores : int
         Cores of the node.
 
     Returns
     -------
     array
-        1 where a core is free. The job finds n others, n beyond the cores by a geometric law: (n + 1) / cores. The mean
-        is ``1 + C / (cores - cores * utilisation)`` with Erlang's C, as is that of the response over the work.
+        1 if a core is free, otherwise (n + 1) / cores, where the number n of other jobs exceeds the cores by a
+        geometric variate. The mean is ``1 + C / (cores - cores * utilisation)``: the mean response over the demand.
     """
     waits = chance < crowded
     level = np.maximum(chance[waits], 1e-300) / np.broadcast_to(crowded, chance.shape)[waits]
@@ -166,16 +167,16 @@ def slowed(chance: FloatArray, utilisation: FloatArray, crowded: FloatArray, cor
 
 
 class _Places:
-    """Who writes and who reads, sample by sample; replica `k` of data centre `d` is number `d * rf + k`.
+    """Data centres of writer and reader for each sample; replica `k` of data centre `d` has the number `d * rf + k`.
 
-    In each data centre replica 0 is the one that forwards, or in the writer's own the coordinator, if it is a replica.
+    Replica 0 of a data centre is the forwarder. In the writer's data centre it is the coordinator if that is a replica.
     """
 
     def __init__(self, cluster: Cluster, question: Question, sampling: Sampling) -> None:
         self.cluster, self.dcs, self.rf = cluster, len(cluster.nodes), cluster.rf
         self.client_s = _by_draw(question.client_s, 1)
         rng = np.random.default_rng([sampling.seed, 1])
-        number = rng.permutation(sampling.samples)  # every pair as often, in no order
+        number = rng.permutation(sampling.samples)  # all pairs equally often, in random order
         self.writer = number % self.dcs
         step = 1 + number * (self.dcs - 1) // sampling.samples
         self.reader = (self.writer + step) % self.dcs
@@ -191,7 +192,7 @@ class _Places:
         self.own, self.hops = self._own_and_hops()
 
     def _own_and_hops(self) -> tuple[FloatArray, FloatArray]:
-        """Return 1 where a replica is in the writer's data centre, and 1 where it is reached by a hop from a peer."""
+        """Return indicators: replicas in the writer's data centre, and replicas reached by a hop from a local node."""
         samples = np.arange(len(self.writer))
         own = np.zeros((len(samples), self.dcs, self.rf))
         own[samples, self.writer] = 1.0
@@ -202,16 +203,16 @@ class _Places:
 
     @property
     def messages(self) -> FloatArray:
-        """Messages of a write that each replica works on (samples, replicas); of a forwarder, the answer only."""
+        """Messages of a write that each replica processes (samples, replicas); only the answer at a forwarder."""
         return MESSAGES * self.hops + (1 - self.hops) * (1 - self.own)
 
     def there_and_back_s(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ways of a write to each replica and of its answer (1 or draws, samples, replicas)."""
+        """Return the network times of a write to each replica and of its answer (1 or draws, samples, replicas)."""
         far = np.repeat(self.ways_s[:, self.writer], self.rf, axis=-1)
         return far + self.lan_s * self.hops, far + self.lan_s * (self.hops * self.own)
 
-    def asked(self, level: str) -> tuple[IntArray, IntArray]:
-        """Return the data centre of each replica that a read asks, and its turn there (samples, asked)."""
+    def asked(self, level: str) -> tuple[IndexArray, IndexArray]:
+        """Return the data centre and the rank there of each replica that a read contacts (samples, asked)."""
         by_dc = [self._asked_from(dc, level) for dc in range(self.dcs)]
         found = np.array(by_dc, dtype=np.intp)[self.reader]
         return found[..., 0], found[..., 1]
@@ -222,30 +223,30 @@ class _Places:
         every = [(other, turn) for other in near for turn in range(self.rf)]
         return every[: wanted.total or wanted.by_dc[dc]]
 
-    def used(self, level: str) -> IntArray:
-        """Return the replicas whose answers a read uses: all that it asks (samples, asked)."""
+    def used(self, level: str) -> IndexArray:
+        """Return the replicas whose answers a read uses: all that it contacts (samples, asked)."""
         dc, turn = self.asked(level)
         begin = np.take_along_axis(self.turn, dc, axis=-1)
         return np.asarray(dc * self.rf + (begin + turn) % self.rf)
 
     def reach_s(self, level: str) -> FloatArray:
-        """Return the way from the reading coordinator to each replica it asks (1 or draws, samples, asked)."""
+        """Return network times from the reading coordinator to the replicas (1 or draws, samples, asked)."""
         dc, _ = self.asked(level)
         local = dc == self.reader[:, None]
         return np.asarray(self.ways_s[:, self.reader[:, None], dc] + self.lan_s * (local & ~self.asks_itself(level)))
 
     def asks_itself(self, level: str) -> NDArray[np.bool_]:
-        """Return whether each replica that a read asks is the coordinator (samples, asked)."""
+        """Tell which of the contacted replicas is the coordinator itself (samples, asked)."""
         dc, turn = self.asked(level)
         return np.asarray((dc == self.reader[:, None]) & (turn == 0) & self.reader_holds[:, None])
 
-    def may_miss(self, level: str, used: IntArray) -> bool:
-        """Whether a write may have its answers without any of the replicas that the read uses."""
+    def may_miss(self, level: str, used: IndexArray) -> bool:
+        """Tell whether a write can commit without the replicas that the read uses."""
         others = without(np.zeros((1, len(used), self.dcs * self.rf)), used)
         return bool(np.isfinite(self.committed_s(level, others)).any())
 
     def committed_s(self, level: str, answers_s: FloatArray) -> FloatArray:
-        """Return when a write has the answers that its level needs (draws, samples)."""
+        """Return the commit times of a write in seconds (draws, samples)."""
         wanted = [self.cluster.need(level, dc) for dc in range(self.dcs)]
         if wanted[0].total:
             return committed_s(answers_s, wanted[0].total)
@@ -256,7 +257,7 @@ class _Places:
 
 
 class _Times:
-    """Random times, sample by sample (draws, samples, ...): seconds."""
+    """Sampled times in seconds (draws, samples, ...)."""
 
     def __init__(self, cluster: Cluster, costs: Costs, load: Load, sampling: Sampling, places: _Places) -> None:
         self.rng, self.shape = np.random.default_rng([sampling.seed, 2]), (sampling.draws, sampling.samples)
@@ -279,16 +280,16 @@ class _Times:
         self.read_exchange_s = read.internode
 
     def work_s(self, mean_s: Number, *inner: int) -> FloatArray:
-        """Sample times that work of a mean takes at a node (draws, samples, *inner)."""
+        """Sample response times of work with a given mean at a node (draws, samples, *inner)."""
         amounts = self.rng.standard_gamma(STAGES, (*self.shape, *inner)) / STAGES
         return np.asarray(_by_draw(mean_s, 1 + len(inner)) * amounts * self._slower(*inner))
 
     def asked_s(self, places: _Places, level: str) -> FloatArray:
-        """Return when a read looks the row up at each replica it asks (draws, samples, asked), from the commit on."""
+        """Return times from the start of a read until it arrives at its replicas (draws, samples, asked)."""
         asked = self.before_s[..., None] + places.reach_s(level)
         if self.read_exchange_s is None:
             return asked
-        messages = self.work_s(self.read_exchange_s, asked.shape[-1])  # the coordinator's, for each other node
+        messages = self.work_s(self.read_exchange_s, asked.shape[-1])  # at the coordinator, for each other node
         return np.asarray(asked + messages * ~places.asks_itself(level))
 
     def _slower(self, *inner: int) -> FloatArray:
@@ -296,10 +297,11 @@ class _Times:
         return slowed(self.rng.random((*self.shape, *inner)), busy, crowded, self.cores)
 
     def _encrypted_s(self, places: _Places, exchange_s: Number) -> FloatArray:
-        """Sample the work on encrypted messages before a mutation is at its replica.
+        """Sample the time that encryption takes before a mutation reaches its replica.
 
-        As in `capplan.models.cassandra.cluster`: a coordinator works for each data centre on the message there and the answer
-        of each replica, a forwarder on the message it gets and those it passes on, all before they are sent.
+        As in `capplan.models.cassandra.cluster`, the coordinator processes one message to each data centre and the
+        answers from there, and a forwarder processes the message that it receives and those that it forwards. All of
+        this happens before the messages are sent.
         """
         near = self.work_s(exchange_s, places.replicas) * places.hops
         coordinator = self.work_s(exchange_s, places.dcs) * (1 + places.rf) / MESSAGES
@@ -308,7 +310,7 @@ class _Times:
 
 
 def _met(load: Load, chance: FloatArray, cores: int) -> tuple[FloatArray, FloatArray]:
-    """Return the utilisation that each sample meets (draws, samples), that of its phase, and Erlang's C of it."""
+    """Return the utilisation in the phase of each sample, and its Erlang C (draws, samples)."""
     phase = (chance > np.cumsum(load.share, axis=0)[:-1, :, None]).sum(axis=0)
     busy = np.minimum(load.utilisation, MOST_BUSY)
     crowded = erlang_c(cores, cores * busy)
@@ -316,7 +318,7 @@ def _met(load: Load, chance: FloatArray, cores: int) -> tuple[FloatArray, FloatA
 
 
 def _by_draw(value: Number, inner: int) -> FloatArray:
-    """Return a value by draw (1 or draws, 1, ...) with so many inner axes."""
+    """Reshape a value over draws to (1 or draws, 1, ...) with `inner` axes of length 1."""
     return np.atleast_1d(np.asarray(value, dtype=float)).reshape(-1, *(1,) * inner)
 
 

@@ -1,15 +1,20 @@
-"""Whether a read finds a row that was written a moment before: the WARS model of replicas, by conditional simulation.
+"""The WARS model: whether a read finds a row that was written shortly before, by conditional simulation.
 
-A write goes to all replicas at once: W is the way to one and its mutation, A the answer's way back. It is committed
-when its level has its answers. A read that comes a gap later reaches a replica after R, looks the row up there, and
-uses the answers of some replicas. It does not find the row when all of these apply the mutation after they were asked
-(Bailis, Venkataraman, Franklin, Hellerstein & Stoica, PVLDB 5(8), 2012, section 3.4; VLDB Journal 23, 2014).
+A write goes to all replicas at the same time. W is the time until a replica has applied the mutation, and A the time
+until its answer is back. The write commits when its consistency level has enough answers. A read that starts some gap
+later reaches a replica after R and uses the answers of some replicas. It misses the row if all of these apply the
+mutation after the read arrives.
 
-Nothing is counted here. A replica that applies the mutation after the read has not answered before the commit, so where
-the read finds nothing the commit was made by the other replicas alone. Given their answers, what is asked of the
-replicas that the read uses is independent, and its probability known: the mean of it over samples is the probability
-wanted. That is exact, has far less variance than counting has, most of all where few reads fail, and is exactly 0 where
-the other replicas cannot make up the level: where answers that are written and read always share a replica.
+The simulation does not count misses. If a read misses, the replicas that it uses have not answered before the commit,
+so the other replicas alone made the commit. Given their answers, the mutations at the replicas of the read are
+independent, and the probability of a miss is known. Its mean over samples is unbiased, has far less variance than
+counting, and is exactly 0 if the other replicas cannot make up the level: if write and read quorums always overlap.
+
+References
+----------
+P. Bailis, S. Venkataraman, M. J. Franklin, J. M. Hellerstein and I. Stoica, "Probabilistically bounded staleness for
+practical partial quorums", *PVLDB* 5(8), 2012, section 3.4; "Quantifying eventual consistency with PBS", *VLDB
+Journal* 23, 2014.
 """
 
 from __future__ import annotations
@@ -22,23 +27,23 @@ from numpy.typing import ArrayLike, NDArray
 from capplan.models.language.units import FloatArray
 
 Survival = Callable[[FloatArray], FloatArray]
-"""Probability that W takes longer than so many seconds; shape (..., used)."""
+"""Probability that W exceeds a time in seconds; shape (..., used)."""
 
 
 def without(answers_s: FloatArray, used: NDArray[np.intp]) -> FloatArray:
-    """Return when replicas answer a write, those that the read uses left out (they never do).
+    """Return the answer times of a write without the replicas that the read uses.
 
     Parameters
     ----------
     answers_s : array (..., replicas)
-        W + A of each replica, seconds from the start of the write.
+        W + A of each replica, in seconds from the start of the write.
     used : array of int (..., used)
         Replicas whose answers the read uses.
 
     Returns
     -------
     array (..., replicas)
-        Infinite where a replica is used.
+        Answer times in seconds; infinite for the replicas that the read uses.
     """
     others = answers_s.copy()
     np.put_along_axis(others, np.broadcast_to(used, (*others.shape[:-1], used.shape[-1])), np.inf, axis=-1)
@@ -46,30 +51,30 @@ def without(answers_s: FloatArray, used: NDArray[np.intp]) -> FloatArray:
 
 
 def committed_s(answers_s: FloatArray, needed: int) -> FloatArray:
-    """Return when `needed` replicas have answered a write, of those along the last axis; infinite if never."""
+    """Return the time when `needed` of the replicas along the last axis have answered a write; infinite if never."""
     if needed > answers_s.shape[-1]:
         return np.full(answers_s.shape[:-1], np.inf)
     return np.asarray(np.partition(answers_s, needed - 1, axis=-1)[..., needed - 1])
 
 
 def not_found(gaps_s: ArrayLike, commit_s: FloatArray, asked_s: FloatArray, survival: Survival) -> FloatArray:
-    """Return the probability that a read finds nothing, given what was sampled.
+    """Return the conditional probability that a read misses the row, for each sample.
 
     Parameters
     ----------
     gaps_s : array (gaps,)
-        Seconds from the commit to the read, one result each.
+        Times from the commit to the start of the read, in seconds.
     commit_s : array (...)
-        When the replicas that the read does not use have made up the level; infinite where they cannot.
+        Commit time of a write that uses only the other replicas, in seconds; infinite if they cannot make up the level.
     asked_s : array (..., used)
-        When the read looks the row up at each replica that it uses, seconds from the start of the read.
-    survival : function
-        Of the time that the mutation takes to be applied at each of these.
+        Time at which the read arrives at each replica that it uses, in seconds from its start.
+    survival : callable
+        Survival function of W at these replicas.
 
     Returns
     -------
     array (gaps, ...)
-        Its mean over samples is the probability. It falls with the gap, sample by sample.
+        Probabilities; their mean over samples is the probability of a miss. They fall with the gap in every sample.
     """
     known = np.isfinite(commit_s)
     start = np.where(known, commit_s, 0.0)[..., None] + asked_s

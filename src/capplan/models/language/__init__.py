@@ -1,1 +1,1 @@
-"""language."""
+"""The queueing-network language: stations, steps, traffic, distributions, units, and their TOML form."""

@@ -1,15 +1,14 @@
-"""What every construct of the language is: frozen, strict about its keys, and plain-spoken about what is wrong.
+"""The base of all constructs of the language, and the translation of pydantic's reports into one sentence.
 
-Pydantic checks; its reports are turned here into one sentence that names the place, the value, the rule and the
-nearest right thing. The place and the known keys are read off the JSON schema, so this works for any type that
-pydantic validates.
+A message names the place, the value, the rule and the nearest valid word. Places and valid keys come from the JSON
+schema, so this works for every type that pydantic validates.
 """
 
 from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +19,15 @@ from capplan.models.errors import InputError, nearest
 Name = Annotated[str, Field(min_length=1)]
 LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-_BRIEF = reprlib.Repr()  # of a deep table, only the first levels
+_BRIEF = reprlib.Repr()  # shows only the first levels of a deep table
 _BRIEF.maxstring = _BRIEF.maxother = 100
 
-# A misspelt key is reported twice, as unknown and as missing: the unknown one tells more.
+# Pydantic reports a misspelt key twice, as unknown and as missing; the unknown one is more helpful.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
+# Keywords of earlier versions and their replacements.
+_FORMER_KEYS = {"laws": "distributions"}
+_FORMER_KINDS = {"hold": "acquire", "latch": "countdown_latch"}
 _TOO_DEEP = ("recursion_loop", "recursion_depth_exceeded")
 _WANTED = {
     "tuple_type": "must be a list",
@@ -44,12 +46,12 @@ def _names(type_: type) -> list[str]:
 
 
 class _Explained(type):
-    """Raises InputError, not pydantic's report, where a construct is made in Python.
+    """Raises `InputError` instead of pydantic's report when a construct is created in Python.
 
-    A metaclass, because pydantic replaces `__init__` whenever it completes a class with forward references.
+    It is a metaclass because pydantic replaces `__init__` when it completes a class with forward references.
     """
 
-    if not TYPE_CHECKING:  # type checkers read the constructor from the fields
+    if not TYPE_CHECKING:  # type checkers infer the constructor from the fields
 
         def __call__(cls, *args: Any, **keywords: Any) -> Any:
             try:
@@ -60,12 +62,12 @@ class _Explained(type):
 
 
 class Construct(metaclass=_Explained):
-    """Base of the language's dataclasses: a wrong value raises `InputError`, from Python as from a file."""
+    """Base class of the language's dataclasses: a bad value raises `InputError`, in Python as in a file."""
 
 
 @lru_cache(maxsize=64)
 def adapter(type_: Any) -> TypeAdapter[Any]:
-    """Return the (cached) reader of values of `type_`."""
+    """Return pydantic's validator for `type_`; cached."""
     return TypeAdapter(type_)
 
 
@@ -75,24 +77,29 @@ def _schema(type_: Any) -> dict[str, Any]:
 
 
 def explained(error: ValidationError, type_: Any, data: Any, where: str) -> InputError:
-    """Say in one sentence what is wrong with `data`, which should have been a `type_`.
+    """Turn a report of pydantic into an `InputError` of one sentence.
 
     Parameters
     ----------
-    error
-        What pydantic reported; of several mistakes an unknown key is named first, a missing one last.
-    type_
-        The type that was wanted.
-    data
-        What was given, for the names in the place (`stations['cassandra'].servers`).
-    where
-        The file or construct, at the start of the sentence.
+    error : ValidationError
+        The report. Of several mistakes, unknown keys come first and missing keys last.
+    type_ : type
+        The type that `data` should have had.
+    data : Any
+        The rejected data, for the names in the place (`stations['cassandra'].servers`).
+    where : str
+        File or construct, for the start of the sentence.
+
+    Returns
+    -------
+    InputError
+        To be raised by the caller.
     """
     rank = {**dict.fromkeys(_UNKNOWN, 0), "union_tag_invalid": 1, **dict.fromkeys(_MISSING, 3)}
     first = min(error.errors(include_url=False), key=lambda item: rank.get(item["type"], 2))
     location = list(first["loc"])
     if location and isinstance(location[0], int) and isinstance(type_, type) and issubclass(type_, Construct):
-        location[0] = _names(type_)[location[0]]  # an argument given by position
+        location[0] = _names(type_)[location[0]]  # a positional argument
     return InputError(f"{where}: {_sentence(dict(first), type_, location, data)}")
 
 
@@ -103,20 +110,29 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
         inside = f" in {place}" if place else ""
         if kind in _MISSING:
             return f"key {location[-1]!r} is missing{inside}"
-        return f"unknown key {location[-1]!r}{inside}{nearest(str(location[-1]), node.get('properties', {}))}"
+        return (
+            f"unknown key {location[-1]!r}{inside}{_suggested(location[-1], node.get('properties', {}), _FORMER_KEYS)}"
+        )
     place, node = _place(_schema(type_), location, data)
     if kind == "value_error":
         return f"{place}: {context['error']}" if place else str(context["error"])
     if kind in _TOO_DEEP:
-        return f"nested too deeply, from {_short(place)} on"
+        return f"{_short(place)} is nested too deeply"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         key, known = context["discriminator"], node.get("discriminator", {}).get("mapping", {})
         if kind == "union_tag_invalid":
-            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{nearest(context['tag'], known)}"
+            suggested = _suggested(context["tag"], known, _FORMER_KINDS)
+            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{suggested}"
         return f"key {key} is missing in {place}; known: {', '.join(sorted(known))}"
     rule = _WANTED.get(kind) or re.sub(r"^\w+ should", "must", error["msg"])
     close = nearest(error["input"], node.get("enum", ())) if isinstance(error["input"], str) else ""
     return f"{place or 'it'} = {_short(error['input'])} {rule}{close}"
+
+
+def _suggested(word: Any, known: Collection[str], former: Mapping[str, str]) -> str:
+    """Name the word that replaced a former one, or the nearest known word."""
+    replacement = former.get(str(word))
+    return f"; it is now called {replacement!r}" if replacement in known else nearest(str(word), known)
 
 
 def _short(value: Any) -> str:
@@ -125,10 +141,10 @@ def _short(value: Any) -> str:
 
 
 def _place(root: dict[str, Any], location: list[int | str], data: Any) -> tuple[str, dict[str, Any]]:
-    """Return where `location` is, in words, and the schema that holds there.
+    """Return a location as text, and its schema.
 
-    Pydantic's locations contain the kinds of the unions that they pass (`flow`, `sequence`, `steps`), which are no
-    keys of the document: the schema tells them apart.
+    Pydantic's locations contain the kinds of unions (`flow`, `sequence`, `steps`), which are not keys of the document.
+    The schema distinguishes them from keys.
     """
     node, path = _resolved(root, root), ""
     for part in location:
@@ -148,13 +164,13 @@ def _place(root: dict[str, Any], location: list[int | str], data: Any) -> tuple[
 
 
 def _label(data: Any, index: int) -> str | int:
-    """Name an element of a list by its own name where it has one."""
+    """Return the name of a list element, or its index if it has no name."""
     name = data.get("name") if isinstance(data, Mapping) else getattr(data, "name", None)
     return name if isinstance(name, str) and name else index
 
 
 def _resolved(root: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """Follow references, and see through `X | None`."""
+    """Follow references, and reduce `X | None` to X."""
     while "$ref" in node or "anyOf" in node:
         if "$ref" in node:
             node = root["$defs"][node["$ref"].rsplit("/", 1)[1]]

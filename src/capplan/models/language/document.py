@@ -1,7 +1,6 @@
-"""Documents: values of the language (and of any type that pydantic validates) from and to TOML, and their schemas.
+"""Read and write constructs of the language, and anything else that pydantic validates, as TOML; their JSON schemas.
 
-Whatever is wrong with a document is an `InputError` of one sentence that names the file, the place, the value, the
-rule and the nearest right thing.
+Every mistake in a document raises `InputError` with one sentence: file, place, value, rule and the nearest valid word.
 """
 
 from __future__ import annotations
@@ -29,21 +28,42 @@ T = TypeVar("T")
 def read_network(path: str | Path) -> Network:
     """Read a network from a TOML file.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Network
+
     Raises
     ------
     InputError
-        When the file cannot be read, is no TOML, or breaks a rule of the language.
+        If the file cannot be read, is not TOML, or breaks a rule of the language.
+
+    Examples
+    --------
+    >>> read_network("docs/examples/pauses-and-a-lost-node.toml").name
+    'pauses-and-a-lost-node'
     """
     return read(Network, path)
 
 
 def write_network(network: Network, path: str | Path) -> None:
-    """Write a network to a TOML file, which is there in full or not at all.
+    """Write a network to a TOML file atomically.
+
+    Parameters
+    ----------
+    network : Network
+        The network; single numbers only.
+    path : str or Path
+        The file; it is replaced if it exists.
 
     Raises
     ------
     InputError
-        When the network holds arrays of parameter draws, or the file cannot be written.
+        If the network holds arrays of parameter draws, or the file cannot be written.
     """
     write(network, path)
 
@@ -54,24 +74,45 @@ def network_schema() -> dict[str, Any]:
 
 
 def read(type_: type[T], path: str | Path) -> T:
-    """Read a value of `type_` from a TOML file.
+    """Read a value of a type from a TOML file.
+
+    Parameters
+    ----------
+    type_ : type
+        A construct of the language, or any other type that pydantic validates.
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    type_
+        The validated value.
 
     Raises
     ------
     InputError
-        When the file cannot be read, is no TOML, or breaks a rule of the type.
+        If the file cannot be read, is not TOML, or breaks a rule of the type.
     """
     path = Path(path)
     return load(type_, read_toml(path), str(path))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file as plain tables.
+    """Read a TOML file as a dictionary.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
     InputError
-        When the file is missing (with the nearest name in its folder), cannot be read, or is no TOML (with the line).
+        If the file is missing (the message suggests the nearest name in its folder), unreadable or not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -95,23 +136,28 @@ def _missing(path: Path) -> str:
 
 
 def load(type_: type[T], mapping: Mapping[str, Any], where: str) -> T:
-    """Make a value of `type_` from plain tables.
+    """Validate a dictionary and convert it to a value of a type.
 
     Parameters
     ----------
-    type_
+    type_ : type
         A construct of the language, or any other type that pydantic validates.
-    mapping
-        Tables, lists, texts and numbers, as TOML has them.
-    where
-        The file or place they come from, for the message.
+    mapping : mapping
+        Dictionaries, lists, strings and numbers, as read from TOML.
+    where : str
+        File or place that the data come from, for the message.
+
+    Returns
+    -------
+    type_
+        The validated value.
 
     Raises
     ------
     InputError
-        When they break a rule of the type.
+        If the data break a rule of the type.
     """
-    wanted: Any = type_  # mypy holds that a type[T] cannot be hashed
+    wanted: Any = type_  # mypy thinks that a type[T] cannot be hashed
     try:
         value: T = adapter(wanted).validate_python(mapping)
     except ValidationError as error:
@@ -120,25 +166,41 @@ def load(type_: type[T], mapping: Mapping[str, Any], where: str) -> T:
 
 
 def write(value: Any, path: str | Path) -> None:
-    """Write a value to a TOML file, which is there in full or not at all.
+    """Write a construct or pydantic model to a TOML file atomically.
+
+    Parameters
+    ----------
+    value : construct or pydantic model
+        The value; single numbers only.
+    path : str or Path
+        The file; it is replaced if it exists.
 
     Raises
     ------
     InputError
-        When the value holds arrays of parameter draws, or the file cannot be written.
+        If the value holds arrays of parameter draws, or the file cannot be written.
     """
     replace_file(Path(path), tomli_w.dumps(dump(value)))
 
 
 def dump(value: Any) -> dict[str, Any]:
-    """Return a construct or model as the plain tables that `load` makes it from.
+    """Convert a construct or pydantic model to a dictionary; the inverse of `load`.
 
-    Fields that have their default are left out, except `kind`, which tells a construct from its alternatives.
+    Fields with their default value are left out, except `kind`.
+
+    Parameters
+    ----------
+    value : construct or pydantic model
+        The value; single numbers only.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
     InputError
-        When it holds an array of parameter draws, naming the field.
+        If a field holds an array of parameter draws.
     """
     plain: dict[str, Any] = _plain(value, type(value).__name__)
     return plain
@@ -146,10 +208,10 @@ def dump(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any, place: str) -> Any:
     if isinstance(value, np.ndarray):
-        raise InputError(f"{place} holds {value.size} parameter draws, which a file cannot: give one number")
+        raise InputError(f"{place} holds {value.size} parameter draws: a file takes single numbers only")
     if is_dataclass(value) or isinstance(value, BaseModel):
         names = [name for name, default in _defaults(value) if _is_written(value, name, default)]
-        names.sort(key=lambda name: name != "kind")  # what it is comes first, for the reader
+        names.sort(key=lambda name: name != "kind")  # the kind comes first, for the reader
         return {name: _plain(getattr(value, name), f"{place}.{name}") for name in names}
     if isinstance(value, Mapping):
         return {key: _plain(item, f"{place}.{key}") for key, item in value.items() if item is not None}
@@ -166,7 +228,7 @@ def _is_written(value: Any, name: str, default: Any) -> bool:
 
 
 def _defaults(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the default of each field; the default is MISSING where there is none."""
+    """Yield the name and default of each field; MISSING if it has no default."""
     if isinstance(value, BaseModel):
         for name, info in type(value).model_fields.items():
             yield (
@@ -179,7 +241,18 @@ def _defaults(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def schema(type_: type) -> dict[str, Any]:
-    """Return the JSON schema of a type, with what the docstrings say of its constructs and fields."""
+    """Return the JSON schema of a type, with the descriptions of constructs and fields from their docstrings.
+
+    Parameters
+    ----------
+    type_ : type
+        A construct of the language, or any other type that pydantic validates.
+
+    Returns
+    -------
+    dict
+        JSON schema, draft 2020-12.
+    """
     found = adapter(type_).json_schema()
     for part in [found, *found.get("$defs", {}).values()]:
         about, attributes = _described(part.get("description", ""))
@@ -189,12 +262,12 @@ def schema(type_: type) -> dict[str, Any]:
             if name in part.get("properties", {}):
                 part["properties"][name]["description"] = text
         if "const" in part.get("properties", {}).get("kind", {}):
-            part["required"] = [*part.get("required", []), "kind"]  # optional in Python alone
+            part["required"] = [*part.get("required", []), "kind"]  # optional in Python only
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
 def _described(docstring: str) -> tuple[str, dict[str, str]]:
-    """Split a numpy docstring into its prose and the texts of its attributes."""
+    """Split a numpydoc docstring into its prose and the descriptions of its attributes."""
     sections = cleandoc(docstring).split("\n----------\n", 1)
     about = sections[0].removesuffix("\nAttributes").split("\n\nRaises\n", 1)[0].strip()
     attributes: dict[str, str] = {}

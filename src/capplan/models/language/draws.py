@@ -1,4 +1,4 @@
-"""Values of the language whose numbers are arrays over parameter draws: one of the draws, or all of them as a key."""
+"""Constructs whose numbers are arrays over parameter draws: pick one draw, or build a key for look-ups."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ Value = TypeVar("Value")
 
 
 def at_draw(value: Value, number: int) -> Value:
-    """Return a value with the numbers of one draw: every array in it gives its element `number`.
+    """Replace every array over draws in a value by its element for one draw.
 
-    A part without an array stays the same object, and what stands at several places is made once.
+    Parts without arrays stay the same objects. An object that occurs several times is converted once.
 
     Parameters
     ----------
-    value
-        A number, an array over draws, or anything of the language that holds such: a law, a step, a network.
+    value : number, array or construct
+        A number, an array (draws,), or a construct that contains them: a distribution, a step, a network.
     number : int
-        Which draw, from 0.
+        Index of the draw, from 0.
+
+    Returns
+    -------
+    Value
+        Of the same type; a float for an array.
     """
     return cast("Value", _at_draw(value, number, {}))
 
@@ -52,7 +57,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def as_key(value: object) -> Hashable:
-    """Return something to look a value up by: itself, or when it holds arrays, its parts with their contents."""
+    """Return a hashable key for a value: the value itself, or its contents if it holds arrays."""
     try:
         hash(value)
     except TypeError:
@@ -67,4 +72,4 @@ def _parts(value: object) -> Hashable:
         return tuple(map(as_key, value))
     if is_dataclass(value):
         return type(value), tuple(as_key(getattr(value, field.name)) for field in fields(value))
-    raise TypeError(f"{value!r} is nothing of the language")
+    raise TypeError(f"{value!r} is not a construct of the language")

@@ -10,7 +10,18 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.station import Host, Pool, Station
-from capplan.models.language.step import Batch, Choice, Delay, Hold, Latch, Route, Signal, Step, Visit, children
+from capplan.models.language.step import (
+    Acquire,
+    Batch,
+    Choice,
+    CountdownLatch,
+    Delay,
+    Route,
+    Signal,
+    Step,
+    Visit,
+    children,
+)
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
 ALL_TRAFFIC = "*"
@@ -18,7 +29,7 @@ ALL_TRAFFIC = "*"
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Network(Construct):
-    """Stations and pools, what requests do at them, and who asks.
+    """A queueing network: stations, pools, request classes with their flows, and traffic.
 
     Attributes
     ----------
@@ -29,20 +40,20 @@ class Network(Construct):
     classes
         Request classes.
     traffic
-        Who asks, and when.
+        Open, closed or throttled traffic.
     pools
-        Pools that flows hold.
+        Pools whose units flows acquire.
     hosts
-        Machines that stations share.
+        Machines whose cores stations share.
     sessions
         Sessions of dependent requests.
     timeline
-        What changes while it runs; left out, nothing.
+        Changes during a run; none if left out.
 
     Raises
     ------
     InputError
-        When a name is used twice or refers to nothing (with the nearest known name), or a latch could never open.
+        If a name is used twice or refers to nothing, or a countdown latch can never open.
     """
 
     name: Name
@@ -73,12 +84,21 @@ class Network(Construct):
             _check_event(event, self, stations | hosts)
 
     def station(self, name: str) -> Station:
-        """Return the station called `name`.
+        """Return a station by its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the station.
+
+        Returns
+        -------
+        Station
 
         Raises
         ------
         InputError
-            When there is none, with the nearest known name.
+            If there is no such station; the message suggests the nearest name.
         """
         _known("station", [name], frozenset(station.name for station in self.stations))
         return next(station for station in self.stations if station.name == name)
@@ -96,7 +116,7 @@ def walk(step: Step) -> Iterator[Step]:
 def _unique(what: str, names: list[str]) -> frozenset[str]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InputError(f"two of the {what} names are {twice[0]!r}: give each its own")
+        raise InputError(f"the {what} name {twice[0]!r} is used twice: rename one")
     return frozenset(names)
 
 
@@ -112,9 +132,10 @@ def _check_names(
     groups: frozenset[str],
     checked: set[tuple[int, frozenset[str]]],
 ) -> None:
-    """Check that the stations and pools (`known`) that the flow names exist; `groups`: of the latches around `step`.
+    """Check that the stations, pools and groups that a flow refers to exist.
 
-    A step that stands at several places of the flow (the same object) is checked once.
+    `known` holds the names of stations and pools, `groups` those of the enclosing countdown latches. A step object that
+    occurs several times in the flow is checked once.
     """
     if (id(step), groups) in checked:
         return
@@ -122,14 +143,14 @@ def _check_names(
     match step:
         case Visit():
             _known("station", [step.station], known[0])
-        case Hold():
+        case Acquire():
             _known("pool", [step.pool], known[1])
         case Signal():
-            _known("latch group", [step.group], groups)
-        case Latch():
+            _known("group of a countdown latch", [step.group], groups)
+        case CountdownLatch():
             groups |= {group.name for group in step.groups}
         case Batch():
-            groups = frozenset()  # done once for many requests: it cannot signal the latch of each
+            groups = frozenset()  # one run for many requests cannot signal the latch of each
         case _:
             pass
     for child in children(step):
@@ -137,7 +158,7 @@ def _check_names(
 
 
 def _signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[str]:
-    """Count the most signals that can leave `step` for each group; refuse a latch that these can never open."""
+    """Count the most signals that `step` can send to each group outside; refuse a latch that can never open."""
     if id(step) not in counted:
         counted[id(step)] = _counted_signals(step, counted)
     return counted[id(step)]
@@ -150,20 +171,20 @@ def _counted_signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[st
     most: Counter[str] = Counter()
     for count in counts:
         most = most | count if isinstance(step, (Choice, Route)) else most + count
-    if isinstance(step, Latch):
+    if isinstance(step, CountdownLatch):
         _check_opens(step, most)
         for group in step.groups:
             del most[group.name]
     return most
 
 
-def _check_opens(latch: Latch, most: Counter[str]) -> None:
+def _check_opens(latch: CountdownLatch, most: Counter[str]) -> None:
     short = [group for group in latch.groups if most[group.name] < group.needed]
     needed = len(latch.groups) if latch.needed is None else latch.needed
     if len(latch.groups) - len(short) < needed:
         raise InputError(
-            f"a latch can never open: its group {short[0].name!r} needs {short[0].needed} signals and the step inside "
-            f"gives at most {most[short[0].name]}"
+            f"a countdown latch can never open: its group {short[0].name!r} needs {short[0].needed} signals, but the "
+            f"step inside sends at most {most[short[0].name]}"
         )
 
 

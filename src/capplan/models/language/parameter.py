@@ -1,4 +1,4 @@
-"""Parameters of a system's model: each with its unit, its prior and where that comes from."""
+"""Model parameters: unit, prior and source of each."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 from capplan.models.language.units import FloatArray, Number
 
 Values = Mapping[str, Number]
-Kind = Literal["fitted", "prior", "documented", "guess"]
+ParameterKind = Literal["fitted", "prior", "documented", "guess"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number of a model.
+    """A model parameter with a lognormal prior.
 
     Attributes
     ----------
     name : str
-        Name with its SI unit as suffix.
+        Name, with its SI unit as suffix.
     value : float
         Median of the prior.
     unit : str
         SI unit; `1` for a ratio.
     kind : str
-        `fitted`: the evidence decides, the prior is wide; `prior`: what is known beforehand decides, the evidence may
-        move it a little; `documented`: taken from a source; `guess`: nobody said.
+        `fitted`: the prior is wide and the evidence determines the value; `prior`: the prior is narrow and the evidence
+        moves the value a little; `documented`: taken from a source; `guess`: no source.
     log_sd : float
-        Standard deviation of the natural logarithm of the prior; 0: held fixed.
+        Standard deviation of the natural logarithm under the prior; 0 fixes the value.
     source : str
         Where the value comes from, in a few words.
     """
@@ -38,18 +38,18 @@ class Parameter:
     name: str
     value: float
     unit: str
-    kind: Kind
+    kind: ParameterKind
     log_sd: float
     source: str
 
     @property
     def free(self) -> bool:
-        """Whether calibration may move it."""
+        """Whether calibration may change the value."""
         return self.log_sd > 0
 
 
 def defaults(parameters: tuple[Parameter, ...]) -> dict[str, Number]:
-    """Return the prior medians."""
+    """Return the prior medians by name."""
     return {parameter.name: parameter.value for parameter in parameters}
 
 
@@ -59,12 +59,25 @@ def thinned(values: Values, step: int = 16) -> dict[str, Number]:
 
 
 def log_values(parameters: tuple[Parameter, ...]) -> FloatArray:
-    """Return the logarithms of the free parameters' prior medians, in order."""
+    """Return the logarithms of the prior medians of the free parameters (free,)."""
     return np.log([parameter.value for parameter in parameters if parameter.free])
 
 
 def from_log(parameters: tuple[Parameter, ...], log_points: FloatArray) -> dict[str, Number]:
-    """Return all values, the free ones from `log_points` (free,) or (draws, free)."""
+    """Return all parameter values, with the free ones taken from a point or from draws.
+
+    Parameters
+    ----------
+    parameters : tuple of Parameter
+        All parameters of a model.
+    log_points : array (free,) or (draws, free)
+        Natural logarithms of the free parameters, in order.
+
+    Returns
+    -------
+    dict of float or array (draws,)
+        Values by name, in SI units; fixed parameters have their prior median.
+    """
     values = defaults(parameters)
     for column, parameter in enumerate(p for p in parameters if p.free):
         chosen = np.exp(log_points[..., column])

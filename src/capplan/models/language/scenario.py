@@ -1,4 +1,4 @@
-"""What a user asks about: a system, its layout and the traffic on it, as a TOML file, options or a Python object."""
+"""Scenarios: the layout of a system and the traffic on it, from a TOML file, options or Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from capplan.models.language.construct import Construct
 from capplan.models.language.units import Number
 
 S = TypeVar("S", bound="Scenario")
-LARGEST = 64  # data centres, nodes: far beyond what anybody sizes, so that a typing error is one sentence
+LARGEST = 64  # data centres or nodes; a larger number is a typing error
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Option:
 
 
 class Scenario(Construct):
-    """A layout of a system and the traffic on it; each system has a subclass with the fields of its layout.
+    """A layout of a system and the traffic on it; each system subclasses it with the fields of its layout.
 
     Attributes
     ----------
     system
         Name of the system.
     tps
-        Offered rate, requests per second over the whole layout; 80 % of the capacity when left out.
+        Offered rate in requests per second over the whole layout; 80 % of the capacity if left out.
     slo
         Objectives, such as `acct.p99<20ms`.
     """
@@ -63,23 +63,23 @@ class Scenario(Construct):
     slo: tuple[str, ...]
 
     def offered_per_s(self) -> Number | None:
-        """Return the offered rate, requests per second; None where none is given."""
+        """Return the offered rate in requests per second, or None if none is given."""
         return self.tps
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that say something, by name: what is not given and has no default is left out."""
+        """Return the fields that have a value, by name; None and empty tuples are left out."""
         return {name: value for name, value in vars(self).items() if value is not None and value != ()}
 
 
 @lru_cache(maxsize=64)
 def fields_of(scenario: type[Scenario]) -> tuple[str, ...]:
-    """Return the fields of a kind of scenario, in their order."""
+    """Return the field names of a scenario class."""
     found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
     return tuple(found)
 
 
 def defaults_of(scenario: type[Scenario]) -> dict[str, Any]:
-    """Return the defaults of the fields of a kind of scenario."""
+    """Return the field defaults of a scenario class, by name."""
     found: dict[str, Any] = vars(scenario)["__dataclass_fields__"]
     return {name: each.default for name, each in found.items()}
 
@@ -101,5 +101,5 @@ def axes_of(scenario: type[Scenario]) -> dict[str, str]:
 
 
 def changed(scenario: S, **fields: Any) -> S:
-    """Return the scenario with some fields replaced, checked anew."""
+    """Return the scenario with some fields replaced; the result is validated."""
     return type(scenario)(**{**vars(scenario), **fields})

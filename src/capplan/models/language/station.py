@@ -1,4 +1,4 @@
-"""What a system is made of: hosts, stations with their servers, and pools that are held across steps."""
+"""The parts of a system: hosts, stations with servers, and pools whose units requests acquire."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from capplan.models.language.units import AtLeastOne, Count, Positive, Seconds, 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Host(Construct):
-    """A machine whose cores the stations on it share.
+    """A machine whose stations share its cores.
 
-    While more servers are busy on it than it has cores, each of them is slowed by cores / busy servers.
+    If more servers are busy than there are cores, each server runs at the speed cores / busy servers.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class Host(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class RateTable(Construct):
-    """Speed of each busy server, by the number of requests inside (waiting ones too).
+    """Speed of each busy server as a function of the number of requests at the station, waiting ones included.
 
-    Contention is a falling table; throughput that droops past its peak is one that falls faster than 1/n.
+    A falling table models contention. If it falls faster than 1/n, throughput declines beyond its peak.
 
     Attributes
     ----------
     speeds
-        `speeds[n - 1]` is the speed with n requests inside, relative to a demand's own; the last holds beyond.
+        `speeds[n - 1]` is the relative speed with n requests at the station; the last speed holds for all larger n.
     """
 
     speeds: Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -49,7 +49,7 @@ class RateTable(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Pauses(Construct):
-    """Stop-the-world pauses (garbage collection): the servers stand still, then go on where they were.
+    """Stop-the-world pauses, such as garbage collection: all servers stop, then resume the work they had begun.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Pauses(Construct):
     length
         Length of a pause, in seconds.
     name
-        Name of the process, unlike any other of the station's: its random numbers are drawn by it.
+        Name of the process, unique at the station, which keys its random stream.
 
     Raises
     ------
     InputError
-        When the mean of `every` is 0.
+        If the mean of `every` is 0.
     """
 
     every: Distribution
@@ -76,7 +76,7 @@ class Pauses(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Background(Construct):
-    """Throttled work beside the requests (flush, compaction, hint replay): it slows the servers, but stops none.
+    """Throttled background work (flush, compaction, hint replay) that slows the servers but does not stop them.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ class Background(Construct):
     length
         Length of a run, in seconds.
     share
-        Part of every server's speed that it takes meanwhile; above 0, at most 1.
+        Share of every server's speed that a run takes; above 0, at most 1.
     name
-        Name of the process, unlike any other of the station's: its random numbers are drawn by it.
+        Name of the process, unique at the station, which keys its random stream.
 
     Raises
     ------
     InputError
-        When the mean of `every` is 0.
+        If the mean of `every` is 0.
     """
 
     every: Distribution
@@ -106,38 +106,38 @@ class Background(Construct):
 
 def _check_recurs(every: Distribution) -> None:
     if np.any(np.equal(every.mean, 0)):
-        raise InputError("every has mean 0, which would repeat without end: give a time between two")
+        raise InputError("every has mean 0: give a positive mean time between two runs")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Station(Construct):
-    """A queue and its servers.
+    """A queue with one or more identical servers.
 
     Attributes
     ----------
     name
         Name that visits and timeline events refer to.
     servers
-        Number of servers, all alike.
+        Number of servers.
     discipline
-        `fcfs`: served in order of arrival, one request a server. `ps`: all are served at once and share the servers
-        equally, none faster than one server.
+        `fcfs` (fixed rate): each server serves one request at a time, in order of arrival. `ps` (processor sharing):
+        all requests share the servers equally, and none is faster than one server.
     rate
-        Speed of a server by the number of requests inside; left out, always 1.
+        Speed of a server by the number of requests at the station; always 1 if left out.
     expiry_s
-        Work that has waited longer than this, in seconds, is dropped when its turn comes (as Cassandra's stages do);
-        left out, never. For `fcfs` only: nothing waits under `ps`.
+        A request that has waited longer than this, in seconds, is dropped when its turn comes, as in Cassandra's
+        stages; never if left out. Only for `fcfs`, since nothing waits under `ps`.
     pauses
         Stop-the-world pauses.
     background
         Throttled background work.
     host
-        The machine whose cores it shares with other stations; left out, it has its own.
+        Machine whose cores the station shares with other stations; its own cores if left out.
 
     Raises
     ------
     InputError
-        When `expiry_s` is given for `ps`, or two of the pauses and background processes have one name.
+        If `expiry_s` is given for `ps`, or two pauses or background processes have the same name.
     """
 
     name: Name
@@ -152,25 +152,25 @@ class Station(Construct):
     def __post_init__(self) -> None:
         if self.discipline == "ps" and self.expiry_s is not None:
             raise InputError(f"expiry_s of station {self.name!r} needs discipline 'fcfs': nothing waits under 'ps'")
-        names = [pause.name for pause in self.pauses] + [work.name for work in self.background]
+        names = [pause.name for pause in self.pauses] + [process.name for process in self.background]
         if len(set(names)) < len(names):
             raise InputError(f"two pauses or background processes of station {self.name!r} share a name: rename one")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Pool(Construct):
-    """A passive resource that is held across steps (worker threads, an in-flight limit).
+    """A passive resource whose units requests acquire, such as worker threads or an in-flight limit.
 
-    Requests queue for its units in order of arrival.
+    Requests queue for a unit in order of arrival.
 
     Attributes
     ----------
     name
-        Name that holds refer to.
+        Name that `Acquire` steps refer to.
     size
         Number of units.
     queue_limit
-        Requests that may wait for a unit; one that comes when so many wait is dropped. Left out: no limit.
+        Number of requests that may wait for a unit; further arrivals are dropped. No limit if left out.
     """
 
     name: Name

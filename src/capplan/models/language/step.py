@@ -1,12 +1,11 @@
 """The steps of a flow: what one request does, as frozen data.
 
-A flow is one step, usually a `Sequence`. Steps that wait for others hold them as data, so a flow is a tree. Every
-step may have a `name`: random numbers are drawn by the name, so a step that keeps its name keeps its random numbers
-when the layout around it changes (common random numbers). A step without a name is named after its place.
+A flow is one step, usually a `Sequence`. Steps contain other steps, so a flow is a tree. Any step may have a `name`.
+Random streams are keyed by names: a step that keeps its name keeps its random numbers when the layout around it changes
+(common random numbers). A step without a name is named after its place.
 
-Work can be dropped: at a full pool, or by an expiry. A drop ends the branch in which it happens; what waits for
-something that can then no longer come (a join, a latch, the request itself) is dropped in turn. What was already
-started goes on.
+A request is dropped at a full pool or by an expiry. A drop ends the branch where it happens. Anything that then waits
+in vain (a join, a countdown latch, the request itself) is dropped as well. Branches that have already started go on.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from capplan.models.language.units import AtLeastOne, Count, Probability, Second
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Visit(Construct):
-    """Queue at a station and be served by one of its servers.
+    """Queue at a station until one of its servers has served the request.
 
     Attributes
     ----------
     station
         Name of the station.
     demand
-        Time of a server that it takes, in seconds (at speed 1).
+        Service demand: the time that a server at speed 1 needs, in seconds.
     name
-        Name that its random numbers are drawn by.
+        Name of the step, which keys its random stream.
     """
 
     station: Name
@@ -46,14 +45,14 @@ class Visit(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Delay(Construct):
-    """Wait without holding anything (network time, a remote system that never saturates).
+    """Wait without using a server, such as for the network or a remote system that never saturates.
 
     Attributes
     ----------
     duration
-        How long, in seconds.
+        Length of the delay, in seconds.
     name
-        Name that its random numbers are drawn by, and that timeline events refer to.
+        Name of the step, which keys its random stream and which timeline events refer to.
     """
 
     duration: Distribution
@@ -63,14 +62,14 @@ class Delay(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Sequence(Construct):
-    """Do steps one after another.
+    """Run steps one after another.
 
     Attributes
     ----------
     steps
-        The steps; none at all is allowed and takes no time (a cache hit).
+        The steps. An empty sequence is allowed and takes no time (a cache hit).
     name
-        Name of the place, for the steps inside that have none.
+        Name of the place, for unnamed steps inside.
     """
 
     steps: tuple[Step, ...]
@@ -79,46 +78,46 @@ class Sequence(Construct):
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Hold(Construct):
-    """Take one unit of a pool (queueing for it), do a step, give the unit back.
+class Acquire(Construct):
+    """Acquire one unit of a pool, run a step, and release the unit.
 
-    When the queue is full the request is dropped here. Of several holds inside one another, the outer unit stays taken
-    while the inner one is queued for: two flows that hold two pools in opposite order can block each other for ever,
-    as they would in life.
+    The request queues for the unit, and is dropped if the pool's queue is full. Acquisitions may be nested: the request
+    keeps the outer unit while it queues for the inner one. Two flows that acquire two pools in opposite order can
+    deadlock, as they would in a real system.
 
     Attributes
     ----------
     pool
         Name of the pool.
     step
-        What is done while the unit is held.
+        Step that runs while the unit is held.
     name
-        Name of the place, for the steps inside that have none.
+        Name of the place, for unnamed steps inside.
     """
 
     pool: Name
     step: Step
     name: str = ""
-    kind: Literal["hold"] = "hold"
+    kind: Literal["acquire"] = "acquire"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class ForkJoin(Construct):
-    """Start several branches at once and go on when enough of them have finished; late branches still do their work.
+    """Start several branches in parallel and go on when enough of them are done; the other branches run to their end.
 
     Attributes
     ----------
     branches
-        The branches, in the order in which they are started.
+        The branches, in the order in which they start.
     needed
-        How many must finish; 0 goes on at once (the branches are detached).
+        Number of branches to wait for; 0 goes on at once (the branches are detached).
     name
-        Name of the place, for the steps inside that have none.
+        Name of the place, for unnamed steps inside.
 
     Raises
     ------
     InputError
-        When more are needed than there are branches.
+        If more branches are needed than there are.
     """
 
     branches: tuple[Step, ...]
@@ -133,14 +132,14 @@ class ForkJoin(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Group(Construct):
-    """A group of a latch.
+    """A group of signals that a countdown latch counts.
 
     Attributes
     ----------
     name
         Name that signals refer to.
     needed
-        Signals that fill it; more do no harm.
+        Number of signals that complete the group; further signals have no effect.
     """
 
     name: Name
@@ -148,48 +147,49 @@ class Group(Construct):
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class Latch(Construct):
-    """Do a step, then wait until enough groups are full.
+class CountdownLatch(Construct):
+    """Run a step, then wait until enough groups of signals are complete.
 
-    Signals come from anywhere below the step, detached branches included: the acknowledgements that reach the original
-    coordinator through a forwarder. It goes on when both the step and the wait are over, and each request has a latch
-    of its own. Where latches stand inside one another, the inner hides the outer's groups of the same name.
+    Signals may come from anywhere inside the step, detached branches included: for instance the acknowledgements that
+    reach the original coordinator through a forwarder. The request goes on when the step has ended and the groups are
+    complete. Each request has a latch of its own. If latches are nested, an inner group hides an outer group of the
+    same name.
 
     Attributes
     ----------
     groups
         The groups, each with a name of its own (one per data centre, for EACH_QUORUM).
     step
-        What is done first; the signals are inside.
+        Step that runs first and contains the signals.
     needed
-        How many groups must be full; left out, all.
+        Number of groups that must be complete; all if left out.
     name
-        Name of the place, for the steps inside that have none.
+        Name of the place, for unnamed steps inside.
 
     Raises
     ------
     InputError
-        When there is no group, more are needed than there are, or two have one name.
+        If there is no group, more groups are needed than there are, or two groups have the same name.
     """
 
     groups: tuple[Group, ...]
     step: Step
     needed: AtLeastOne | None = None
     name: str = ""
-    kind: Literal["latch"] = "latch"
+    kind: Literal["countdown_latch"] = "countdown_latch"
 
     def __post_init__(self) -> None:
         if not self.groups:
-            raise InputError("a latch without groups waits for nothing: name at least one group")
+            raise InputError("a countdown latch without groups waits for nothing: name at least one group")
         if self.needed is not None and self.needed > len(self.groups):
             raise InputError(f"needed = {self.needed} of {len(self.groups)} groups: at most all can be needed")
         if len({group.name for group in self.groups}) < len(self.groups):
-            raise InputError("two groups of a latch have the same name: give each its own")
+            raise InputError("two groups of a countdown latch have the same name: rename one")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Signal(Construct):
-    """Count one for a group of the nearest latch around this step that has such a group; takes no time.
+    """Send one signal to the nearest enclosing countdown latch that has the group; takes no time.
 
     Attributes
     ----------
@@ -206,20 +206,20 @@ class Signal(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Hedge(Construct):
-    """Do a step; if it is unfinished after a while, start a spare too and go on when either has finished.
+    """Run a step and, if it takes too long, start a second step as well; go on when either is done.
 
-    The slower one still does its work, as a speculative read does. If one is dropped the other is waited for.
+    The slower of the two runs to its end, as in Cassandra's speculative reads. If one is dropped, the other decides.
 
     Attributes
     ----------
     step
-        What is done first.
+        Step that runs first.
     after_s
-        How long it is waited for before the spare starts, in seconds; 0 starts both at once.
+        Time until the spare starts, in seconds; 0 starts both at once.
     spare
-        What is done beside it then.
+        Step that then runs in parallel.
     name
-        Name of the place, for the steps inside that have none.
+        Name of the place, for unnamed steps inside.
     """
 
     step: Step
@@ -231,7 +231,7 @@ class Hedge(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Choice(Construct):
-    """Do one of several steps, drawn at random for each request.
+    """Run one of several steps, chosen at random for each request.
 
     Attributes
     ----------
@@ -240,12 +240,12 @@ class Choice(Construct):
     steps
         The steps.
     name
-        Name that its random numbers are drawn by.
+        Name of the step, which keys its random stream.
 
     Raises
     ------
     InputError
-        When the probabilities are not one for each step, positive, with sum 1.
+        If the probabilities are not positive, do not add up to 1, or are not as many as the steps.
     """
 
     probabilities: tuple[Probability, ...]
@@ -262,19 +262,19 @@ RoutePolicy = Literal["round_robin", "random", "least_loaded", "token_aware", "l
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Route(Construct):
-    """Do one of several targets, picked by a policy.
+    """Run one of several targets, chosen by a policy.
 
     Attributes
     ----------
     policy
-        `round_robin` counts the requests that pass this step, starting with the first target; `random` picks uniformly;
-        `least_loaded` picks the target with the fewest requests inside (ties: the first); `token_aware` picks by the
-        hash of the request's key (its session, or the request itself); `latency_ranked` picks the target with the
-        lowest smoothed time so far (a target not tried yet counts as fastest; ties: the first).
+        `round_robin` takes the targets in turn, starting with the first; `random` takes each with equal probability;
+        `least_loaded` takes the target with the fewest requests inside (ties: the first); `token_aware` hashes the
+        request's key (its session, or the request itself); `latency_ranked` takes the target with the lowest smoothed
+        latency so far (a target that was never used counts as fastest; ties: the first).
     targets
         At least one step.
     name
-        Name that its random numbers are drawn by.
+        Name of the step, which keys its random stream.
     """
 
     policy: RoutePolicy
@@ -285,21 +285,22 @@ class Route(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Batch(Construct):
-    """Gather requests, then do a step once for all of them.
+    """Collect requests and run a step once for all of them.
 
-    The requests of a class that reach this place gather; when they are enough, or the first of them has waited long
-    enough, the step is done once and they all go on when it ends. A signal inside must belong to a latch inside.
+    Requests of one class that reach this step form a batch. The step runs once when the batch is full, or when its
+    first request has waited long enough. All requests of the batch go on when the step ends. A signal inside must
+    belong to a countdown latch inside.
 
     Attributes
     ----------
     max_size
-        Requests that start the step at once.
+        Number of requests that fill the batch.
     max_wait_s
-        How long the first of them waits at most, in seconds.
+        Longest wait of the first request, in seconds.
     step
-        What is done once for all.
+        Step that runs once per batch.
     name
-        Name that its random numbers are drawn by.
+        Name of the step, which keys its random stream.
     """
 
     max_size: AtLeastOne
@@ -310,7 +311,7 @@ class Batch(Construct):
 
 
 Step = Annotated[
-    Visit | Delay | Sequence | Hold | ForkJoin | Latch | Signal | Hedge | Choice | Route | Batch,
+    Visit | Delay | Sequence | Acquire | ForkJoin | CountdownLatch | Signal | Hedge | Choice | Route | Batch,
     Field(discriminator="kind"),
 ]
 
@@ -320,14 +321,14 @@ def children(step: Step) -> tuple[Step, ...]:
     return _CHILDREN[type(step)](step)
 
 
-# By type, since flows are walked more often than anything else is done with them.
+# A table by type is the fastest way, and flows are walked often.
 _CHILDREN: dict[type, Callable[[Any], tuple[Step, ...]]] = {
     Sequence: attrgetter("steps"),
     Choice: attrgetter("steps"),
     ForkJoin: attrgetter("branches"),
     Route: attrgetter("targets"),
-    Hold: lambda step: (step.step,),
-    Latch: lambda step: (step.step,),
+    Acquire: lambda step: (step.step,),
+    CountdownLatch: lambda step: (step.step,),
     Batch: lambda step: (step.step,),
     Hedge: lambda step: (step.step, step.spare),
     Visit: lambda _: (),

@@ -1,4 +1,4 @@
-"""Who asks, and when: open, closed and throttled traffic of request classes and sessions, and what changes."""
+"""The workload: request classes, sessions, open, closed and throttled traffic, and the timeline of changes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from capplan.models.language.units import (
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Retry(Construct):
-    """Try again after a drop or a timeout.
+    """Retry after a drop or a timeout.
 
     Attributes
     ----------
     attempts
-        Tries in all, the first included; at least 2.
+        Number of attempts, the first one included; at least 2.
     backoff_s
         Wait before the first retry, in seconds.
     factor
-        The k-th retry comes after `backoff_s` * `factor` ** (k - 1).
+        The wait before the k-th retry is `backoff_s` * `factor` ** (k - 1).
 
     Raises
     ------
     InputError
-        When fewer than 2 attempts are given.
+        If there are fewer than 2 attempts.
     """
 
     attempts: AtLeastOne
@@ -56,9 +56,9 @@ class Retry(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class RequestClass(Construct):
-    """A kind of request: what it does, how long its client waits, whether it tries again.
+    """A class of requests: its flow, its timeout and its retries.
 
-    A request whose client has given up still consumes what it queued for.
+    After a timeout the request continues and still uses the resources that it queued for.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class RequestClass(Construct):
     flow
         What one request does.
     timeout_s
-        How long its client waits, in seconds; left out, for ever.
+        Time until the client gives up, in seconds; never if left out.
     retry
-        What the client does after a drop or a timeout; left out, nothing.
+        How the client retries after a drop or a timeout; it does not if left out.
     """
 
     name: Name
@@ -80,25 +80,25 @@ class RequestClass(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Session(Construct):
-    """Dependent requests: one after another, each starting when the one before it has been answered.
+    """A sequence of dependent requests: each starts after the answer to the one before.
 
-    A request that is dropped or timed out (after its retries) ends the session.
+    A request that is dropped or times out, after its retries, ends the session.
 
     Attributes
     ----------
     name
         Name that the traffic mix refers to.
     classes
-        Names of the request classes, in order; at least one, and one may come again.
+        Names of the request classes, in order; at least one. A class may occur several times.
     gaps
-        Time between the end of request i and the start of request i + 1, in seconds: one fewer than classes.
+        Time from the end of request i to the start of request i + 1, in seconds; one fewer than classes.
     route
-        `independent` routes each request on its own, `sticky` lets all of a session follow the first one's routes.
+        `independent` routes each request on its own; `sticky` gives all requests of a session the routes of the first.
 
     Raises
     ------
     InputError
-        When the gaps are not one between each two requests.
+        If the number of gaps is not one less than the number of requests.
     """
 
     name: Name
@@ -108,38 +108,38 @@ class Session(Construct):
 
     def __post_init__(self) -> None:
         if len(self.gaps) != len(self.classes) - 1:
-            raise InputError(f"{len(self.gaps)} gaps for {len(self.classes)} requests: give one between each two")
+            raise InputError(f"{len(self.gaps)} gaps for {len(self.classes)} requests: give one fewer than requests")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Poisson(Construct):
-    """Independent arrivals at a constant mean rate."""
+    """Poisson arrivals: independent, at a constant mean rate."""
 
     kind: Literal["poisson"] = "poisson"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Bursty(Construct):
-    """Bursts and quiet times of exponential length: a two-state Markov-modulated Poisson process (MMPP-2).
+    """Bursts and quiet periods of exponential length: a two-state Markov-modulated Poisson process (MMPP-2).
 
-    The mean rate m is that of the traffic. In a burst the rate is m * `burst_ratio`; in a quiet time it is what is
-    left, m * (1 - `burst_ratio` * `burst_fraction`) / (1 - `burst_fraction`), which lasts
-    `burst_length_s` * (1 - `burst_fraction`) / `burst_fraction` seconds in the mean. It starts in a burst with
-    probability `burst_fraction` (stationary).
+    Let m be the mean rate of the traffic. The rate is m * `burst_ratio` in a burst and
+    m * (1 - `burst_ratio` * `burst_fraction`) / (1 - `burst_fraction`) in a quiet period. A quiet period lasts
+    `burst_length_s` * (1 - `burst_fraction`) / `burst_fraction` seconds on average. The process starts in its
+    stationary state: in a burst with probability `burst_fraction`.
 
     Attributes
     ----------
     burst_ratio
-        Rate during bursts over the mean rate; at least 1.
+        Rate in a burst over the mean rate; at least 1.
     burst_fraction
-        Part of the time that is burst; above 0, below 1.
+        Share of the time that bursts take; above 0, below 1.
     burst_length_s
         Mean length of a burst, in seconds.
 
     Raises
     ------
     InputError
-        When the bursts alone are more than the mean rate (ratio times fraction above 1), or no bursts at all.
+        If the bursts alone exceed the mean rate (ratio times fraction above 1), or there is no quiet period.
     """
 
     burst_ratio: Positive
@@ -150,12 +150,12 @@ class Bursty(Construct):
     def __post_init__(self) -> None:
         check_number(self.burst_ratio, "burst_ratio", at_least=1.0)
         if np.any(np.equal(self.burst_fraction, 1)):
-            raise InputError("burst_fraction = 1 leaves no quiet time: give less than 1, or poisson arrivals")
+            raise InputError("burst_fraction = 1 leaves no quiet period: give less than 1, or poisson arrivals")
         product = float(np.max(np.multiply(self.burst_ratio, self.burst_fraction)))
         if product > 1 + 1e-12:
             raise InputError(
-                f"burst_ratio times burst_fraction is {product:.10g}, so that bursts alone exceed the mean rate: "
-                "it must be at most 1"
+                f"burst_ratio times burst_fraction is {product:.10g}: it must be at most 1, or the bursts alone exceed "
+                "the mean rate"
             )
 
 
@@ -163,17 +163,17 @@ class Bursty(Construct):
 class Trace(Construct):
     """Arrivals at given times, played once.
 
-    The time axis is stretched so that the arrivals over the last time have the traffic's mean rate.
+    The time axis is scaled so that the arrivals up to the last time have the mean rate of the traffic.
 
     Attributes
     ----------
     times_s
-        Times of arrival, in seconds; they never fall, and the last is above 0.
+        Arrival times in seconds, in ascending order; the last is above 0.
 
     Raises
     ------
     InputError
-        When there is no time above 0, or they fall somewhere, or one is an array.
+        If no time is above 0, the times are not in ascending order, or one is an array.
     """
 
     times_s: tuple[Seconds, ...]
@@ -181,9 +181,9 @@ class Trace(Construct):
 
     def __post_init__(self) -> None:
         if not all(map(is_scalar, self.times_s)) or not any(time > 0 for time in self.times_s):
-            raise InputError("a trace needs times of arrival, each one number, the last above 0")
+            raise InputError("a trace needs arrival times, each a single number, the last above 0")
         if np.any(np.diff(np.asarray(self.times_s, dtype=np.float64)) < 0):
-            raise InputError("the times of a trace must never fall: sort them")
+            raise InputError("the times of a trace must be in ascending order: sort them")
 
 
 Arrivals = Annotated[Poisson | Bursty | Trace, Field(discriminator="kind")]
@@ -192,22 +192,22 @@ Mix = dict[str, Share]
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Open(Construct):
-    """Open traffic: arrivals come at their rate, whatever the answers.
+    """Open traffic: arrivals do not depend on responses.
 
     Attributes
     ----------
     rate_per_s
-        Requests per second over all classes. A session counts as all its requests: with mean length n (by the mix)
-        arrivals come at rate / n.
+        Requests per second over all classes. Every request of a session counts: if sessions have n requests on average
+        (by the mix), rate / n sessions arrive per second.
     mix
-        Share of the arrivals of each named session or request class; positive, with sum 1.
+        Share of each session or request class in the arrivals; positive, with sum 1.
     arrivals
-        How they come; left out, Poisson.
+        Arrival process; Poisson if left out.
 
     Raises
     ------
     InputError
-        When the shares of the mix do not have sum 1.
+        If the shares of the mix do not add up to 1.
     """
 
     rate_per_s: PerSecond
@@ -221,21 +221,21 @@ class Open(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Closed(Construct):
-    """Closed traffic: clients that each think, ask, wait for the answer (or give up), and think again.
+    """Closed traffic: each client thinks, sends a request, waits for the answer or its timeout, and thinks again.
 
     Attributes
     ----------
     clients
         Number of clients.
     think
-        Time before the first session (or single request) of a client, and between the end of one and the next.
+        Think time, in seconds: before a client's first session or request, and after the end of each.
     mix
-        Share of the starts of each named session or request class; positive, with sum 1.
+        Share of each session or request class in the starts; positive, with sum 1.
 
     Raises
     ------
     InputError
-        When the shares of the mix do not have sum 1.
+        If the shares of the mix do not add up to 1.
     """
 
     clients: AtLeastOne
@@ -249,23 +249,23 @@ class Closed(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Throttled(Construct):
-    """Closed clients that try to hold a rate: each starts on its beat, or late when its answer was late.
+    """Closed clients that pace themselves: each starts at its next pacing tick, or late if its last answer was late.
 
-    Latency counts from the intended and from the actual start: load generators differ in which they report.
+    Latency is reported from the intended start and from the actual start; load generators report the one or the other.
 
     Attributes
     ----------
     clients
-        Number of clients, whose beats are evenly spread.
+        Number of clients; their pacing ticks are evenly spread.
     rate_per_s
-        Requests per second over all clients and classes (a session counts as all its requests); positive.
+        Requests per second over all clients and classes (every request of a session counts); positive.
     mix
-        Share of the starts of each named session or request class; positive, with sum 1.
+        Share of each session or request class in the starts; positive, with sum 1.
 
     Raises
     ------
     InputError
-        When the shares of the mix do not have sum 1.
+        If the shares of the mix do not add up to 1.
     """
 
     clients: AtLeastOne
@@ -279,7 +279,7 @@ class Throttled(Construct):
 
 def _check_mix(mix: Mix) -> None:
     if abs(sum(mix.values()) - 1) > 1e-9:
-        raise InputError(f"the shares of the traffic mix {mix} must have sum 1")
+        raise InputError(f"the shares of the traffic mix {mix} add up to {sum(mix.values()):g}: their sum must be 1")
 
 
 Traffic = Annotated[Open | Closed | Throttled, Field(discriminator="kind")]
@@ -287,25 +287,25 @@ Traffic = Annotated[Open | Closed | Throttled, Field(discriminator="kind")]
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Event(Construct):
-    """Something that changes at a given time.
+    """A change at a given time.
 
     Attributes
     ----------
     at_s
-        When, in seconds from the start.
+        Time of the change, in seconds from the start.
     action
-        `down` and `up`: a station or host stops and starts serving. `speed`: a station or host serves `factor` times as
-        fast. `scale_delay`: a delay (by its name) takes `factor` times as long. `scale_traffic`: a session or class of
-        the mix arrives `factor` times as often; `*` stands for all traffic.
+        `down` and `up`: a station or host stops and resumes service. `speed`: a station or host serves `factor` times
+        as fast. `scale_delay`: a delay (by its name) takes `factor` times as long. `scale_traffic`: a session or class
+        of the mix arrives `factor` times as often; `*` stands for all traffic.
     target
         Name of the station, host, delay, session or class.
     factor
-        Factor on the original value, not on the last one; 1 restores it. Not for `down` and `up`.
+        Factor on the original value, not on the current one; 1 restores it. Not for `down` and `up`.
 
     Raises
     ------
     InputError
-        When a factor is given for `down` or `up`.
+        If a factor is given for `down` or `up`.
     """
 
     at_s: Seconds
@@ -320,23 +320,23 @@ class Event(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Timeline(Construct):
-    """What changes while it runs.
+    """Changes during a run.
 
     Attributes
     ----------
     events
-        The changes; of two at one time the earlier in the list comes first.
+        The changes; simultaneous changes take effect in the order of the list.
     detection_s
-        How long others still send to a station or host that is down, in seconds.
+        Time for which clients still send to a station or host that is down, in seconds.
     cold_start_s
-        How long a station or host is cold after `up`, in seconds.
+        Time for which a station or host is cold after `up`, in seconds.
     cold_speed
-        Part of its speed that a cold station or host has; above 0, at most 1.
+        Relative speed of a cold station or host; above 0, at most 1.
 
     Raises
     ------
     InputError
-        When there is a cold start without a cold speed below 1, or the other way round.
+        If there is a cold start without a cold speed below 1, or a cold speed without a cold start.
     """
 
     events: tuple[Event, ...] = ()
@@ -346,6 +346,6 @@ class Timeline(Construct):
 
     def __post_init__(self) -> None:
         if np.any(np.greater(self.cold_start_s, 0)) and np.any(np.equal(self.cold_speed, 1)):
-            raise InputError("cold_start_s without a cold_speed below 1 slows nothing: give both or neither")
+            raise InputError("cold_start_s has no effect without a cold_speed below 1: give both or neither")
         if self.cold_speed < 1 and np.any(np.equal(self.cold_start_s, 0)):
             raise InputError(f"cold_speed = {self.cold_speed:g} needs a cold_start_s above 0: give both or neither")

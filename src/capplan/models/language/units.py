@@ -1,7 +1,7 @@
-"""Numbers with units at the edge of the house: text such as `1.5ms` or `16KiB` in, SI out.
+"""Parse quantities such as `1.5ms` or `16KiB` into SI numbers, and validate the numeric fields of the language.
 
-Inside capplan every number is SI (seconds, per second, bytes). A field of the language takes a number in SI, a
-text with a unit, or (from Python, for the analytic solver) an array of parameter draws.
+All numbers inside capplan are SI: seconds, per second, bytes. A field of the language accepts a number in SI, a string
+with a unit, or, from Python and for the analytic solver, an array of parameter draws.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from capplan.models.errors import InputError, nearest
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
 
-# Fractions, so that '1.1ms' is the very double that 0.0011 is: text times unit is rounded once.
+# Fractions round only once, so '1.1ms' is the same double as 0.0011.
 DURATIONS_S = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
@@ -50,7 +50,7 @@ _WRITTEN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:in
 
 
 def _parse(text: str, units: dict[str, Fraction], what: str, default: str) -> float:
-    """Read `text` as a number and one of `units`; a bare number is in the unit `default`."""
+    """Parse a number and one of `units`; a bare number is in the unit `default`."""
     match = _WRITTEN.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a {what}: write a number and a unit, such as '1.5{default}'")
@@ -59,54 +59,101 @@ def _parse(text: str, units: dict[str, Fraction], what: str, default: str) -> fl
         raise InputError(f"{text!r} is not a {what}: unit {unit!r} is unknown{nearest(unit, units)}")
     number = float(match[1])
     if not math.isfinite(number) or number == 0:
-        return number  # nothing to scale, and '1e-999999999' must not become a fraction of that many digits
+        return number  # a fraction of '1e-999999999' would have that many digits
     exact = Fraction(match[1]) * units[unit]
     try:
         return float(exact)
     except OverflowError:
-        raise InputError(f"{text!r} is not a {what}: it is beyond the largest number") from None
+        raise InputError(f"{text!r} is not a {what}: it is too large") from None
 
 
 def parse_duration_s(text: str, default: str = "s") -> float:
-    """Read a duration such as `1.5ms`, `2s`, `15m`; in seconds.
+    """Parse a duration such as `1.5ms`, `2s` or `15m`.
+
+    Parameters
+    ----------
+    text : str
+        A number and a unit of `DURATIONS_S`.
+    default : str
+        Unit of a bare number.
+
+    Returns
+    -------
+    float
+        Seconds.
 
     Raises
     ------
     InputError
-        When the text is no number with a known unit of time.
+        If the text is not a number with a known unit of time.
+
+    Examples
+    --------
+    >>> parse_duration_s("1.5ms")
+    0.0015
     """
     return _parse(text, DURATIONS_S, "duration", default)
 
 
 def parse_rate_per_s(text: str) -> float:
-    """Read a rate such as `7000`, `7000/s` or `90/min`; per second.
+    """Parse a rate such as `7000`, `7000/s` or `90/min`.
+
+    Parameters
+    ----------
+    text : str
+        A number and a unit of `RATES_PER_S`; a bare number is per second.
+
+    Returns
+    -------
+    float
+        Per second.
 
     Raises
     ------
     InputError
-        When the text is no number with a known unit of rate.
+        If the text is not a number with a known unit of rate.
     """
     return _parse(text, RATES_PER_S, "rate", "/s")
 
 
 def parse_size_bytes(text: str) -> float:
-    """Read a size such as `300B`, `16KiB`, `8GB`; in bytes.
+    """Parse a size such as `300B`, `16KiB` or `8GB`.
+
+    Parameters
+    ----------
+    text : str
+        A number and a unit of `SIZES_BYTES`; a bare number is in bytes.
+
+    Returns
+    -------
+    float
+        Bytes.
 
     Raises
     ------
     InputError
-        When the text is no number with a known unit of size.
+        If the text is not a number with a known unit of size.
     """
     return _parse(text, SIZES_BYTES, "size", "B")
 
 
 def parse_share(text: str) -> float:
-    """Read a share such as `5%` or `0.05`.
+    """Parse a share such as `5%` or `0.05`.
+
+    Parameters
+    ----------
+    text : str
+        A percentage or a number.
+
+    Returns
+    -------
+    float
+        At most 1.
 
     Raises
     ------
     InputError
-        When the text is no percentage and no number, or more than 100 %.
+        If the text is neither a percentage nor a number, or is above 100 %.
     """
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
         raise InputError(f"{text!r} is not a share: write a percentage, such as '80%', or a number from 0 to 1")
@@ -118,18 +165,30 @@ def parse_share(text: str) -> float:
 
 
 def parse_length_m(text: str, default: str = "km") -> float:
-    """Read a distance such as `150km`; in metres. A bare number is in kilometres.
+    """Parse a distance such as `150km`.
+
+    Parameters
+    ----------
+    text : str
+        A number and a unit of `LENGTHS_M`.
+    default : str
+        Unit of a bare number.
+
+    Returns
+    -------
+    float
+        Metres.
 
     Raises
     ------
     InputError
-        When the text is no number with a known unit of length.
+        If the text is not a number with a known unit of length.
     """
     return _parse(text, LENGTHS_M, "distance", default)
 
 
 def plain(value: Any) -> Number:
-    """Return a float for a scalar, an array of float64 for an array."""
+    """Convert a scalar to a float, and anything else to an array of float64."""
     array = np.asarray(value, dtype=np.float64)
     return float(array) if array.ndim == 0 else array
 
@@ -142,23 +201,30 @@ def check_number(
     at_most: float = math.inf,
     bounded: bool = False,
 ) -> Number:
-    """Check that every element of `value` is a number within bounds (NaN never is).
+    """Check that a number, or every element of an array, is within bounds; NaN never is.
 
     Parameters
     ----------
-    value
-        A number, or an array of parameter draws; an array comes back as a copy that cannot be written to.
-    what
-        What it should be, for the message: `duration in seconds`.
-    at_least, above, at_most
-        The bounds; `above` replaces `at_least` and is not itself allowed.
-    bounded
+    value : Any
+        The number, or an array of parameter draws.
+    what : str
+        What the value should be, for the message: `duration in seconds`.
+    at_least, at_most : float
+        Inclusive bounds.
+    above : float, optional
+        Strict lower bound instead of `at_least`.
+    bounded : bool
         Whether infinity is refused.
+
+    Returns
+    -------
+    float or array
+        The value; an array is a read-only copy.
 
     Raises
     ------
     InputError
-        When it is no number, or out of bounds.
+        If the value is not a number or is out of bounds.
     """
     array = _array(value, what)
     if np.isnan(array).any():
@@ -184,17 +250,30 @@ def _array(value: Any, what: str) -> FloatArray:
         array = np.array(value, dtype=np.float64)
     except OverflowError:
         raise InputError(f"a number of {len(str(value))} digits is not a {what}: it is too large") from None
-    array.setflags(write=False)  # the language is frozen; the caller's array is copied, so it stays writable
+    array.setflags(write=False)  # constructs are frozen; the caller's own array stays writable
     return array
 
 
 def check_count(value: Any, what: str, at_least: int) -> int:
-    """Check that `value` is a whole number (an int, not 3.0 and not True) of at least `at_least`.
+    """Check that a value is an integer (not 3.0 and not True) of at least `at_least`.
+
+    Parameters
+    ----------
+    value : Any
+        The value.
+    what : str
+        What the value should be, for the message.
+    at_least : int
+        Lower bound.
+
+    Returns
+    -------
+    int
 
     Raises
     ------
     InputError
-        When it is not.
+        If it is not.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise InputError(f"{value!r} is not a {what}: give a whole number, without quotes or a decimal point")
@@ -210,7 +289,7 @@ def _field(
     at_most: float = math.inf,
     unit: str = "",
 ) -> Any:
-    """Annotations that validate a field in SI, read text with units, and describe it in the JSON schema."""
+    """Return annotations that validate a field, parse its unit, and describe it in the JSON schema."""
 
     def validate(value: Any) -> Number:
         if isinstance(value, str) and parse is not None:
@@ -226,7 +305,7 @@ def _field(
 
 def _written(value: Number) -> float:
     if isinstance(value, np.ndarray):
-        raise InputError(f"an array of {value.size} parameter draws cannot be written to a file: give one number")
+        raise InputError(f"an array of {value.size} parameter draws cannot be written to a file: give a single number")
     return value
 
 
@@ -237,7 +316,7 @@ def _count(what: str, at_least: int) -> Any:
 
 def _share(value: Any) -> float:
     if isinstance(value, np.ndarray):
-        raise InputError("an array of parameter draws is not a share: give one number")
+        raise InputError("an array of parameter draws is not a share: give a single number")
     return float(check_number(value, "share", above=0.0, at_most=1.0))
 
 
@@ -259,7 +338,7 @@ AtLeastOne = Annotated[int, *_count("positive whole number", 1)]
 
 
 def is_scalar(value: Number) -> bool:
-    """Tell a plain number from an array of draws."""
+    """Whether a value is a single number, not an array of draws."""
     return not isinstance(value, np.ndarray)
 
 

@@ -1,1 +1,1 @@
-"""solver."""
+"""The analytic solver and its closed forms."""

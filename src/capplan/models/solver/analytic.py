@@ -1,15 +1,15 @@
-"""The analytic solver: what a network carries and how fast it answers, for all parameter draws at once.
+"""The analytic solver: capacity and response times of a network, for all parameter draws at once.
 
-Means are exact for product-form networks without pools. For the rest it composes approximations, whose error against
-simulation is measured in docs/reference/accuracy.md:
+Means are exact for product-form networks without pools. Other networks are solved by a combination of approximations;
+docs/reference/accuracy.md gives their measured errors against simulation.
 
-1. work per station from the flows (exact);
-2. response times from the tree of steps, with stations as busy as in an open network at some *virtual rate*:
-   processor sharing stretches a service by 1 + C(m, a) / (m - a), C being Erlang's delay formula (exact for Poisson
-   arrivals); in-order service waits as Kimura (1994) says;
-3. a pool around the flow makes a flow-equivalent server (`flow_equivalent.py`) of everything inside it; with n requests
-   inside, the virtual rate is the one that has the mean response n / X(n);
-4. bursts that last longer than the queues need to settle are taken as a mixture of two constant rates.
+1. The service demands of each station follow from the flows (exact).
+2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
+   rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
+   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
+3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). With n requests
+   inside, the virtual rate is the rate at which the open network has the mean response n / X(n).
+4. Bursts are a mixture of two constant rates. This is accurate if bursts last longer than the queues need to settle.
 """
 
 from __future__ import annotations
@@ -24,34 +24,41 @@ import numpy as np
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Hold, Step, children
+from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Bursty, Open
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.erlang import erlang_c
-from capplan.models.solver.flow_analysis import Congestion, HoldReader, ResponseReader, Shapes, Work, WorkReader
+from capplan.models.solver.flow_analysis import (
+    Congestion,
+    DemandReader,
+    HoldingTimeReader,
+    ResponseReader,
+    ServiceDemand,
+    Shapes,
+)
 from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
-# A pool's queue without limit is cut at so many times its size, at most at so many places: both lose next to nothing.
+# An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
 _ENDLESS, _LONGEST = 20, 2000
-# Virtual rates, as shares of saturation, at which response times are computed; linear in the mean response between.
+# Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
 _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 
 
 @dataclass(frozen=True)
 class Inside:
-    """What requests meet when n = 1 .. places are inside the outermost pools; the last axis is n.
+    """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n.
 
     Attributes
     ----------
     held : array (places,)
-        Units of the pools that are held.
+        Number of units in use.
     waiting_s : array (draws, places)
-        Mean time until one is free, seconds.
+        Mean time until a unit is free, in seconds.
     mean_s, variance_s2 : dict of arrays (draws, places)
-        Mean (s) and variance (s²), by class, of the time after that.
+        Mean (s) and variance (s²) of the time after that, by request class.
     """
 
     held: FloatArray
@@ -61,25 +68,41 @@ class Inside:
 
 
 class Analysis:
-    """A network, analysed; every result has one entry per parameter draw.
+    """An analysed network. All results have one element per parameter draw.
+
+    Pass it to `capplan.models.solver.operating_point` for capacities, drop rates and response times.
 
     Parameters
     ----------
     network : Network
-        Open traffic; numbers may be arrays over draws (all of one length).
-    alike : function, optional
-        The kind of a station or pool by its name. When given, the flows are those of one of many entries that see the
-        same, and what they ask of any is asked of all of its kind in equal parts.
+        A network with open traffic; numbers may be arrays (draws,).
+    alike : callable, optional
+        Maps the name of a station or pool to its kind. If given, the flows stand for one of many equal entry points,
+        and the demands on all stations or pools of a kind are spread evenly over them.
+
+    Attributes
+    ----------
+    share : dict of float
+        Share of each request class in the traffic.
+    demands : dict of ServiceDemand
+        Service demand of an average request at each station.
+    draws : int
+        Number of parameter draws.
 
     Raises
     ------
     RefusedError
-        For a construct that this solver does not know, by name.
+        If the solver does not support a construct; the message names it.
+
+    Examples
+    --------
+    >>> analysis = Analysis(read_network("network.toml"))
+    >>> capacity_per_s(analysis, MAX_DROP_RATE)
     """
 
     def __init__(self, network: Network, alike: Callable[[str], str] | None = None) -> None:
         if not isinstance(network.traffic, Open):
-            raise RefusedError(f"the analytic solver does not know {network.traffic.kind!r} traffic yet")
+            raise RefusedError(f"the analytic solver does not support {network.traffic.kind!r} traffic: simulate it")
         for station in network.stations:
             _refuse_unknown(station)
         self.network, self.alike = network, alike
@@ -87,14 +110,14 @@ class Analysis:
         self.stations = {station.name: station for station in network.stations}
         self.share = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
-        reader = WorkReader()
-        self.class_work = {request.name: reader.of(request.flow) for request in network.classes}
-        self.work = _combined(self.share, self.class_work)
+        reader = DemandReader()
+        self.class_demands = {request.name: reader.of(request.flow) for request in network.classes}
+        self.demands = _combined(self.share, self.class_demands)
         if alike is not None:
-            self.work = _evened(self.work, self.stations, alike)
-        if not self.work:
-            raise RefusedError("the analytic solver needs a station: in this network requests visit none; simulate it")
-        self.draws = max(int(np.size(work.demand)) for work in self.work.values())
+            self.demands = _evened(self.demands, self.stations, alike)
+        if not self.demands:
+            raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
+        self.draws = max(int(np.size(demand.mean_s)) for demand in self.demands.values())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
@@ -103,19 +126,34 @@ class Analysis:
         return [ratio, *(time.total for time in self.unloaded.values())]
 
     def load(self, station: str) -> FloatArray:
-        """Servers kept busy per unit of rate, as a share of all of `station`: utilisation divided by rate (s).
+        """Return the utilisation of a station per unit of request rate.
 
-        Where the speed depends on the requests inside, that with an endless queue counts: what always drains it.
+        If the speed depends on the number of requests, the speed with an infinite queue counts: the rate at which the
+        station always drains.
+
+        Parameters
+        ----------
+        station : str
+            Name of the station.
+
+        Returns
+        -------
+        array (draws,)
+            Seconds.
         """
-        return self._full(self.work[station].demand / endless_speed(self.stations[station]))
+        return self._full(self.demands[station].mean_s / endless_speed(self.stations[station]))
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
-        """Stations of equal discipline, size, speeds and load (`fcfs`: of equal visits too), the most loaded first."""
+        """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
         groups: dict[tuple[int | str, ...], list[str]] = {}
-        for name, work in self.work.items():
+        for name, demand in self.demands.items():
             station = self.stations[name]
-            alike = (work.demand,) if station.discipline == "ps" else (work.demand, work.visits, work.second)
+            alike = (
+                (demand.mean_s,)
+                if station.discipline == "ps"
+                else (demand.mean_s, demand.visits, demand.second_moment_s2)
+            )
             key = (
                 station.servers,
                 station.discipline,
@@ -128,30 +166,30 @@ class Analysis:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Numbers of equal steps; stations of one cluster are alike."""
+        """Numbers of equivalent steps; the stations of a cluster are equivalent."""
         return Shapes({name: number for number, names in enumerate(self.clusters) for name in names})
 
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
-        """Response time by class for the given congestion by station."""
+        """Return the response time by class for the given congestion of stations."""
         reader = self.mean_response_reader(congestion)
         return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
 
     def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
-        """Return what computes response times for the given congestion by station."""
+        """Return a reader of response times for the given congestion of stations."""
         return ResponseReader(congestion, self.shapes, self.races)
 
     def averaged(self, response: Mapping[str, RandomTime]) -> FloatArray:
-        """Mean over the mix of classes, seconds (draws,)."""
+        """Return the mean response over all classes in seconds (draws,)."""
         return self._full(sum((self.share[name] * time.total for name, time in response.items()), 0.0))
 
     @cached_property
     def unloaded(self) -> dict[str, RandomTime]:
-        """Response time by class when nobody else asks."""
+        """Response time of a single request by class."""
         return self.mean_response({})
 
     @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
-        """Mean time on the response path at each cluster, without queueing; 0 where all work is detached."""
+        """Mean time on the response path at each cluster without queueing, in seconds; 0 if all visits are detached."""
         unloaded = self.averaged(self.unloaded)
         found: dict[tuple[str, ...], FloatArray] = {}
         for names in self.clusters:
@@ -161,28 +199,31 @@ class Analysis:
             doubled = dict.fromkeys(names, Congestion(stretch=2.0))
             found[names] = np.maximum(self.averaged(self.mean_response(doubled)) - unloaded, 0.0)
         if not any(np.median(time) > 0 for time in found.values()):
-            raise RefusedError("the analytic solver needs a station that requests wait for: all work is detached")
+            raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
         return found
 
     @cached_property
     def saturation_per_s(self) -> FloatArray:
-        """Mean rate at which the first station that requests wait for is always busy."""
+        """Mean request rate that saturates the first station on the response path, per second (draws,)."""
         loads = [self.load(names[0]) for names, time in self.path_times_s.items() if np.median(time) > 0]
         return np.asarray(1 / np.max(loads, axis=0))
 
     @cached_property
     def drift_per_s(self) -> FloatArray:
-        """Mean rate from which some backlog grows without end: of a station, detached work included, or of a pool."""
-        stations = 1 / np.max([self.load(name) for name in self.work], axis=0)
+        """Mean request rate above which a backlog grows without bound, at a station or inner pool (draws,).
+
+        Detached work counts.
+        """
+        stations = 1 / np.max([self.load(name) for name in self.demands], axis=0)
         return np.asarray(np.minimum(stations, self.inner_pools_per_s))
 
     @cached_property
     def inner_pools_per_s(self) -> FloatArray:
-        """Mean rate at which the first pool inside another is always held, without queueing: an upper bound.
+        """Mean request rate that saturates the first inner pool if nothing queues, per second: an upper bound.
 
-        That is all that this solver knows of a pool inside another: below the bound nobody waits for it.
+        The solver models no queueing for a pool inside another pool.
         """
-        held = HoldReader(self.mean_response_reader({}))
+        held = HoldingTimeReader(self.mean_response_reader({}))
         total: dict[str, Number] = {}
         for request in self.network.classes:
             for pool, time in held.of(request.flow).items():
@@ -198,12 +239,12 @@ class Analysis:
 
     @cached_property
     def bottleneck(self) -> tuple[str, ...]:
-        """The stations that saturate first (of all, detached work included; by the median draw)."""
+        """Names of the stations that saturate first, by the median draw; detached work counts."""
         return self.clusters[0]
 
     @cached_property
     def pool(self) -> tuple[int, int] | None:
-        """Size and queue limit of the outermost pools together; None without pools."""
+        """Total size and queue limit of the outermost pools; None without pools."""
         pools = self.outer_pools
         if not pools:
             return None
@@ -222,7 +263,7 @@ class Analysis:
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
-        """Everything inside the outermost pools as one server; None without pools."""
+        """Flow-equivalent server of everything inside the outermost pools; None without pools."""
         if self.pool is None:
             return None
         inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
@@ -231,8 +272,8 @@ class Analysis:
 
     @cached_property
     def outside_s(self) -> FloatArray:
-        """Mean time outside the outermost pools, such as on the way to them, taken as never queueing (draws,)."""
-        held, outer = HoldReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
+        """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
+        held, outer = HoldingTimeReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
         for request in self.network.classes:
             inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
@@ -240,14 +281,14 @@ class Analysis:
                 times[request.name] = times[request.name] - inside
         outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
-        return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely 0 itself
+        return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
 
     @cached_property
     def inside(self) -> Inside:
-        """What requests meet by the number inside the outermost pools; only with such pools."""
+        """Conditions by the number of requests inside the outermost pools; only for networks with pools."""
         server = self.server
         if server is None:
-            raise ValueError("without a pool there is no inside")
+            raise ValueError("the network has no pool")
         number = np.arange(1.0, server.places + 1)
         held = np.minimum(number, server.pool)
         means, classes = self.curve
@@ -264,13 +305,24 @@ class Analysis:
 
     @cached_property
     def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:
-        """Mean response (draws, shares) at the virtual rates, and by class its mean and variance."""
+        """Mean response at the virtual rates (draws, shares), and its mean and variance by class."""
         response = self.response_at(self.saturation_per_s * _SHARES[:, None])
         classes = {name: (mean.T, variance.T) for name, (mean, variance) in response.items()}
         return sum((self.share[name] * mean for name, (mean, _) in classes.items()), np.zeros(1)), classes
 
     def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Mean (s) and variance (s²) of the response by class in an open network at `rate_per_s` (..., draws)."""
+        """Return the response of an open network.
+
+        Parameters
+        ----------
+        rate_per_s : array (..., draws)
+            Mean request rate, per second.
+
+        Returns
+        -------
+        dict of (array, array)
+            Mean (s) and variance (s²) of the response by class, each (..., draws).
+        """
         response, shape = self.mean_response(self._congestion(rate_per_s)), rate_per_s.shape
         return {
             name: (np.broadcast_to(time.total, shape), np.broadcast_to(time.variance, shape))
@@ -280,7 +332,7 @@ class Analysis:
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known: dict[tuple[str, ...], Congestion] = {}
         for names in self.clusters:
-            known[names] = _station_congestion(self.stations[names[0]], self.work[names[0]], rate_per_s)
+            known[names] = _station_congestion(self.stations[names[0]], self.demands[names[0]], rate_per_s)
         return {name: busy for names, busy in known.items() for name in names}
 
     def _full(self, value: Number) -> FloatArray:
@@ -291,17 +343,17 @@ def _refuse_unknown(station: Station) -> None:
     for name in ("expiry_s", "pauses", "background", "host"):
         if getattr(station, name) not in (None, ()):
             raise RefusedError(
-                f"the analytic solver does not know {name!r} (station {station.name!r}) yet: simulate it"
+                f"the analytic solver does not support {name!r} (station {station.name!r}): simulate the network"
             )
 
 
 def request_shares(network: Network) -> dict[str, float]:
-    """Return the share of each request class in the traffic, sessions taken apart.
+    """Return the share of each request class in the traffic, with sessions resolved into their requests.
 
     Raises
     ------
     InputError
-        When the mix names nothing that asks.
+        If the mix is empty.
     """
     sessions = {session.name: session.classes for session in network.sessions}
     counts: dict[str, float] = {}
@@ -314,52 +366,60 @@ def request_shares(network: Network) -> dict[str, float]:
     return {name: count / total for name, count in counts.items()}
 
 
-def _combined(share: Mapping[str, float], class_work: Mapping[str, dict[str, Work]]) -> dict[str, Work]:
-    total: dict[str, Work] = {}
+def _combined(
+    share: Mapping[str, float], class_demands: Mapping[str, dict[str, ServiceDemand]]
+) -> dict[str, ServiceDemand]:
+    total: dict[str, ServiceDemand] = {}
     for name, weight in share.items():
-        for station, work in class_work[name].items():
-            total[station] = total.get(station, Work()).plus(weight, work)
+        for station, demand in class_demands[name].items():
+            total[station] = total.get(station, ServiceDemand()).plus(weight, demand)
     return total
 
 
-def _evened(work: Mapping[str, Work], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Work]:
-    """Spread the work over all of the same kind."""
-    total: dict[str, Work] = {}
-    for name, each in work.items():
-        total[alike(name)] = total.get(alike(name), Work()).plus(1.0, each)
+def _evened(
+    demand: Mapping[str, ServiceDemand], names: Iterable[str], alike: Callable[[str], str]
+) -> dict[str, ServiceDemand]:
+    """Spread the demands evenly over all stations of the same kind."""
+    total: dict[str, ServiceDemand] = {}
+    for name, each in demand.items():
+        total[alike(name)] = total.get(alike(name), ServiceDemand()).plus(1.0, each)
     known = [name for name in names if alike(name) in total]
     counts = Counter(map(alike, known))
-    share = {kind: Work().plus(1 / counts[kind], each) for kind, each in total.items()}
+    share = {kind: ServiceDemand().plus(1 / counts[kind], each) for kind, each in total.items()}
     return {name: share[alike(name)] for name in known}
 
 
 def _evened_times(times: Mapping[str, Number], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Number]:
-    """Spread times over all of the same kind."""
-    as_work = {name: Work(demand=time) for name, time in times.items()}
-    return {name: work.demand for name, work in _evened(as_work, names, alike).items()}
+    """Spread times evenly over all pools of the same kind."""
+    as_demands = {name: ServiceDemand(mean_s=time) for name, time in times.items()}
+    return {name: demand.mean_s for name, demand in _evened(as_demands, names, alike).items()}
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:
-    """Return the pools that are held around everything else."""
+    """Return the names of the outermost pools of a flow."""
     seen = {} if known is None else known
     if id(flow) not in seen:
-        inside = [flow.pool] if isinstance(flow, Hold) else [n for c in children(flow) for n in _outer_pools(c, seen)]
+        inside = (
+            [flow.pool] if isinstance(flow, Acquire) else [n for c in children(flow) for n in _outer_pools(c, seen)]
+        )
         seen[id(flow)] = set(inside)
     return seen[id(flow)]
 
 
-def _station_congestion(station: Station, work: Work, rate_per_s: FloatArray) -> Congestion:
-    """Return how an open M/G/m queue with this work treats its visitors at `rate_per_s` requests a second."""
+def _station_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
+    """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
     if station.rate is not None:
-        asked = np.clip(rate_per_s * work.demand, 1e-12, 0.9999 * endless_speed(station))
+        asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
-    busy = np.minimum(rate_per_s * work.demand, station.servers * 0.9999)
+    busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
         return Congestion(stretch=1 + delayed / (station.servers - busy))
-    visits = np.maximum(rate_per_s * work.visits, 1e-12)
-    mean = work.demand / np.maximum(work.visits, 1e-12)
-    scv = np.maximum(work.second / np.maximum(work.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0)
+    visits = np.maximum(rate_per_s * demand.visits, 1e-12)
+    mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
+    scv = np.maximum(
+        demand.second_moment_s2 / np.maximum(demand.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0
+    )
     wait = gigm_mean_wait_kimura_s(busy / np.maximum(mean, 1e-300), mean, station.servers, 1.0, scv)
     wait = np.where(visits > 1e-9, wait, 0.0)
     return Congestion(wait=RandomTime(0.0, wait, np.maximum(2 / np.maximum(delayed, 1e-9) - 1, 0.0) * wait**2))

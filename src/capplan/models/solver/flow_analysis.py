@@ -1,6 +1,6 @@
-"""What a flow asks of each station, and how long it takes when the stations are as busy as one says.
+"""Service demands and response times of a flow, from its tree of steps.
 
-Both are read off the tree of steps. Steps that occur at several places of the tree (the same object) are analysed once.
+A step object that occurs at several places of the tree is analysed once.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Hedge,
-    Hold,
-    Latch,
     Route,
     Signal,
     Step,
@@ -35,7 +35,15 @@ from capplan.models.solver.random_time import NOW, RandomTime, kth_of, mixture
 
 @dataclass(frozen=True)
 class Congestion:
-    """How busy one station is: a service is stretched by `stretch`, after a `wait` in seconds (arrays over draws)."""
+    """The effect of queueing at one station.
+
+    Attributes
+    ----------
+    stretch : number or array (..., draws)
+        Factor on the service time.
+    wait : RandomTime
+        Wait before service.
+    """
 
     stretch: Number = 1.0
     wait: RandomTime = NOW
@@ -45,57 +53,67 @@ IDLE = Congestion()
 
 
 def weights(step: Step) -> tuple[Number, ...]:
-    """Return how often each step directly inside `step` is done, per time that `step` is."""
+    """Return how often each step directly inside `step` runs, per run of `step`."""
     if isinstance(step, Choice):
         return tuple(step.probabilities)
     if isinstance(step, Route):
         return (1 / len(step.targets),) * len(step.targets)
     if isinstance(step, (Hedge, Batch)):
-        raise RefusedError(f"the analytic solver does not know {step.kind!r} yet: use a simulation engine")
+        raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
     return (1.0,) * len(children(step))
 
 
 @dataclass(frozen=True)
-class Work:
-    """What one request asks of one station on average: `visits`, `demand` (s) and the second moment of it (s²)."""
+class ServiceDemand:
+    """Demand of one request at one station over all its visits.
+
+    Attributes
+    ----------
+    visits : number or array (draws,)
+        Mean number of visits.
+    mean_s : number or array (draws,)
+        Mean service demand: the sum of the mean service times of all visits, in seconds.
+    second_moment_s2 : number or array (draws,)
+        Sum of the second moments of the service times of all visits, in s².
+    """
 
     visits: Number = 0.0
-    demand: Number = 0.0
-    second: Number = 0.0
+    mean_s: Number = 0.0
+    second_moment_s2: Number = 0.0
 
-    def plus(self, weight: Number, other: Work) -> Work:
-        """Add `weight` times another's work."""
-        return Work(
+    def plus(self, weight: Number, other: ServiceDemand) -> ServiceDemand:
+        """Add another demand, multiplied by `weight`."""
+        return ServiceDemand(
             self.visits + weight * other.visits,
-            self.demand + weight * other.demand,
-            self.second + weight * other.second,
+            self.mean_s + weight * other.mean_s,
+            self.second_moment_s2 + weight * other.second_moment_s2,
         )
 
 
-class WorkReader:
-    """Adds up, per station, the service that a flow asks for, late and detached branches included."""
+class DemandReader:
+    """Adds up the service demand of a flow at each station, late and detached branches included."""
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[Step, dict[tuple[str, int], Number]]] = {}
-        self.laws: dict[int, Distribution] = {}
+        self.distributions: dict[int, Distribution] = {}
 
-    def of(self, step: Step) -> dict[str, Work]:
-        """Return the work of one passage by station."""
-        total: dict[str, Work] = defaultdict(Work)
-        for (station, law), often in self._visits(step).items():
-            mean, scv = self.laws[law].mean, self.laws[law].scv
-            total[station] = total[station].plus(often, Work(1.0, mean, (scv + 1) * mean**2))
+    def of(self, step: Step) -> dict[str, ServiceDemand]:
+        """Return the demand of one run of `step`, by station."""
+        total: dict[str, ServiceDemand] = defaultdict(ServiceDemand)
+        for (station, key), often in self._visits(step).items():
+            mean, scv = self.distributions[key].mean, self.distributions[key].scv
+            total[station] = total[station].plus(often, ServiceDemand(1.0, mean, (scv + 1) * mean**2))
         return dict(total)
 
     def _visits(self, step: Step) -> dict[tuple[str, int], Number]:
-        """Return how often each station is visited with each law (by its identity), per passage."""
+        """Return the visits per run, by station and identity of the distribution."""
         if id(step) not in self.known:
             self.known[id(step)] = (step, self._counted(step))
         return self.known[id(step)][1]
 
     def _counted(self, step: Step) -> dict[tuple[str, int], Number]:
         if isinstance(step, Visit):
-            self.laws[id(step.demand)] = step.demand
+            self.distributions[id(step.demand)] = step.demand
             return {(step.station, id(step.demand)): 1.0}
         total: dict[tuple[str, int], Number] = {}
         for weight, child in zip(weights(step), children(step), strict=True):
@@ -105,25 +123,25 @@ class WorkReader:
 
 
 class Shapes:
-    """Numbers steps so that steps that take equally long get the same number.
+    """Assigns the same number, their shape, to steps with the same response time.
 
-    Two steps have one shape when they differ only in which of some equally loaded stations they visit, so that a ring
-    of nodes is analysed once and not once for each node.
+    Two steps have the same shape if they differ only in which of several equally loaded stations they visit. A ring of
+    nodes is therefore analysed once, not once per node.
 
     Parameters
     ----------
     alike : mapping of int
-        The number of the group of equally loaded stations that each station belongs to.
+        Number of the group of equally loaded stations that each station belongs to.
     """
 
     def __init__(self, alike: Mapping[str, int]) -> None:
         self.alike = alike
         self.numbers: dict[tuple[Any, ...], int] = {}
         self.known: dict[int, tuple[Step, int]] = {}
-        self.laws: dict[int, tuple[Distribution, tuple[Any, ...]]] = {}
+        self.distributions: dict[int, tuple[Distribution, tuple[Any, ...]]] = {}
 
     def of(self, step: Step) -> int:
-        """Return the number of a step's shape."""
+        """Return the shape of a step."""
         if id(step) not in self.known:
             self.known[id(step)] = (step, self.numbers.setdefault(self._key(step), len(self.numbers)))
         return self.known[id(step)][1]
@@ -132,14 +150,14 @@ class Shapes:
         inside = [self.of(child) for child in children(step)]
         match step:
             case Visit():
-                return (step.kind, self.alike.get(step.station, step.station), self._law(step.demand))
+                return (step.kind, self.alike.get(step.station, step.station), self._distribution(step.demand))
             case Delay():
-                return (step.kind, self._law(step.duration))
+                return (step.kind, self._distribution(step.duration))
             case Signal():
                 return (step.kind, step.group)
             case ForkJoin():
                 return (step.kind, step.needed, *sorted(inside))
-            case Latch():
+            case CountdownLatch():
                 return (step.kind, step.needed, *((group.name, group.needed) for group in step.groups), *inside)
             case Choice():
                 return (step.kind, *(_bytes(chance) for chance in step.probabilities), *inside)
@@ -148,11 +166,14 @@ class Shapes:
             case _:
                 return (step.kind, *inside)
 
-    def _law(self, law: Distribution) -> tuple[Any, ...]:
-        if id(law) not in self.laws:
-            numbers = (getattr(law, field.name) for field in fields(law))
-            self.laws[id(law)] = (law, (type(law), *(_bytes(number) for number in numbers)))
-        return self.laws[id(law)][1]
+    def _distribution(self, distribution: Distribution) -> tuple[Any, ...]:
+        if id(distribution) not in self.distributions:
+            numbers = (getattr(distribution, field.name) for field in fields(distribution))
+            self.distributions[id(distribution)] = (
+                distribution,
+                (type(distribution), *(_bytes(number) for number in numbers)),
+            )
+        return self.distributions[id(distribution)][1]
 
 
 def _bytes(value: Any) -> Any:
@@ -161,7 +182,17 @@ def _bytes(value: Any) -> Any:
 
 @dataclass
 class ResponseReader:
-    """Computes the response time of a flow for given congestion by station; `races` are remembered by their laws."""
+    """Computes response times of flows for a given congestion of stations.
+
+    Attributes
+    ----------
+    congestion : mapping of Congestion
+        By station; others are idle.
+    shapes : Shapes
+        Equivalent steps.
+    races, known, heard : dict
+        Cached results: order statistics, response times, and times of signals.
+    """
 
     congestion: Mapping[str, Congestion]
     shapes: Shapes
@@ -170,7 +201,7 @@ class ResponseReader:
     heard: dict[int, dict[str, list[RandomTime]]] = field(default_factory=dict)
 
     def of(self, step: Step) -> RandomTime:
-        """Return the time from the start of `step` until what follows it may start."""
+        """Return the time from the start of `step` until the next step can start."""
         shape = self.shapes.of(step)
         if shape not in self.known:
             self.known[shape] = self._read(step)
@@ -183,7 +214,7 @@ class ResponseReader:
                 return busy.wait + random_time(step.demand).stretched(busy.stretch)
             case Delay():
                 return random_time(step.duration)
-            case Hold():
+            case Acquire():
                 return self.of(step.step)
             case StepSequence():
                 return sum((self.of(child) for child in step.steps), NOW)
@@ -191,16 +222,16 @@ class ResponseReader:
                 return self._race([self.of(child) for child in step.branches], step.needed)
             case Choice() | Route():
                 return mixture(weights(step), [self.of(child) for child in children(step)])
-            case Latch():
+            case CountdownLatch():
                 return self._latch(step)
             case Signal():
                 return NOW
             case Hedge() | Batch():
-                raise RefusedError(f"the analytic solver does not know {step.kind!r} yet: use a simulation engine")
+                raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
             case _:
                 assert_never(step)
 
-    def _latch(self, step: Latch) -> RandomTime:
+    def _latch(self, step: CountdownLatch) -> RandomTime:
         signals = self._signals(step.step)
         full = [self._race(signals[group.name], group.needed) for group in step.groups]
         opened = self._race(full, step.needed or len(full))
@@ -208,7 +239,7 @@ class ResponseReader:
         return opened if np.all(np.asarray(before.total) <= 0.0) else self._race([opened, before], 2)
 
     def _signals(self, step: Step) -> dict[str, list[RandomTime]]:
-        """Return when the signals of each group come, counted from the start of `step`."""
+        """Return the times of the signals of each group, from the start of `step`."""
         shape = self.shapes.of(step)
         if shape not in self.heard:
             self.heard[shape] = self._listen(step)
@@ -222,7 +253,7 @@ class ResponseReader:
         found = [self._signals(child) for child in children(step)]
         if isinstance(step, (Choice, Route)):
             return _either(weights(step), found)
-        own: set[str] = {group.name for group in step.groups} if isinstance(step, Latch) else set()
+        own: set[str] = {group.name for group in step.groups} if isinstance(step, CountdownLatch) else set()
         names = {group for one in found for group in one} - own
         return {group: [t for one in found for t in one.get(group, [])] for group in names}
 
@@ -242,15 +273,15 @@ class ResponseReader:
         return self.races[key]
 
 
-class HoldReader:
-    """Adds up, per pool, the time that one passage of a flow holds it; steps of one object are read once."""
+class HoldingTimeReader:
+    """Adds up the holding time of each pool over a flow."""
 
     def __init__(self, responses: ResponseReader) -> None:
         self.responses = responses
         self.known: dict[int, tuple[Step, dict[str, Number]]] = {}
 
     def of(self, step: Step) -> dict[str, Number]:
-        """Return the mean time that each pool is held, in seconds."""
+        """Return the mean time that one run of `step` holds each pool, in seconds."""
         if id(step) not in self.known:
             self.known[id(step)] = (step, self._read(step))
         return self.known[id(step)][1]
@@ -260,16 +291,18 @@ class HoldReader:
         for weight, child in zip(weights(step), children(step), strict=True):
             for pool, time in self.of(child).items():
                 total[pool] = total.get(pool, 0.0) + weight * time
-        if isinstance(step, Hold):
+        if isinstance(step, Acquire):
             total[step.pool] = total.get(step.pool, 0.0) + self.responses.of(step.step).total
         return total
 
 
 def _either(chances: Sequence[Number], found: Sequence[dict[str, list[RandomTime]]]) -> dict[str, list[RandomTime]]:
-    """Mix the signals of alternatives in the order in which they come."""
+    """Mix the signals of alternatives, in the order of their mean times."""
     counts = [{group: len(times) for group, times in one.items() if times} for one in found]
     if any(count != counts[0] for count in counts):
-        raise RefusedError("the analytic solver knows no alternatives that signal unequally often: simulate them")
+        raise RefusedError(
+            "the analytic solver does not support alternatives with different numbers of signals: simulate the network"
+        )
     mixed: dict[str, list[RandomTime]] = {}
     for group in counts[0]:
         columns = [sorted(one[group], key=lambda time: float(np.mean(time.total))) for one in found]
@@ -277,9 +310,9 @@ def _either(chances: Sequence[Number], found: Sequence[dict[str, list[RandomTime
     return mixed
 
 
-def random_time(law: Distribution) -> RandomTime:
-    """Return a law's mean and variance; a deterministic law is all floor."""
-    variance = law.scv * law.mean**2
+def random_time(distribution: Distribution) -> RandomTime:
+    """Return the moments of a distribution; a deterministic one consists of its floor."""
+    variance = distribution.scv * distribution.mean**2
     if np.all(np.asarray(variance) == 0.0):
-        return RandomTime(law.mean, 0.0, 0.0)
-    return RandomTime(0.0, law.mean, variance)
+        return RandomTime(distribution.mean, 0.0, 0.0)
+    return RandomTime(0.0, distribution.mean, variance)

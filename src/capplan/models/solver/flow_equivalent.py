@@ -1,10 +1,15 @@
-"""A system behind a pool, seen from outside: a flow-equivalent server (Chandy, Herzog & Woo 1975).
+"""Flow-equivalent servers: a system behind a pool as a birth-death chain.
 
-With n requests inside, the system answers X(n) requests a second; requests come, are turned away when the pool and its
-queue are full, and otherwise leave at X(min(n, pool)). That is a birth-death chain (Lazowska et al. 1984, chapters 8
-and 9). X(n) is that of a machine-repair model: the time at the bottleneck has as many servers as it keeps busy at
-saturation, everything else is a delay. Sessions that come at random and answer one by one make the chain's geometric
-tail right whatever the law of service is, since a session's place in the chain does not depend on what it asks for.
+With n requests inside, the system completes X(n) requests per second. Arrivals are dropped when the pool and its queue
+are full; departures have the rate X(min(n, pool)). X(n) is the throughput of a machine-repair model: the bottleneck has
+as many servers as it keeps busy at saturation, and everything else is a delay. Since requests arrive at random and the
+state of the chain does not depend on their demands, the geometric tail of the chain holds for any distribution of
+service times.
+
+References
+----------
+K. M. Chandy, U. Herzog and L. Woo, "Parametric analysis of queuing networks", *IBM Journal of Research and Development*
+19, 1975; E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
 """
 
 from __future__ import annotations
@@ -18,27 +23,27 @@ from scipy import special
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.single_station import in_proportion
 
-_POINTS = 48  # populations at which X(n) is computed; linear between
+_POINTS = 48  # populations at which X(n) is computed; values between are interpolated
 
 
 def closed_throughput_per_s(
     population: FloatArray, busy_s: FloatArray, idle_s: FloatArray, saturation_per_s: FloatArray
 ) -> FloatArray:
-    """Throughput of a closed system with the given populations, per second.
+    """Return the throughput of a closed system by machine repair with a real number of servers.
 
     Parameters
     ----------
     population : array (points,)
-        Requests inside, whole numbers, rising.
+        Requests inside: whole numbers in ascending order.
     busy_s, idle_s : array (draws,)
-        Mean time of a request at the bottleneck's servers and elsewhere, without queueing; seconds.
+        Mean time of a request at the bottleneck and elsewhere, without queueing, in seconds.
     saturation_per_s : array (draws,)
-        Throughput with the bottleneck always busy.
+        Throughput of the saturated bottleneck, per second.
 
     Returns
     -------
     array (draws, points)
-        Machine repair with real-valued servers: ``E[min(K, m)] / busy_s``, K the number at the bottleneck.
+        ``E[min(K, m)] / busy_s`` per second, where K is the number at the bottleneck and m its number of servers.
     """
     inside = np.arange(int(population[-1]) + 1.0)
     servers = (saturation_per_s * busy_s)[:, None]
@@ -62,7 +67,7 @@ class FlowEquivalent:
     Attributes
     ----------
     throughput_per_s : array (draws, places)
-        X(n) for n = 1 .. places, places being the pool's size and its queue limit.
+        X(n) for n = 1 .. places; the number of places is the size of the pool plus its queue limit.
     pool : int
         Size of the pool.
     """
@@ -72,11 +77,21 @@ class FlowEquivalent:
 
     @property
     def places(self) -> int:
-        """Size of the pool and of its queue."""
+        """Size of the pool plus its queue limit."""
         return int(self.throughput_per_s.shape[-1])
 
     def chances(self, rate_per_s: FloatArray) -> FloatArray:
-        """Return the probability (..., draws, places + 1) of n = 0 .. places inside at the given rates (..., draws)."""
+        """Return the probabilities of n = 0 .. places requests inside.
+
+        Parameters
+        ----------
+        rate_per_s : array (..., draws)
+            Arrival rate, per second.
+
+        Returns
+        -------
+        array (..., draws, places + 1)
+        """
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
         return in_proportion(np.arange(self.places + 1.0) * log_rate - self._log_throughputs)
 
@@ -89,7 +104,19 @@ class FlowEquivalent:
 def flow_equivalent(
     busy_s: FloatArray, idle_s: FloatArray, saturation_per_s: FloatArray, pool: int, queue_limit: int
 ) -> FlowEquivalent:
-    """Build the flow-equivalent server of a system; times (draws,) in seconds without queueing."""
+    """Build the flow-equivalent server of a system.
+
+    Parameters
+    ----------
+    busy_s, idle_s, saturation_per_s : array (draws,)
+        As for `closed_throughput_per_s`.
+    pool, queue_limit : int
+        Size of the pool and of its queue.
+
+    Returns
+    -------
+    FlowEquivalent
+    """
     populations = np.unique(np.round(np.geomspace(1, pool, _POINTS)))
     known = closed_throughput_per_s(populations, busy_s, idle_s, saturation_per_s)
     inside = np.minimum(np.arange(1.0, pool + queue_limit + 1), pool)
@@ -97,9 +124,20 @@ def flow_equivalent(
 
 
 def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate each row of `values` (rows, points) linearly at `at` (rows or 1, ...).
+    """Interpolate each row of a table linearly; extrapolate beyond the grid.
 
-    `grid` is (points,), or (rows, points) where each row has its own. Beyond the grid the last piece is continued.
+    Parameters
+    ----------
+    at : array (rows or 1, n)
+        Where to interpolate.
+    grid : array (points,) or (rows, points)
+        Grid of all rows, or of each row, in ascending order.
+    values : array (rows, points)
+        Values on the grid.
+
+    Returns
+    -------
+    array (rows, n)
     """
     rows = len(values)
     points = np.broadcast_to(grid, values.shape)

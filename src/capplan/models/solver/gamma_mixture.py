@@ -1,4 +1,4 @@
-"""Quantiles of mixtures of gamma laws, for many mixtures and levels at once."""
+"""Quantiles of mixtures of gamma distributions, for many mixtures and levels at once."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from scipy import special
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.random_time import RandomTime
 
-_TABLE = 12  # points of the approximate law
-_ENDS = (1e-3, 1 - 1e-4)  # levels between which they lie
-_EXACT = 6  # steps on the exact law before bisection takes over; one or two are usual
-_CLOSE = 1e-3  # a step of this relative size leaves an error of its cube times the shape: below 1e-6
-_NARROW = 1e-3  # spread of the means of parts, over their deviation, that are taken together
-_HALVINGS = 40  # of a bracket between the components' own quantiles, where the steps do not settle
+_TABLE = 12  # points of the table of the approximate distribution
+_ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
+_EXACT = 6  # steps on the exact distribution before bisection takes over; one or two usually suffice
+_CLOSE = 1e-3  # relative step size that leaves an error below 1e-6 (its cube times the shape)
+_NARROW = 1e-3  # spread of means, relative to the standard deviation, below which parts are merged
+_HALVINGS = 40  # bisection steps between the quantiles of the components
 
 
 @dataclass(frozen=True)
 class GammaMixture:
-    """Mixtures of gamma laws.
+    """Mixtures of gamma distributions.
 
     Attributes
     ----------
     weight, mean_s, variance_s2 : array (draws, parts)
-        Share, mean (s) and variance (s²) of each part; the shares of a draw add up to one.
+        Weight, mean (s) and variance (s²) of each part; the weights of a draw add up to 1.
     """
 
     weight: FloatArray
@@ -35,27 +35,36 @@ class GammaMixture:
     variance_s2: FloatArray
 
     def narrowed(self) -> tuple[NDArray[np.bool_], GammaMixture]:
-        """Tell where (draws,) the parts hardly differ, and return one part with the same mean and variance.
+        """Find the draws (draws,) with nearly equal parts, and merge the parts into one with the same two moments.
 
-        Means that are apart by a thousandth of the deviation leave quantiles as they are to a millionth of it.
+        If means differ by a thousandth of the standard deviation, merging changes quantiles by a millionth of it.
         """
         share = self.weight.sum(axis=-1, keepdims=True)
         weight = self.weight / np.maximum(share, 1e-300)
         mean, within = (np.vecdot(weight, each)[:, None] for each in (self.mean_s, self.variance_s2))
-        with np.errstate(invalid="ignore"):  # a part may take for ever
+        with np.errstate(invalid="ignore"):  # a mean may be infinite
             between = np.vecdot(weight, (self.mean_s - mean) ** 2)[:, None]
         return (between <= _NARROW**2 * within)[:, 0], GammaMixture(share, mean, within + between)
 
     def rows(self, chosen: NDArray[np.bool_]) -> GammaMixture:
-        """Return the mixtures of some draws only."""
+        """Return the mixtures of the chosen draws."""
         return GammaMixture(self.weight[chosen], self.mean_s[chosen], self.variance_s2[chosen])
 
     def quantiles_s(self, levels: Sequence[float]) -> FloatArray:
-        """Values (levels, draws) below which these shares of the mass lie, in seconds.
+        """Return quantiles with a relative error below 1e-6.
 
-        They are within 1e-6 of themselves. The Wilson-Hilferty approximation (the cube root of a gamma variate is
-        nearly normal) gives the start, steps of Halley's method on the exact law the rest. A value hangs on its own
-        draw and level only, not on what else is asked for.
+        Halley's method on the exact distribution starts from the Wilson-Hilferty approximation (the cube root of a
+        gamma variate is nearly normal). A value depends only on its own draw and level.
+
+        Parameters
+        ----------
+        levels : sequence of float
+            Probabilities above 0 and below 1.
+
+        Returns
+        -------
+        array (levels, draws)
+            Seconds.
         """
         mean, shape = map(np.asarray, RandomTime(0.0, self.mean_s, self.variance_s2).gamma())
         found = np.full((len(levels), len(mean)), np.nan)
@@ -67,10 +76,10 @@ class GammaMixture:
         return found
 
     def _bisected_s(self, row: int, level: float) -> float:
-        """Quantile of one mixture by bisection between the quantiles of its parts; slow and sure."""
+        """Return a quantile of one mixture by bisection between the quantiles of its parts: slow but safe."""
         finite = np.isfinite(self.mean_s[row])
         weight = self.weight[row, finite]
-        if weight.sum() < level * (1 - 1e-12):  # more never ends
+        if weight.sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
             return np.inf
         law = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite])
         parts = np.asarray(law.quantile(level))
@@ -83,10 +92,22 @@ class GammaMixture:
 
 
 def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
-    """Values (levels, draws), in seconds, below which these shares of the mass of all groups together lie.
+    """Return quantiles of the union of several mixtures.
 
-    Where the parts of a group hardly differ (`GammaMixture.narrowed`) they count as one: mixtures of equally many parts
-    are solved together.
+    Groups of nearly equal parts are merged first (`GammaMixture.narrowed`). Draws with the same number of parts are
+    solved together.
+
+    Parameters
+    ----------
+    groups : sequence of GammaMixture
+        The mixtures, whose weights add up to 1 over all groups.
+    levels : sequence of float
+        Probabilities above 0 and below 1.
+
+    Returns
+    -------
+    array (levels, draws)
+        Seconds.
     """
     narrowed = [group.narrowed() for group in groups]
     pattern = sum(narrow.astype(int) << place for place, (narrow, _) in enumerate(narrowed))
@@ -103,7 +124,7 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
 
 
 def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
-    """Solve (levels, draws) by steps; nan where they do not settle."""
+    """Return quantiles (levels, draws) by Halley's method; NaN where it does not converge."""
     draws = len(weight)
     log_time = 3 * np.log(_near_cube_roots(weight, mean, shape, levels)).ravel()
     log_rate, log_gamma = np.log(shape / mean), special.gammaln(shape)
@@ -114,7 +135,7 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
         log_scaled, share, a = log_time[left, None] + log_rate[row], weight[row], shape[row]
         scaled = np.exp(log_scaled)
         error = np.vecdot(share, special.gammainc(a, scaled)) - levels[left // draws]
-        density = share * np.exp(a * log_scaled - scaled - log_gamma[row])  # of the logarithm of the time
+        density = share * np.exp(a * log_scaled - scaled - log_gamma[row])  # with respect to the logarithm of time
         slope, bend = density.sum(axis=-1), np.vecdot(density, a - scaled)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -error / (slope - error * bend / (2 * slope))
@@ -128,13 +149,12 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
 
 
 def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
-    """Cube roots (levels, draws) of the quantiles of the Wilson-Hilferty approximation.
+    """Return cube roots (levels, draws) of the quantiles of the Wilson-Hilferty approximation.
 
-    They are read off a table of the law, made linear by the normal quantile of its values; a step of Newton's method
-    mends what the table is too coarse for.
+    A table of the distribution, linearised by the normal quantile function, gives the start of one Newton step.
     """
     deviations = 3 * np.sqrt(shape)
-    slope, offset = deviations / np.cbrt(mean), deviations - 1 / deviations  # a part's cube root is normal with these
+    slope, offset = deviations / np.cbrt(mean), deviations - 1 / deviations  # these make cube roots standard normal
     low, high = ((end + offset) / slope for end in special.ndtri(_ENDS))
     low, high = np.maximum(low.min(axis=-1), 1e-12), np.maximum(high.max(axis=-1), 2e-12)
     grid = low + (high - low) * np.linspace(0, 1, _TABLE)[:, None]
@@ -147,7 +167,7 @@ def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, le
 
 
 def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> FloatArray:
-    """Read off (levels, draws) where rising columns of `table` (points, draws) reach `wanted`; linear between."""
+    """Return where rising columns of `table` (points, draws) reach `wanted`, interpolated linearly (levels, draws)."""
     right = np.clip((table <= wanted[:, None, None]).sum(axis=1), 1, len(table) - 1)
     (below, above), (low, high) = (
         (np.take_along_axis(each, right - 1, axis=0), np.take_along_axis(each, right, axis=0)) for each in (table, grid)

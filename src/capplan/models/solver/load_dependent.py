@@ -1,8 +1,12 @@
-"""One station whose speed depends on the requests inside: how it answers open traffic, and few or many clients.
+"""Closed forms for one station whose speed depends on the number of requests, with open traffic or closed clients.
 
-With n requests inside, a station of c servers works at speed ``min(n, c) r(n)``, r being its `RateTable`. Poisson
-arrivals and n make a birth-death chain; so do clients that each wait for their answer. Means are exact under processor
-sharing for any law of service, and in order of arrival for an exponential one (Lazowska et al. 1984, chapter 8).
+With n requests, a station of c servers works at the speed ``min(n, c) r(n)``, where r is its `RateTable`. The number of
+requests is a birth-death chain. Means are exact for processor sharing with any distribution of service times, and for
+first come, first served with exponential service times.
+
+References
+----------
+E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapter 8.
 """
 
 from __future__ import annotations
@@ -18,12 +22,12 @@ from capplan.models.solver.single_station import in_proportion
 
 
 def endless_speed(station: Station) -> Number:
-    """Speed of all servers together with an endless queue, in servers at speed 1: what is carried whatever waits."""
+    """Return the total speed of a station with an infinite queue, in servers at speed 1: its sustained throughput."""
     return station.servers * (1.0 if station.rate is None else station.rate.speeds[-1])
 
 
 def speeds(station: Station) -> FloatArray:
-    """Speed of all servers together with 1, 2, ... requests inside, up to where it is constant; (draws or 1, n)."""
+    """Return the total speed of a station with 1 .. n requests, up to where it is constant; (draws or 1, n)."""
     table: tuple[Number, ...] = (1.0,) if station.rate is None else station.rate.speeds
     places = max(len(table), station.servers)
     each = np.array(np.broadcast_arrays(*table), dtype=float).reshape(len(table), -1)
@@ -31,48 +35,60 @@ def speeds(station: Station) -> FloatArray:
     return np.asarray(each.T * np.minimum(np.arange(1.0, places + 1), station.servers))
 
 
-def mean_number(work: FloatArray, speed: FloatArray) -> FloatArray:
-    """Mean number of requests inside for Poisson arrivals.
+def mean_number(offered: FloatArray, speed: FloatArray) -> FloatArray:
+    """Return the mean number of requests at a station with Poisson arrivals.
 
     Parameters
     ----------
-    work : array (..., draws)
-        Arrivals per second times mean demand: the servers at speed 1 that are asked for; above 0.
+    offered : array (..., draws)
+        Offered load: arrivals per second times mean service demand, in erlangs; above 0.
     speed : array (draws or 1, n)
-        Speed of all servers with 1 .. n requests inside; the last holds beyond.
+        Total speed with 1 .. n requests; the last holds for all larger numbers.
 
     Returns
     -------
     array (..., draws)
-        Infinite where the last speed does not exceed the work.
+        Infinite where the offered load reaches the last speed.
     """
-    chance, beyond, ratio = _chances(work, speed)
+    chance, beyond, ratio = _chances(offered, speed)
     places = speed.shape[-1]
     number = chance @ np.arange(places + 1.0) + beyond * (places + 1 / (1 - ratio))
-    return np.where(work < speed[..., -1], number, np.inf)
+    return np.where(offered < speed[..., -1], number, np.inf)
 
 
-def busy_share(work: FloatArray, station: Station) -> FloatArray:
-    """Mean share of the servers of a station that are busy with Poisson arrivals; 1 beyond what is carried.
+def busy_share(offered: FloatArray, station: Station) -> FloatArray:
+    """Return the utilisation of a station with Poisson arrivals; 1 where the load cannot be sustained.
 
-    `work` is as for `mean_number`. Where requests that wait slow the servers down it is more than the share of the
-    highest speed that is asked for, and less than the share of what an endless queue leaves of that.
+    If waiting requests slow the servers down, it lies between the offered load over the highest speed and the offered
+    load over the speed with an infinite queue.
+
+    Parameters
+    ----------
+    offered : array (..., draws)
+        Offered load, in erlangs; above 0.
+    station : Station
+        The station.
+
+    Returns
+    -------
+    array (..., draws)
+        Mean share of busy servers.
     """
     speed = speeds(station)
-    chance, beyond, _ = _chances(work, speed)
+    chance, beyond, _ = _chances(offered, speed)
     busy = np.minimum(np.arange(speed.shape[-1] + 1.0) / station.servers, 1.0)
-    return np.where(work < speed[..., -1], np.minimum(chance @ busy + beyond, 1.0), 1.0)
+    return np.where(offered < speed[..., -1], np.minimum(chance @ busy + beyond, 1.0), 1.0)
 
 
-def _chances(work: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return how likely 0 .. n requests are inside, how likely more, and the ratio of one number to that before there.
+def _chances(offered: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the probabilities of 0 .. n requests and of more, and the ratio of the geometric tail.
 
-    The ratio is 0 where the last speed does not exceed the work.
+    The ratio is 0 where the offered load reaches the last speed.
     """
     passed = np.pad(np.cumsum(np.log(speed), axis=-1), ((0, 0), (1, 0)))
-    logs = np.arange(speed.shape[-1] + 1.0) * np.log(work)[..., None] - passed
+    logs = np.arange(speed.shape[-1] + 1.0) * np.log(offered)[..., None] - passed
     weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    ratio = np.where(work < speed[..., -1], work / speed[..., -1], 0.0)
+    ratio = np.where(offered < speed[..., -1], offered / speed[..., -1], 0.0)
     beyond = weight[..., -1] * ratio / (1 - ratio)
     total = weight.sum(axis=-1) + beyond
     return weight / total[..., None], beyond / total, ratio
@@ -81,18 +97,18 @@ def _chances(work: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArra
 def closed_throughputs_per_s(
     demand_s: FloatArray, speed: FloatArray, delay_s: FloatArray, clients: Sequence[int]
 ) -> FloatArray:
-    """Throughput with so many clients that each wait for their answer, exactly.
+    """Return the exact throughput of closed clients that each wait for their answer.
 
     Parameters
     ----------
     demand_s : array (draws,)
-        Mean demand on the station, seconds at speed 1.
+        Mean service demand, in seconds at speed 1.
     speed : array (draws or 1, n)
-        Speed of all servers with 1 .. n requests inside; the last holds beyond.
+        Total speed with 1 .. n requests; the last holds for all larger numbers.
     delay_s : array (draws,)
-        Mean time of a cycle that is spent elsewhere without queueing (network, think time), seconds; above 0.
+        Mean time per cycle spent elsewhere without queueing (network, think time), in seconds; above 0.
     clients : sequence of int
-        Numbers of clients, each from 1.
+        Numbers of clients, each at least 1.
 
     Returns
     -------

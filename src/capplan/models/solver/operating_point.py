@@ -1,7 +1,7 @@
-"""Rates on an analysed network: loss, response times, percentiles and the largest rate it carries; over all draws.
+"""Solve an analysed network at given rates: drop rates, response times, percentiles and capacities, for all draws.
 
-Bursts are quasi-static: a share of the time at the burst's rate, the rest at the low rate, each in its own steady
-state. That holds when bursts last longer than the queues need to settle.
+Bursts are treated as quasi-static: a share of the time has the burst rate and the rest the low rate, each in its own
+steady state. This is accurate if bursts last longer than the queues need to settle.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 
-LARGEST_LOSS = 1e-3
-"""What still counts as carried: a guess, since the documents say only that beyond their rates requests are dropped."""
-_HALVINGS = 22  # of the capacity's bracket: 1e-6 of it remains
-_STATES = 9  # states of the system that a percentile is mixed from
+MAX_DROP_RATE = 1e-3
+"""Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
+_HALVINGS = 22  # bisection steps of the capacity: a relative error below 1e-6
+_STATES = 9  # states of the system in the mixture for percentiles
 
 
 @dataclass(frozen=True)
-class State:
-    """One constant rate, solved. Shapes (..., draws), and with states behind for the mixture that percentiles need.
+class SteadyState:
+    """The network in steady state at a constant rate.
 
     Attributes
     ----------
-    loss : array
-        Share of requests turned away.
-    busy_units : array
-        Mean number of units held in the outermost pools.
-    response_s : dict of arrays
-        Mean response by class, seconds.
-    weight, mean_s, variance_s2 : array, dict of arrays, dict of arrays
-        A mixture of gamma laws for the response by class.
+    drop_rate : array (..., draws)
+        Share of the requests that are dropped.
+    busy_units : array (..., draws)
+        Mean number of units of the outermost pools in use.
+    response_s : dict of arrays (..., draws)
+        Mean response by class, in seconds.
+    weight : array (..., draws, parts)
+        Weights of the mixture of gamma distributions that approximates the response.
+    mean_s, variance_s2 : dict of arrays (..., draws, parts)
+        Means (s) and variances (s²) of the parts of the mixture, by class.
     """
 
-    loss: FloatArray
+    drop_rate: FloatArray
     busy_units: FloatArray
     response_s: dict[str, FloatArray]
     weight: FloatArray
@@ -50,17 +52,17 @@ class State:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """An offered mean rate, solved: a mixture of states by share of the requests. Arrays (..., draws).
+    """The solution of a network at mean offered rates: a mixture of steady states, one per phase of the traffic.
 
     Attributes
     ----------
-    rate_per_s : array
-        Mean offered rate.
-    shares : tuple of arrays
-        Share of the requests that each state sees.
-    durations : tuple of floats
-        Share of the time that each state takes.
-    states : tuple of State
+    rate_per_s : array (..., draws)
+        Mean offered rate, per second.
+    shares : tuple of arrays (draws,)
+        Share of the requests that arrive in each state.
+    durations : tuple of float
+        Share of the time in each state.
+    states : tuple of SteadyState
         The states.
     request_shares : mapping of float
         Share of each request class in the traffic.
@@ -69,21 +71,32 @@ class OperatingPoint:
     rate_per_s: FloatArray
     shares: tuple[FloatArray, ...]
     durations: tuple[float, ...]
-    states: tuple[State, ...]
+    states: tuple[SteadyState, ...]
     request_shares: Mapping[str, float]
 
     @property
-    def loss(self) -> FloatArray:
-        """Share of all requests that are turned away."""
-        return self._mixed([state.loss for state in self.states])
+    def drop_rate(self) -> FloatArray:
+        """Share of all requests that are dropped (..., draws)."""
+        return self._mixed([state.drop_rate for state in self.states])
 
     @property
     def busy_units(self) -> FloatArray:
-        """Mean number of units of the outermost pools that are held, over time."""
+        """Time average of the units of the outermost pools in use (..., draws)."""
         return np.asarray(sum(d * s.busy_units for d, s in zip(self.durations, self.states, strict=True)))
 
     def response_s(self, *requests: str) -> FloatArray:
-        """Mean response over the requests of the named classes, in seconds."""
+        """Return the mean response over the requests of some classes.
+
+        Parameters
+        ----------
+        *requests : str
+            Names of the request classes.
+
+        Returns
+        -------
+        array (..., draws)
+            Seconds.
+        """
         shares = self._class_shares(requests)
         parts = [
             share * self._mixed([state.response_s[name] for state in self.states]) for name, share in shares.items()
@@ -91,11 +104,24 @@ class OperatingPoint:
         return np.asarray(np.sum(parts, axis=0))
 
     def quantile_s(self, level: float, *requests: str) -> FloatArray:
-        """Response that `level` of the named classes' requests do not exceed, seconds; an approximation."""
+        """Return one approximate quantile of the response; see `quantiles_s`."""
         return np.asarray(self.quantiles_s((level,), *requests)[0])
 
     def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
-        """Responses (levels, ..., draws) that these shares of the named classes' requests do not exceed, seconds."""
+        """Return approximate quantiles of the response over the requests of some classes.
+
+        Parameters
+        ----------
+        levels : sequence of float
+            Probabilities above 0 and below 1.
+        *requests : str
+            Names of the request classes.
+
+        Returns
+        -------
+        array (levels, ..., draws)
+            Seconds.
+        """
         groups = [
             GammaMixture(
                 *map(_rows, (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]))
@@ -115,7 +141,19 @@ class OperatingPoint:
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
-    """Solve a network at mean offered rates (..., draws), requests per second."""
+    """Solve a network at given rates.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+    rate_per_s : float or array (..., draws)
+        Mean offered rates, in requests per second.
+
+    Returns
+    -------
+    OperatingPoint
+    """
     given = np.asarray(rate_per_s, dtype=float)
     rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
@@ -125,14 +163,27 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
 
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
-    """Rate in a burst over the mean rate (draws,); 1 for Poisson traffic."""
+    """Return the rate in a burst over the mean rate (draws,); 1 for Poisson traffic."""
     arrivals = analysis.traffic.arrivals
     ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
     return np.broadcast_to(np.asarray(ratio, dtype=float), (analysis.draws,))
 
 
-def capacity_per_s(analysis: Analysis, largest_loss: float) -> FloatArray:
-    """Largest mean rate with at most `largest_loss` and no station's backlog growing without end (draws,)."""
+def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
+    """Return the largest sustained rate: the drop rate is within a limit and no backlog grows without bound.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+    max_drop_rate : float
+        Largest acceptable share of dropped requests.
+
+    Returns
+    -------
+    array (draws,)
+        Mean offered rate, in requests per second.
+    """
     high = analysis.drift_per_s
     if analysis.server is None:
         return high
@@ -140,23 +191,46 @@ def capacity_per_s(analysis: Analysis, largest_loss: float) -> FloatArray:
     low = np.zeros(analysis.draws)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        carried = loss(analysis, middle) <= largest_loss
-        low, high = np.where(carried, middle, low), np.where(carried, high, middle)
+        sustained = drop_rate(analysis, middle) <= max_drop_rate
+        low, high = np.where(sustained, middle, low), np.where(sustained, high, middle)
     return low
 
 
-def loss(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
-    """Share of requests turned away at a mean offered rate (draws,)."""
+def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
+    """Return the share of dropped requests at a mean offered rate.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+    rate_per_s : array (draws,)
+        Mean offered rate, in requests per second.
+
+    Returns
+    -------
+    array (draws,)
+    """
     if analysis.server is None:
         return np.zeros(analysis.draws)
-    lost = np.zeros(analysis.draws)
+    dropped = np.zeros(analysis.draws)
     for time, ratio in phases(analysis):
-        lost = lost + time * ratio * analysis.server.chances(rate_per_s * ratio)[..., -1]
-    return lost
+        dropped = dropped + time * ratio * analysis.server.chances(rate_per_s * ratio)[..., -1]
+    return dropped
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
-    """Return the share of the time and the rate, relative to the mean, of each phase of the traffic."""
+    """Return the phases of the traffic.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+
+    Returns
+    -------
+    list of (float, array (draws,))
+        Share of the time, and rate relative to the mean, of each phase.
+    """
     arrivals, ratio = analysis.traffic.arrivals, peak_ratio(analysis)
     if not isinstance(arrivals, Bursty):
         return [(1.0, ratio)]
@@ -164,17 +238,17 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     return [(1 - burst, np.maximum(1 - burst * ratio, 0.0) / (1 - burst)), (burst, ratio)]
 
 
-def _state(analysis: Analysis, rate: FloatArray) -> State:
+def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
     server, inside = analysis.server, analysis.inside
     chance = server.chances(rate)
-    done = chance[..., 1:] * server.throughput_per_s  # completions per second by the number inside
+    done = chance[..., 1:] * server.throughput_per_s  # completions per second, by the number inside
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
     draw = np.arange(analysis.draws)[:, None]
     extra = inside.waiting_s[draw, columns]
-    return State(
+    return SteadyState(
         chance[..., -1],
         np.vecdot(chance[..., 1:], inside.held),
         {name: np.vecdot(done, mean + inside.waiting_s) / total for name, mean in inside.mean_s.items()},
@@ -184,14 +258,14 @@ def _state(analysis: Analysis, rate: FloatArray) -> State:
     )
 
 
-def _open_state(analysis: Analysis, rate: FloatArray) -> State:
-    """No pool around it: an open network; beyond saturation nothing settles."""
+def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
+    """Solve an open network without pools; there is no steady state beyond saturation."""
     share = np.minimum(rate / analysis.saturation_per_s, 0.9999)
     stable = rate < analysis.saturation_per_s
     times = analysis.response_at(share * analysis.saturation_per_s)
     mean = {name: np.where(stable, time[0], np.inf) for name, time in times.items()}
     busy = rate * sum((analysis.share[name] * mean[name] for name in mean), np.zeros(analysis.draws))
-    return State(
+    return SteadyState(
         np.where(stable, 0.0, 1 - 1 / np.maximum(rate / analysis.saturation_per_s, 1.0)),
         busy,
         mean,
@@ -202,7 +276,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> State:
 
 
 def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Pick the columns at which completions find the system, at Gauss-Legendre levels, and their weights."""
+    """Pick states that represent those seen by completions, at Gauss-Legendre levels, and their weights."""
     nodes, weights = _gauss_legendre()
     below = np.cumsum(_rows(done), axis=-1)
     wanted = below[:, -1:] * ((nodes + 1) / 2)
@@ -212,7 +286,7 @@ def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
 
 
 def _rows(values: FloatArray) -> FloatArray:
-    """Return values (..., n) as a table (rows, n)."""
+    """Reshape (..., n) to (rows, n)."""
     return values.reshape(-1, values.shape[-1])
 
 

@@ -1,8 +1,8 @@
-"""Random times by three numbers: a floor, a mean and a variance above it; how they add, scale and race.
+"""Random times with a floor, and a mean and variance above it: sums, multiples, mixtures and order statistics.
 
-Above its floor a time is taken to be gamma distributed. Sums of independent times are exact in mean and variance; the
-k-th of n is exact for independent gamma branches. Both are approximations for the times of one request, which share
-their queues: the accuracy reference states the measured error.
+Above its floor a time has a gamma distribution. Sums of independent times have exact means and variances, and the k-th
+of n is exact for independent gamma branches. Both are approximations for the times of one request, which share their
+queues; docs/reference/accuracy.md gives the measured errors.
 """
 
 from __future__ import annotations
@@ -17,13 +17,23 @@ from scipy import special
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
 
-_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # shares of a branch's reach, dense at both ends
+_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # grid over the range of a branch, dense at both ends
 _SMALL = 1e-30
 
 
 @dataclass(frozen=True)
 class RandomTime:
-    """A time of at least `floor`, `mean` above it on average, with `variance`; seconds, arrays over draws."""
+    """A random time.
+
+    Attributes
+    ----------
+    floor : number or array (..., draws)
+        Smallest value, in seconds.
+    mean : number or array (..., draws)
+        Mean above the floor, in seconds.
+    variance : number or array (..., draws)
+        Variance, in s².
+    """
 
     floor: Number
     mean: Number
@@ -35,30 +45,30 @@ class RandomTime:
 
     @property
     def total(self) -> Number:
-        """Mean with the floor, in seconds."""
+        """Mean including the floor, in seconds."""
         return self.floor + self.mean
 
     def stretched(self, factor: Number) -> RandomTime:
-        """Return the time with every duration multiplied by `factor`."""
+        """Multiply the time by a factor."""
         return RandomTime(self.floor * factor, self.mean * factor, self.variance * factor**2)
 
     def cdf(self, time_s: FloatArray) -> FloatArray:
-        """Probability of being at most `time_s` seconds; broadcasts."""
+        """Return the probability of at most `time_s` seconds; broadcasts."""
         mean, shape = self.gamma()
         return np.asarray(special.gammainc(shape, np.maximum(time_s - self.floor, 0.0) * shape / mean))
 
     def quantile(self, level: Number) -> Number:
-        """Value below which `level` of the mass lies, in seconds."""
+        """Return the quantile at `level`, in seconds."""
         mean, shape = self.gamma()
         return _plain(np.asarray(self.floor + special.gammaincinv(shape, level) * mean / shape, dtype=float))
 
     def gamma(self) -> tuple[Number, Number]:
-        """Return mean (s) and shape of the law above the floor; narrower than 0.1 % of the mean is taken as 0.1 %."""
+        """Return mean (s) and shape of the gamma distribution; its coefficient of variation is at least 0.1 %."""
         mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
         return mean, np.minimum(mean**2 / variance, 1e6)
 
     def signature(self) -> bytes:
-        """Return a key that is equal for times that are equal to seven digits."""
+        """Return a key that is the same for times that agree in seven digits."""
         values = np.concatenate([np.ravel(np.asarray(v)) for v in (self.floor, self.mean, np.sqrt(self.variance))])
         return values.astype(np.float32).tobytes()
 
@@ -67,7 +77,7 @@ NOW = RandomTime(0.0, 0.0, 0.0)
 
 
 def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTime:
-    """Return one of several times, drawn with `weights`: exact mean and variance, the lowest floor."""
+    """Return the mixture of several times: exact mean and variance, and the lowest floor."""
     if len({time.signature() for time in times}) == 1:
         return times[0]
     floor = _lowest_floor(times)
@@ -77,7 +87,19 @@ def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTim
 
 
 def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
-    """Return the time until `needed` of independent `times` have passed (none needed: at once)."""
+    """Return the time until the `needed`-th of several independent branches is done.
+
+    Parameters
+    ----------
+    times : sequence of RandomTime
+        Times of the branches.
+    needed : int
+        Branches to wait for; 0 takes no time.
+
+    Returns
+    -------
+    RandomTime
+    """
     if needed == 0:
         return NOW
     if len(times) == 1:
@@ -94,27 +116,27 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
-    """Integrate the Poisson-binomial tail on a grid that resolves each branch; the floor is the k-th lowest floor."""
+    """Integrate the tail of the Poisson binomial distribution; the floor is the k-th lowest floor."""
     distinct = {time.signature(): _aligned(time) for time in times}
     grid = _joint_grid(tuple(distinct.values()))
     passed = {key: time.cdf(grid) for key, time in distinct.items()}
     columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
     done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
     mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
-    apart = grid - mean[..., None]
-    variance = np.trapezoid(2 * np.abs(apart) * np.where(apart > 0, 1 - done, done), grid, axis=-1)
+    offset = grid - mean[..., None]
+    variance = np.trapezoid(2 * np.abs(offset) * np.where(offset > 0, 1 - done, done), grid, axis=-1)
     floors = np.broadcast_arrays(mean, *(np.asarray(time.floor, dtype=float) for time in times))[1:]
     floor = np.sort(np.stack(floors), axis=0)[needed - 1]
     return RandomTime(_plain(floor), _plain(np.maximum(mean - floor, 0.0)), _plain(variance))
 
 
 def _joint_grid(times: Sequence[RandomTime]) -> FloatArray:
-    """Return moments (..., points), rising: each branch's floor, and the range in which it passes."""
+    """Return times (..., points) in ascending order that resolve the distribution of each branch."""
     parts: list[FloatArray] = []
     for time in times:
         deviation = np.sqrt(time.variance)
         begin = np.maximum(time.mean - 8 * deviation, 0.0)
-        reach = time.mean + 12 * deviation - begin + 1e-9 * time.total + _SMALL  # a step of a certain time, resolved
+        reach = time.mean + 12 * deviation - begin + 1e-9 * time.total + _SMALL  # above 0 for a constant time, too
         parts += [np.asarray(time.floor), np.asarray(time.floor + begin + reach * _LEVELS**1.5)]
     shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.sort(np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1))
@@ -125,7 +147,7 @@ def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:
 
 
 def _aligned(time: RandomTime) -> RandomTime:
-    """Give draws an axis of their own, before the grid's."""
+    """Add an axis for the grid, after that of the draws."""
     return RandomTime(*(np.asarray(v, dtype=float)[..., None] for v in (time.floor, time.mean, time.variance)))
 
 

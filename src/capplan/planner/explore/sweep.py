@@ -21,9 +21,9 @@ from capplan.models.results import plain
 from capplan.planner.explore.ranges import MOST_POINTS
 from capplan.planner.explore.sweep_analytic import analytic_rows
 from capplan.planner.explore.sweep_compiled import simulated_rows
-from capplan.planner.explore.sweep_table import Row, empty_row, table_schema
+from capplan.planner.explore.sweep_table import Row, empty_row
 from capplan.planner.simulate.precision_target import Wish, read_wish
-from capplan.simulator.experiments.experiment import Case, Experiment
+from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -85,7 +85,7 @@ class Task:
         said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")}
         said["fitted"] = _digest(self.fitted or load_fitted(self.scenario.system))
-        said["code"] = code_digest(suffixes=(".py", ".csv", ".toml", ".json"))
+        said["code"] = code_digest(suffixes=(".py", ".c", ".h", ".csv", ".toml", ".json"))
         return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -148,9 +148,9 @@ class Sweep:
         """How many rows there are."""
         return len(self.layouts) * len(self.rates.values)
 
-    def cases(self) -> list[Case[Task]]:
+    def cases(self) -> list[Configuration[Task]]:
         """Return what there is to compute, in the order of the rows."""
-        return [Case(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
+        return [Configuration(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
 
     def _tasks(self, layout: Layout) -> Iterator[Task]:
         if layout.scenario is None:
@@ -224,4 +224,4 @@ def wanted(task: Task, found: Sequence[Sequence[Row]]) -> int:
 
 def experiment() -> Experiment[Task]:
     """Return the sweep as an experiment over tasks."""
-    return Experiment(rows_of_task, wanted, table_schema())
+    return Experiment(rows_of_task, wanted)

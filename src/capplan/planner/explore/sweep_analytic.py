@@ -26,7 +26,7 @@ from capplan.planner.predict.representatives import Representatives, representat
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-_NO_LOSS = 1e-9  # share of the requests: less is none
+_NO_DROPS = 1e-9  # share of the requests: less is none
 _AT_A_TIME = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
 
 
@@ -95,8 +95,8 @@ class _Solved:
         """Yield a row for each offered rate."""
         figures = self._at(offered)
         busy = self.uncertainty.spread(self._every(self._busy(figures)), self._busy_discrepancy())
-        lost = self._every(figures.point.loss)
-        loss = np.quantile(np.where(lost < _NO_LOSS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
+        lost = self._every(figures.point.drop_rate)
+        drop_rate = np.quantile(np.where(lost < _NO_DROPS, 0.0, lost), [0.5, LOW, HIGH], axis=-1)
         times = iter(self._times([rate for rate in offered if rate <= self.endless], figures))
         for place, rate in enumerate(offered):
             row = {
@@ -106,7 +106,7 @@ class _Solved:
             }
             row["carries"] = self.capacity[1] >= rate
             row |= _bands("bottleneck_utilisation", np.minimum(busy[:, place], 1.0))
-            row |= _bands("loss", loss[:, place])
+            row |= _bands("drop_rate", drop_rate[:, place])
             yield row | (next(times) if rate <= self.endless else {})
 
     def _times(self, rates: list[float], figures: Figures) -> Iterator[Row]:

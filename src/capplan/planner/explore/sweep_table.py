@@ -34,7 +34,7 @@ LAYOUT_COLUMNS = {
 _BANDS = (
     "capacity_tps",
     "bottleneck_utilisation",
-    "loss",
+    "drop_rate",
     *(f"{name}_{statistic}_ms" for name in REPORTED for statistic in STATISTICS),
 )
 ENDINGS = (".csv", ".parquet")

@@ -15,7 +15,7 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Bursty
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts
-from capplan.models.solver.operating_point import LARGEST_LOSS
+from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.prediction import Basis, Prediction
 from capplan.planner.predict.ratio import predicted_ratio
@@ -164,7 +164,7 @@ def _capacity(case: Case[Any]) -> Capacity:
     rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
     if case.upper_bound is not None:
         band = _at_most(band, _capacity(case.upper_bound).high)
-    criterion = f"highest {rate} with loss of at most {LARGEST_LOSS:.1%} and no backlog that grows"
+    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
     if case.objectives:
         criterion += " and " + ", ".join(objective.text for objective in case.objectives)
     return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
@@ -185,8 +185,8 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
     """Return the prediction with the objectives judged by its figures."""
 
     def lookup(metric: Metric) -> Band | None:
-        if metric.name == "loss":
-            low, middle, high = (float(value) for value in np.quantile(figures.point.loss, [0.05, 0.5, 0.95]))
+        if metric.name == "drop_rate":
+            low, middle, high = (float(value) for value in np.quantile(figures.point.drop_rate, [0.05, 0.5, 0.95]))
             return Band(middle, low, high, Parts(parameter=(high - low) / 2))
         return prediction.figure(metric)
 
@@ -221,8 +221,8 @@ def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[s
 
 
 def _overload_note(figures: Figures) -> tuple[str, ...]:
-    lost = float(np.median(figures.point.loss))
-    if lost <= LARGEST_LOSS or figures.bounded:
+    lost = float(np.median(figures.point.drop_rate))
+    if lost <= MAX_DROP_RATE or figures.bounded:
         return ()
     if figures.analysis.pool is None:
         return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)

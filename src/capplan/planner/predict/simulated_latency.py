@@ -184,7 +184,7 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
 
 
 def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
-    visits = sum(float(np.mean(work.visits)) for work in figures.analysis.work.values())
+    visits = sum(float(np.mean(demand.visits)) for demand in figures.analysis.demands.values())
     warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
     return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
 

@@ -76,9 +76,9 @@ class Figures:
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
             return self.estimate(lambda run: figure(_report(run, name)), report.started)
 
-        loss = estimate(lambda each: each.drop_rate)
-        if report.started and not loss.value:
-            loss = Estimate(0.0, RULE_OF_THREE / report.started)
+        drop_rate = estimate(lambda each: each.drop_rate)
+        if report.started and not drop_rate.value:
+            drop_rate = Estimate(0.0, RULE_OF_THREE / report.started)
         return ClassFigures(
             started=report.started,
             completed=report.completed,
@@ -88,7 +88,7 @@ class Figures:
             retries=report.retries,
             offered_per_s=estimate(lambda each: each.started / each.window_s),
             throughput_per_s=estimate(lambda each: each.throughput_per_s),
-            loss=loss,
+            drop_rate=drop_rate,
             latency_ms=self._by_clock(name),
             little=Little(
                 number=estimate(lambda each: each.little().number),

@@ -125,7 +125,7 @@ class ClassFigures:
         Requests that started, per second.
     throughput_per_s
         Requests that completed after the warm-up and before the end of the traffic, per second.
-    loss
+    drop_rate
         Share that was dropped or timed out. Where there was none, the half-width is what independent losses could be
         at most (3 over the number of requests); losses that come in clusters are rarer and larger.
     latency_ms
@@ -142,7 +142,7 @@ class ClassFigures:
     retries: int
     offered_per_s: Estimate
     throughput_per_s: Estimate
-    loss: Estimate
+    drop_rate: Estimate
     latency_ms: LatencyByClock
     little: Little
 

@@ -53,7 +53,7 @@ def _class(name: str, figures: ClassFigures) -> Iterator[Row]:
         yield Row("class", name, "requests", count, getattr(figures, count), None, "1")
     for rate in PER_SECOND:
         yield _estimate(name, rate.removesuffix("_per_s"), "mean", getattr(figures, rate), "1/s")
-    yield _estimate(name, "loss", "mean", figures.loss, "1")
+    yield _estimate(name, "drop_rate", "mean", figures.drop_rate, "1")
     for clock in ("intended", "actual"):
         latency = getattr(figures.latency_ms, clock)
         for field in fields(latency):

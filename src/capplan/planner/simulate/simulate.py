@@ -26,7 +26,7 @@ from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
 from capplan.simulator.engine import Progress
-from capplan.simulator.experiments.replications import Plan, WriteRequests, replicate
+from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
 
@@ -126,7 +126,7 @@ class Design:
 
 
 def observed(
-    plan: Plan,
+    plan: ReplicationPlan,
     design: Design,
     *,
     processes: int = 1,
@@ -178,7 +178,7 @@ class _Rounds:
         self.before = self.now
 
 
-def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
+def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -> int:
     """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
@@ -195,7 +195,7 @@ def enough(plan: Plan, design: Design, seen: Sequence[Observation]) -> int:
     return replications_needed(found, len(seen), design.wish.relative, plan.replications)
 
 
-def _figures(plan: Plan, sample: Sample) -> Figures:
+def _figures(plan: ReplicationPlan, sample: Sample) -> Figures:
     return Figures(sample, controls_of(sample, plan.network))
 
 
@@ -205,7 +205,7 @@ def _wished(figures: Figures, wish: Wish) -> ConfidenceInterval:
     return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
-def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
+def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
     traffic = plan.network.traffic
     if sample.horizon == "finite" or isinstance(traffic, Closed):
         return None
@@ -213,7 +213,9 @@ def _backlog(plan: Plan, sample: Sample) -> Backlog | None:
     return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
 
 
-def summed_up(target: str, subject: Subject, plan: Plan, design: Design, seen: Sequence[Observation]) -> Simulation:
+def summed_up(
+    target: str, subject: Subject, plan: ReplicationPlan, design: Design, seen: Sequence[Observation]
+) -> Simulation:
     """Return what the replications of a plan have seen.
 
     Parameters

@@ -14,13 +14,13 @@ from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution
 from capplan.models.language.draws import as_key
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Hedge,
-    Hold,
-    Latch,
     Route,
     RoutePolicy,
     Sequence,
@@ -173,11 +173,11 @@ class _Flow:
                     self.emit(child, scope._replace(follows="more"))
                 if last is not None:
                     self.emit(last, scope)
-            case Hold():
+            case Acquire():
                 self.hold(step, number, scope)
             case ForkJoin():
                 self.fork_join(step, number, scope)
-            case Latch():
+            case CountdownLatch():
                 self.latch(step, number, scope)
             case Signal():
                 self.signal(step, number, scope)
@@ -218,7 +218,7 @@ class _Flow:
         else:
             self.row(at.WAIT, self.code.distribution(step.duration), scale, number=number)
 
-    def hold(self, step: Hold, number: int, scope: Scope) -> None:
+    def hold(self, step: Acquire, number: int, scope: Scope) -> None:
         """Emit the acquisition and release of a unit."""
         pool, dropped = self.code.pools[step.pool], Label()
         self.row(at.ACQUIRE, pool, scope.locals, number=number, unwind=scope.unwind)
@@ -280,7 +280,7 @@ class _Flow:
             levels |= 1 << (len(scope.latches) - 1 - scope.latches.index(latch))
         return levels
 
-    def latch(self, step: Latch, number: int, scope: Scope) -> None:
+    def latch(self, step: CountdownLatch, number: int, scope: Scope) -> None:
         """Emit a countdown latch."""
         needs: list[Cell] = [group.needed for group in step.groups]
         needed, dropped = step.needed or len(needs), Label()
@@ -295,7 +295,7 @@ class _Flow:
         """Emit a signal."""
         latch = self.signalled[number]
         owner = self.steps[latch]
-        groups = [group.name for group in owner.groups] if isinstance(owner, Latch) else []
+        groups = [group.name for group in owner.groups] if isinstance(owner, CountdownLatch) else []
         outwards = len(scope.latches) - 1 - scope.latches.index(latch)
         self.row(at.SIGNAL, outwards, groups.index(step.group), number=number)
 

@@ -18,7 +18,7 @@ from capplan.models.language.distribution import Deterministic, Distribution, Ex
 from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
-from capplan.models.language.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Step, children
+from capplan.models.language.step import Batch, Choice, CountdownLatch, ForkJoin, Hedge, Route, Step, children
 from capplan.models.language.traffic import (
     Bursty,
     Closed,
@@ -273,7 +273,7 @@ def most_records(step: Step) -> int:
     match step:
         case Choice() | Route():
             return max(inside) + 1
-        case ForkJoin() | Hedge() | Batch() | Latch():
+        case ForkJoin() | Hedge() | Batch() | CountdownLatch():
             return sum(inside) + len(inside) + 2
         case _:
             return sum(inside) + 1

@@ -1,7 +1,7 @@
 """Runs of one network at several draws of its parameters, several at a time, with the same results however many.
 
-The network's laws, and the numbers of its open traffic, are arrays over draws. For the compiled engine its flows are
-lowered once; a draw then costs milliseconds.
+The parameters of the network's distributions and of its open traffic are arrays over draws. For the compiled engine
+the flows are lowered once; a draw then costs milliseconds.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from capplan.models.language.draws import at_draw
 from capplan.models.language.network import Network
 from capplan.simulator.engine import Engine, check_engine, simulate
+from capplan.simulator.experiments import workers as pools
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.scope import check_draws, check_run
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from capplan.simulator.compiled.lowering import Lowered
 
 Read = TypeVar("Read")
-RunsDone = Callable[[int, int], None]  # told how many of how many runs have ended
+RunsDone = Callable[[int, int], None]  # the number of completed runs, and of all
 
 
 class DrawRun(NamedTuple):
-    """A run of one draw: which draw, the replication whose random numbers it has, how long, and the warm-up in it."""
+    """A run of one draw: its number, the replication whose random streams it uses, the duration and warm-up in it."""
 
     draw: int
     replication: int
@@ -50,20 +51,20 @@ def simulate_draws(
 
     Parameters
     ----------
-    network
-        What to run; its laws and the numbers of its open traffic may be arrays over draws.
-    runs
-        The runs. Long ones are best first.
-    read
+    network : Network
+        What to run. The parameters of its distributions and of its open traffic may be arrays over draws.
+    runs : sequence of DrawRun
+        The runs; long ones are best first.
+    read : callable
         What to keep of a run, which may be large.
-    seed
+    seed : int
         The seed of all runs.
     engine
         `compiled`, several at a time, or `simpy`, one run after another.
-    progress
-        Told how many of how many runs have ended; by several threads, one at a time.
-    threads
-        How many runs of the compiled engine go on at a time; None is as many as there are processors.
+    progress : callable, optional
+        Called with the number of completed runs and of all, after each.
+    threads : int, optional
+        How many runs of the compiled engine go on at a time; left out, as many as there are processors.
 
     Returns
     -------
@@ -73,45 +74,31 @@ def simulate_draws(
     Raises
     ------
     RefusedError
-        When anything else than laws and open traffic holds arrays, or something is too long or extreme for an engine.
+        When anything but distributions and open traffic holds arrays, or something is too long or extreme for an
+        engine.
     InputError
         When durations or numbers make no sense.
     """
     check_draws(network)
     for each in runs:
         check_run(each.duration_s, each.warmup_s, seed, each.replication, None)
-    course = _Course(len(runs), progress)
-    if check_engine(engine) == "compiled":
-        by_compiled = _compiled(network, seed, course)
-        return _side_by_side(lambda each: course.ended(read(by_compiled(each))), runs, course, threads)
-    return [course.ended(read(_by_simpy(network, each, seed))) for each in runs]
+    ended = count(1)
+
+    def tell(_: Read) -> None:
+        if progress is not None:
+            progress(next(ended), len(runs))
+
+    most = min(len(runs), threads or os.cpu_count() or 1) if check_engine(engine) == "compiled" else 1
+    with pools.threads(most) if most > 1 else pools.in_process() as workers:
+        run = _compiled(network, seed, workers) if engine == "compiled" else partial(_by_simpy, network, seed)
+
+        def run_and_read(each: DrawRun) -> Read:
+            return read(run(each))
+
+        return pools.run_all(workers, (partial(run_and_read, each) for each in runs), tell)
 
 
-@dataclass
-class _Course:
-    """How far the runs have come together, and whether they are still wanted."""
-
-    runs: int
-    tell: RunsDone | None
-    stopped: threading.Event = field(default_factory=threading.Event)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    done: int = 0
-
-    def going(self, simulated_s: float, requests: int) -> None:
-        """Let a run go on or not."""
-        if self.stopped.is_set():
-            raise InterruptedError(f"stopped after {simulated_s:g} s and {requests} requests")
-
-    def ended(self, found: Read) -> Read:
-        """Count a run that has ended, and pass on what was read off it."""
-        with self.lock:
-            self.done += 1
-            if self.tell is not None:
-                self.tell(self.done, self.runs)
-        return found
-
-
-def _by_simpy(network: Network, each: DrawRun, seed: int) -> Run:
+def _by_simpy(network: Network, seed: int, each: DrawRun) -> Run:
     return simulate(
         at_draw(network, each.draw),
         each.duration_s,
@@ -122,16 +109,20 @@ def _by_simpy(network: Network, each: DrawRun, seed: int) -> Run:
     )
 
 
-def _compiled(network: Network, seed: int, course: _Course) -> Callable[[DrawRun], Run]:
+def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[DrawRun], Run]:
     """Lower the network; return what runs a draw of it."""
-    from capplan.simulator.compiled import engine as compiled  # numba takes longer to import than all the rest
+    from capplan.simulator.compiled import engine as compiled  # the kernel is needed for this engine only
 
     lowered = _lowered(network)
+
+    def progress(simulated_s: float, requests: int) -> None:
+        del simulated_s, requests
+        workers.check()
 
     def run(each: DrawRun) -> Run:
         window = to_ticks(each.warmup_s), to_ticks(each.duration_s)
         begun = compiled.begin(lowered.with_draw(each.draw), window, (seed, each.replication))
-        return compiled.run(begun, trace=False, progress=course.going, sink=None)
+        return compiled.run(begun, trace=False, progress=progress, sink=None)
 
     return run
 
@@ -148,16 +139,3 @@ def _lowered(network: Network) -> Lowered:
 
 _last: list[Lowered] = []
 _lowering = threading.Lock()
-
-
-def _side_by_side(
-    one: Callable[[DrawRun], Read], runs: Sequence[DrawRun], course: _Course, threads: int | None
-) -> list[Read]:
-    most = threads or os.cpu_count() or 1
-    with ThreadPoolExecutor(min(len(runs), most), thread_name_prefix="draw") as pool:
-        try:
-            return [future.result() for future in [pool.submit(one, each) for each in runs]]
-        except BaseException:
-            course.stopped.set()  # else leaving would wait until all have come to their end
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

@@ -1,8 +1,7 @@
-"""Many cases with many replications each: run anywhere, saved as they come, the same whatever happens in between.
+"""Experiments: many configurations, each with as many replications as it turns out to need.
 
-An experiment knows how to run one replication of a case and how many there shall be. It decides on that with all
-replications there that it has asked for, in order; so results depend neither on the executor, nor on the number of its
-workers, nor on which of them was faster, nor on an interruption.
+How many replications a configuration gets is decided from its earlier ones, all of them, in their order. So results
+depend neither on the workers, nor on which of them was faster, nor on an interruption.
 """
 
 from __future__ import annotations
@@ -10,220 +9,204 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
-from capplan.simulator.experiments.executors import Executor
-from capplan.simulator.experiments.store import Rows, Store, record, record_schema, rows_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from capplan.simulator.experiments.store import Rows, Store, from_text, to_text
+from capplan.simulator.experiments.workers import Workers, run_tasks
 
 S = TypeVar("S")
-IN_FLIGHT = 2  # tasks per worker that are asked for at a time: one runs, one waits beside it
 
 
 @dataclass(frozen=True)
-class Case(Generic[S]):
-    """One thing to find out.
+class Configuration(Generic[S]):
+    """What replications are made of.
 
     Attributes
     ----------
-    key
-        A stable digest of everything that its results depend on; cases with the same key are run once.
+    key : str
+        A digest of everything that the results depend on. Configurations with the same key run once.
     subject
-        What is given to `Experiment.run`; picklable.
+        The argument of `Experiment.run`; picklable.
     """
 
     key: str
     subject: S
 
 
-Found = tuple[Case[S], list[Rows]]
-
-
 @dataclass(frozen=True)
 class Experiment(Generic[S]):
-    """How to find it out.
+    """How to run replications.
 
     Attributes
     ----------
-    run
-        Runs the replication of this number of a subject; a function of a module, so that it can be pickled.
-    wanted
-        How many replications there shall be in all, given the rows of those that are there: numbers 0 to n - 1, in
-        order. It is called first with none; when it wants no more than it has been given, the case is finished.
-    schema
-        The columns of a row: scalars and lists.
+    run : callable
+        Runs the replication with this number for a subject; returns rows of numbers, strings, booleans, None, lists
+        and mappings. A function of a module, so that it can be pickled.
+    wanted : callable
+        Returns the number of replications in all, given the subject and the rows of the first n, in order: of none at
+        first. The configuration is finished when it wants no more than there are.
     """
 
     run: Callable[[S, int], Rows]
     wanted: Callable[[S, Sequence[Rows]], int]
-    schema: pa.Schema
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExperimentProgress:
     """How far an experiment has come.
 
     Attributes
     ----------
-    cases_finished, cases
-        How many cases are finished, of how many.
-    found, run
-        How many replications have come from the store, and how many have been run.
-    asked
-        How many replications are wanted so far of the cases that have begun, the finished ones included.
+    finished, configurations : int
+        The number of finished configurations, and of all.
+    stored, run : int
+        The number of replications that came from the store, and that were run.
+    requested : int
+        The number of replications requested so far.
     """
 
-    cases_finished: int
-    cases: int
-    found: int
+    finished: int
+    configurations: int
+    stored: int
     run: int
-    asked: int
+    requested: int
 
 
 def perform(
     experiment: Experiment[S],
-    cases: Sequence[Case[S]],
-    executor: Executor,
+    configurations: Sequence[Configuration[S]],
+    workers: Workers,
     *,
     store: Store | None = None,
-    progress: Callable[[Standing], None] | None = None,
-) -> Iterator[Found[S]]:
-    """Find out about all cases.
+    progress: Callable[[ExperimentProgress], None] | None = None,
+) -> Iterator[tuple[Configuration[S], list[Rows]]]:
+    """Run an experiment.
 
     Parameters
     ----------
-    experiment
-        What is done with each.
-    cases
-        The cases; earlier ones begin earlier.
-    executor
-        Where replications run; entered already.
-    store
-        What is known already, and where replications are kept as they come; made with the experiment's schema.
-    progress
-        Told how far it has come, at the beginning and after every replication.
+    experiment : Experiment
+        How to run replications.
+    configurations : sequence of Configuration
+        What to run; earlier ones begin earlier.
+    workers : Workers
+        Where replications run.
+    store : Store, optional
+        Replications that are in it do not run again; others are saved in it as they complete.
+    progress : callable, optional
+        Called at the beginning and after every replication.
 
     Yields
     ------
     tuple
-        Each case as soon as it is finished, with the rows of each replication.
+        Each configuration as soon as it is finished, with the rows of each of its replications.
 
     Raises
     ------
     InputError
-        When workers are lost again and again, when results cannot be saved, or what `run` raises.
+        When results cannot be saved.
+    Exception
+        What `experiment.run` raises.
     """
-    course = _Course(experiment, cases, executor, store, progress)
-    try:
-        yield from course.results()
-    finally:
-        executor.abandon()
+    under_way = _Replicating(experiment, configurations, store, progress)
+    under_way.tell()
+    for (place, number), rows in run_tasks(workers, under_way.next_task):
+        under_way.take(place, number, rows)
+        yield from under_way.finished()
+    yield from under_way.finished()
 
 
 @dataclass
-class _Under(Generic[S]):
-    """Cases of one key on their way."""
+class _Group(Generic[S]):
+    """Configurations of one key, and their replications so far."""
 
-    order: int
-    cases: list[Case[S]]
-    asked: int = 0
+    configurations: list[Configuration[S]]
+    requested: int = 0
     missing: int = 0
     rows: dict[int, Rows] = field(default_factory=dict)
 
+    @property
+    def key(self) -> str:
+        return self.configurations[0].key
+
+    @property
+    def subject(self) -> S:
+        return self.configurations[0].subject
+
     def in_order(self) -> list[Rows]:
-        return [self.rows[number] for number in range(self.asked)]
+        return [self.rows[number] for number in range(self.requested)]
 
 
-class _Course(Generic[S]):
-    """An experiment on its way."""
+class _Replicating(Generic[S]):
+    """An experiment that is under way."""
 
     def __init__(
         self,
         experiment: Experiment[S],
-        cases: Sequence[Case[S]],
-        executor: Executor,
+        configurations: Sequence[Configuration[S]],
         store: Store | None,
-        progress: Callable[[Standing], None] | None,
+        progress: Callable[[ExperimentProgress], None] | None,
     ) -> None:
-        by_key: dict[str, list[Case[S]]] = {}
-        for case in cases:
-            by_key.setdefault(case.key, []).append(case)
-        self._experiment, self._executor, self._store, self._progress = experiment, executor, store, progress
-        self._schema = record_schema(experiment.schema)
-        self._ahead = iter([_Under(order, same) for order, same in enumerate(by_key.values())])
-        self._open: dict[int, _Under[S]] = {}
-        self._tasks: list[tuple[int, int]] = []  # a heap of the orders of cases and the numbers of replications
-        self._in_flight = 0
-        self._finished, self._cases, self._found, self._run, self._asked = 0, len(cases), 0, 0, 0
+        self._experiment, self._store, self._progress = experiment, store, progress
+        groups: dict[str, _Group[S]] = {}
+        for each in configurations:
+            groups.setdefault(each.key, _Group([])).configurations.append(each)
+        self._groups = list(groups.values())
+        self._ahead = iter(range(len(self._groups)))
+        self._tasks: list[tuple[int, int]] = []  # a heap of places in `_groups` and numbers of replications
+        self._finished: list[_Group[S]] = []
+        self._count, self._total, self._stored, self._run, self._requested = 0, len(configurations), 0, 0, 0
 
-    def results(self) -> Iterator[Found[S]]:
-        """Yield cases as they are finished."""
-        self._tell()
-        yield from self._refill()
-        while self._in_flight:
-            (order, number), rows = self._executor.finished()
-            yield from self._take(order, number, rows)
-            yield from self._refill()
+    def next_task(self) -> tuple[tuple[int, int], Callable[[], Rows]] | None:
+        """Return a replication of the earliest configuration that misses one; begin configurations until one does."""
+        while not self._tasks:
+            if (place := next(self._ahead, None)) is None:
+                return None
+            self._request(place)
+        place, number = heapq.heappop(self._tasks)
+        return (place, number), partial(self._experiment.run, self._groups[place].subject, number)
 
-    def _refill(self) -> Iterator[Found[S]]:
-        """Give the executor as much as it needs, and begin cases until there is as much."""
-        while self._in_flight < IN_FLIGHT * self._executor.workers:
-            if self._tasks:
-                self._submit(*heapq.heappop(self._tasks))
-            elif (under := next(self._ahead, None)) is not None:
-                self._open[under.order] = under
-                yield from self._go_on(under)
-            else:
-                return
-
-    def _submit(self, order: int, number: int) -> None:
-        subject = self._open[order].cases[0].subject
-        self._executor.submit((order, number), self._experiment.run, subject, number)
-        self._in_flight += 1
-
-    def _take(self, order: int, number: int, rows: Rows) -> list[Found[S]]:
-        """Keep what a replication has given; return the cases that are finished by it."""
-        under = self._open[order]
-        self._in_flight -= 1
-        kept = record(under.cases[0].key, number, rows, self._schema)
+    def take(self, place: int, number: int, rows: Rows) -> None:
+        """Keep the rows of a replication that has run."""
+        group = self._groups[place]
         if self._store is not None:
-            self._store.save(kept)
-        under.rows[number] = rows_of(kept)
-        under.missing -= 1
+            self._store.save(group.key, number, rows)
+        group.rows[number] = from_text(to_text(rows))  # the same with a store and without
+        group.missing -= 1
         self._run += 1
-        finished = self._go_on(under)
-        self._tell()
-        return finished
+        if not group.missing:
+            self._request(place)
+        self.tell()
 
-    def _go_on(self, under: _Under[S]) -> list[Found[S]]:
-        """When all of a case is there that it has asked for, ask for more, or return it as finished."""
-        while not under.missing:
-            seen = under.in_order()
-            wanted = self._experiment.wanted(under.cases[0].subject, seen)
-            if wanted <= len(seen):
-                del self._open[under.order]
-                self._finished += len(under.cases)
-                return [(case, seen) for case in under.cases]
-            self._ask(under, wanted)
-        return []
+    def finished(self) -> Iterator[tuple[Configuration[S], list[Rows]]]:
+        """Yield what has been finished since the last call."""
+        finished, self._finished = self._finished, []
+        for group in finished:
+            rows = group.in_order()
+            group.rows.clear()
+            yield from ((each, rows) for each in group.configurations)
 
-    def _ask(self, under: _Under[S], wanted: int) -> None:
-        for number in range(under.asked, wanted):
-            known = None if self._store is None else self._store.rows(under.cases[0].key, number)
-            if known is None:
-                heapq.heappush(self._tasks, (under.order, number))
-                under.missing += 1
-            else:
-                under.rows[number] = known
-                self._found += 1
-        self._asked += wanted - under.asked
-        under.asked = wanted
-
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Report progress."""
         if self._progress is not None:
-            self._progress(Standing(self._finished, self._cases, self._found, self._run, self._asked))
+            self._progress(ExperimentProgress(self._count, self._total, self._stored, self._run, self._requested))
 
-
-__all__ = ["IN_FLIGHT", "Case", "Experiment", "Rows", "Standing", "perform"]
+    def _request(self, place: int) -> None:
+        """Request the replications that a configuration wants, now that it misses none, or note that it is finished."""
+        group = self._groups[place]
+        while not group.missing:
+            wanted = self._experiment.wanted(group.subject, group.in_order())
+            if wanted <= group.requested:
+                self._finished.append(group)
+                self._count += len(group.configurations)
+                return
+            for number in range(group.requested, wanted):
+                known = None if self._store is None else self._store.rows(group.key, number)
+                if known is None:
+                    heapq.heappush(self._tasks, (place, number))
+                    group.missing += 1
+                else:
+                    group.rows[number] = known
+                    self._stored += 1
+            self._requested += wanted - group.requested
+            group.requested = wanted

@@ -1,218 +1,131 @@
-"""What an experiment has found, in a folder: every replication is a Parquet file as soon as it is there.
+"""A store of results: an SQLite file that keeps each replication as soon as it is there.
 
-A record is one row: the key of its case, its number, and its rows as a list of structures. Files appear under their
-names when they are whole. One process at a time owns the folder; its lock ends with it, however it ends.
+An SQLite transaction is whole or absent, however the process ends; so a run that is interrupted or killed resumes from
+its store. One process at a time owns the file.
 """
 
 from __future__ import annotations
 
-import hashlib
-import sys
+import json
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 from capplan.models.errors import InputError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Rows = list[dict[str, Any]]
-Place = tuple[str, int]  # the key of a case, and the number of a replication
-
-TOGETHER = "runs.parquet"
-PART = "run-"
-UNFINISHED = ".unfinished"
-LOCK = ".lock"
+FORMAT = 1  # of the file, as SQLite's user_version
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replications (
+    key TEXT, replication INTEGER, rows TEXT, PRIMARY KEY (key, replication)
+) WITHOUT ROWID
+"""
 
 
 class Store:
-    """The records in a folder; made by `open_store`."""
+    """The rows of replications in a file; `open_store` makes it."""
 
-    def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self._folder = folder
-        self._schema = record_schema(schema)
-        self._found: dict[Place, Any] = {}
-        for file in self._files():
-            self._found |= _records(self._read(file))
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
     def __len__(self) -> int:
-        """Count the replications that were there when the store was opened, and those saved since."""
-        return len(self._found)
+        """Count the replications."""
+        (count,) = self._connection.execute("SELECT count(*) FROM replications").fetchone()
+        return int(count)
 
     def rows(self, key: str, replication: int) -> Rows | None:
-        """Return what a replication has given, None if it is not there."""
-        found = self._found.get((key, replication))
-        return None if found is None else found.as_py()
+        """Return the rows of a replication, or None."""
+        found = self._connection.execute(
+            "SELECT rows FROM replications WHERE key = ? AND replication = ?", (key, replication)
+        ).fetchone()
+        return None if found is None else from_text(found[0])
 
-    def save(self, record: pa.Table) -> None:
-        """Keep one replication; when this returns, its file is whole.
-
-        Parameters
-        ----------
-        record
-            What `record` makes.
+    def save(self, key: str, replication: int, rows: Rows) -> None:
+        """Keep the rows of a replication; they are in the file when this returns.
 
         Raises
         ------
-        InputError
-            When the file cannot be written.
+        TypeError
+            When a row holds something other than numbers, strings, booleans, None, and lists or mappings of these.
         """
-        (place,) = _places(record)
-        name = hashlib.blake2b(repr(place).encode(), digest_size=16).hexdigest()
-        self._write(record, f"{PART}{name}.parquet")
-        self._found |= _records(record)
-
-    def compact(self) -> None:
-        """Put all records into one file, ordered by key and number; interrupted, it loses and doubles nothing."""
-        import pyarrow as pa
-
-        files = self._files()
-        if not [file for file in files if file.name != TOGETHER]:
-            return
-        table = pa.concat_tables([self._read(file) for file in files])
-        rows = {place: row for row, place in enumerate(_places(table))}  # a record may stand in two files, the same
-        self._write(table.take([rows[place] for place in sorted(rows)]), TOGETHER)
-        for file in files:
-            if file.name != TOGETHER:
-                file.unlink()
-
-    def _files(self) -> list[Path]:
-        """List the files of records; what is left of unfinished ones goes."""
-        files = sorted(file for file in self._folder.iterdir() if file.name != LOCK)
-        for file in files:
-            if file.name.startswith(".") and file.name.endswith(UNFINISHED):
-                file.unlink()
-        return [file for file in files if not file.name.startswith(".")]
-
-    def _read(self, file: Path) -> pa.Table:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        try:
-            table = parquet.ParquetFile(file).read()
-        except (OSError, pa.ArrowException):
-            raise self._foreign(file) from None
-        if not table.schema.equals(self._schema):
-            raise self._foreign(file)
-        return table
-
-    def _foreign(self, file: Path) -> InputError:
-        return InputError(
-            f"{file.name!r} in {str(self._folder)!r} holds no results of this kind of experiment: remove it, or name"
-            " another folder"
+        self._connection.execute(
+            "INSERT OR REPLACE INTO replications VALUES (?, ?, ?)", (key, replication, to_text(rows))
         )
-
-    def _write(self, table: pa.Table, name: str) -> None:
-        from pyarrow import parquet
-
-        beside = self._folder / f".{name}{UNFINISHED}"
-        try:
-            parquet.write_table(table, beside)
-            beside.replace(self._folder / name)
-        except OSError as error:
-            raise _unusable(self._folder, error) from None
 
 
 @contextmanager
-def open_store(folder: Path, schema: pa.Schema) -> Iterator[Store]:
-    """Own a folder of results, made if it is missing; yield what is in it.
+def open_store(path: Path) -> Iterator[Store]:
+    """Open a store, and own it until the block ends.
 
     Parameters
     ----------
-    folder
-        Where results are kept.
-    schema
-        The columns of their rows.
+    path : Path
+        The file. It is made if it is missing, with its folder.
+
+    Yields
+    ------
+    Store
+        What the file holds.
 
     Raises
     ------
     InputError
-        When another process owns the folder, when it holds something else, or cannot be written.
+        When another process owns the file, when it is no store, or when it cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("ab")
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unusable(folder, error) from None
-    with lock:
-        _own(lock, folder)
-        yield Store(folder, schema)
+        raise _unusable(path, error) from None
+    try:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+            _prepare(connection, path)
+            yield Store(connection)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise InputError(
+                f"the results in {str(path)!r} belong to another run that has not ended: wait for it, or name another"
+                " file"
+            ) from None
+        raise _unusable(path, error) from None
 
 
-def record_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a record of rows with these columns."""
-    import pyarrow as pa
-
-    rows = pa.list_(pa.struct(list(schema)))
-    return pa.schema({"key": pa.string(), "replication": pa.int64(), "rows": rows})
-
-
-def record(key: str, replication: int, rows: Rows, schema: pa.Schema) -> pa.Table:
-    """Return what a replication has given as one record.
-
-    Parameters
-    ----------
-    key, replication
-        Whose rows they are.
-    rows
-        The rows.
-    schema
-        Their columns, as that of a record (`record_schema`).
-
-    Raises
-    ------
-    ValueError, TypeError
-        When a row has other columns, or values of other types.
-    """
-    import pyarrow as pa
-
-    columns = {field.name for field in schema.field("rows").type.value_type}
-    for row in rows:
-        if row.keys() != columns:
-            raise ValueError(f"a row has columns {sorted(row)}; those of the experiment are {sorted(columns)}")
-    return pa.Table.from_pylist([{"key": key, "replication": replication, "rows": rows}], schema)
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, a transaction outlives the process, not the power
+        connection.execute("BEGIN EXCLUSIVE")
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found != (FORMAT if tables else 0):
+            raise _foreign(path)
+        connection.execute(_TABLE)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        raise _foreign(path) from None
 
 
-def rows_of(record: pa.Table) -> Rows:
-    """Return the rows of one record, as they are when they are read again."""
-    (rows,) = record.column("rows").to_pylist()
-    return list(rows)
+def _foreign(path: Path) -> InputError:
+    return InputError(f"{str(path)!r} holds no results of experiments: remove it, or name another file")
 
 
-def _places(table: pa.Table) -> list[Place]:
-    return list(zip(table.column("key").to_pylist(), table.column("replication").to_pylist(), strict=True))
-
-
-def _records(table: pa.Table) -> dict[Place, Any]:
-    """Map places to rows as Arrow scalars: Python objects are made of what is asked for only."""
-    return dict(zip(_places(table), table.column("rows"), strict=True))
-
-
-def _unusable(folder: Path, error: OSError) -> InputError:
+def _unusable(path: Path, error: Exception) -> InputError:
     return InputError(
-        f"results cannot be kept in {str(folder)!r} ({error.strerror or error}): name a folder of yours that has space"
+        f"results cannot be kept in {str(path)!r} ({error}): name a file that you may write, on a disk with space"
     )
 
 
-def _own(lock: IO[bytes], folder: Path) -> None:
-    try:
-        _lock(lock)
-    except OSError:
-        raise InputError(
-            f"the results in {str(folder)!r} belong to another run that has not ended: wait for it, or name another"
-            " folder"
-        ) from None
+def to_text(rows: Rows) -> str:
+    """Return rows as they are kept; every float comes back as it was, those that are no numbers too."""
+    return json.dumps(rows, separators=(",", ":"))
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(lock: IO[bytes]) -> None:
-        msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(lock: IO[bytes]) -> None:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def from_text(text: str) -> Rows:
+    """Return rows that are kept as text."""
+    rows: Rows = json.loads(text)
+    return rows

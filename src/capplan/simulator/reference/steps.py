@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.step import (
+    Acquire,
     Batch,
     Choice,
+    CountdownLatch,
     Delay,
     ForkJoin,
     Hedge,
-    Hold,
-    Latch,
     Route,
     RoutePolicy,
     Sequence,
@@ -290,16 +290,16 @@ class _Compiler:
                 return _sequence(inside)
             case Signal():
                 return _signal(step.group, self.signalled[number])
-            case Hold() | Latch() | Batch():
+            case Acquire() | CountdownLatch() | Batch():
                 return self._with_one(step, inside[0], number)
             case ForkJoin() | Hedge() | Choice() | Route():
                 return self._with_several(step, inside, number)
 
-    def _with_one(self, step: Hold | Latch | Batch, inside: Runner, number: int) -> Runner:
+    def _with_one(self, step: Acquire | CountdownLatch | Batch, inside: Runner, number: int) -> Runner:
         match step:
-            case Hold():
+            case Acquire():
                 return self._acquire(self.context.pools[step.pool], inside, number)
-            case Latch():
+            case CountdownLatch():
                 return self._latch(step, inside, number)
             case Batch():
                 return self._batch(step, inside, number)
@@ -394,7 +394,7 @@ class _Compiler:
 
         return hedge
 
-    def _latch(self, step: Latch, inner: Runner, number: int) -> Runner:
+    def _latch(self, step: CountdownLatch, inner: Runner, number: int) -> Runner:
         env, rank = self.env, step_rank(EventKind.RESUME, number)
         groups = {group.name: group.needed for group in step.groups}
         needed = len(groups) if step.needed is None else step.needed

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 
 from capplan.models.language.network import Network, walk
 from capplan.models.language.station import Station
-from capplan.models.language.step import Batch, Choice, ForkJoin, Hedge, Latch, Route, Signal, Step, Visit, children
+from capplan.models.language.step import (
+    Batch,
+    Choice,
+    CountdownLatch,
+    ForkJoin,
+    Hedge,
+    Route,
+    Signal,
+    Step,
+    Visit,
+    children,
+)
 from capplan.models.language.traffic import Retry, Session
 from capplan.simulator.specification.clock import to_ticks
 
@@ -121,7 +132,7 @@ def _signalled(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple
         around = groups[number]
         if isinstance(step, Signal):
             latches[number] = around.get(step.group, -1)
-        elif isinstance(step, Latch):
+        elif isinstance(step, CountdownLatch):
             around = {**around, **{group.name: number for group in step.groups}}
         elif isinstance(step, Batch):
             around = {}

@@ -102,7 +102,7 @@ def _empirical(values_s: list[float]) -> Sampler:
 def _components(distribution: Hyperexponential | Mixture) -> tuple[list[float], list[Distribution]]:
     shares = [float(probability) for probability in distribution.probabilities]
     if isinstance(distribution, Mixture):
-        return shares, list(distribution.laws)
+        return shares, list(distribution.distributions)
     return shares, [Exponential(mean_s) for mean_s in distribution.means_s]
 
 

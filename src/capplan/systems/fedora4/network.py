@@ -16,7 +16,7 @@ from capplan.models.language.distribution import Deterministic, Erlang, Exponent
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -135,7 +135,7 @@ def _at_node(nodes: int, number: int, values: Values, name: str) -> Step:
         steps.append(ForkJoin(peers, 0, name="announce"))
     if name == "delete":
         steps.append(Delay(Exponential(delete_wait_s(nodes, values)), name="wait"))
-    return Hold(_threads(number), Sequence(tuple(steps)), name="thread")
+    return Acquire(_threads(number), Sequence(tuple(steps)), name="thread")
 
 
 def _node(number: int) -> str:

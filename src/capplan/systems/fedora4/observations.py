@@ -21,7 +21,7 @@ from capplan.calibration.observations import Kind, LoadTest, Observations, Score
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
 from capplan.systems.fedora4.network import network, round_trip_s
 from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
@@ -57,7 +57,7 @@ def _predicted(test: LoadTest[Fedora4Scenario], values: Values) -> dict[str, Flo
     said: dict[str, Number] = {}
     for row in test.rows:
         if row.quantity == "capacity":
-            said[row.id] = capacity_per_s(analysis, LARGEST_LOSS)
+            said[row.id] = capacity_per_s(analysis, MAX_DROP_RATE)
         else:
             alone = analysis.unloaded[row.request_class].total
             said[row.id] = alone if row.scenario != "throttled" else _throttled_s(row, test.scenario, values, alone)

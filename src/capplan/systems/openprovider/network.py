@@ -20,7 +20,7 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Delay, ForkJoin, Hold, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -220,7 +220,7 @@ def _at_front(
     sent = (
         (ForkJoin((Visit(front_name(*place), Exponential(values["front_s"]), name="proxy"),), 0),) if forwards else ()
     )
-    return Hold(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
+    return Acquire(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
 
 
 def _workers(scenario: OpenproviderScenario, values: Values, dc: int, front: int) -> Pool:

@@ -19,7 +19,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import LARGEST_LOSS, capacity_per_s, peak_ratio, phases, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, phases, solve
 from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -41,7 +41,7 @@ def _layout(base: OpenproviderScenario, row: Evidence) -> OpenproviderScenario:
 def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dict[str, FloatArray]:
     """Predict the figures of an experiment by row id, in SI, arrays over draws (draws,)."""
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate = capacity_per_s(analysis, LARGEST_LOSS)
+    rate = capacity_per_s(analysis, MAX_DROP_RATE)
     point = solve(analysis, rate)
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
     known = {
@@ -58,7 +58,7 @@ def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Va
     Requests inside are spread over the policing nodes at random (binomially); `values` are single numbers.
     """
     analysis = Analysis(network(experiment.scenario, values, 1.0))
-    rate, server = capacity_per_s(analysis, LARGEST_LOSS), analysis.server
+    rate, server = capacity_per_s(analysis, MAX_DROP_RATE), analysis.server
     if server is None:
         raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes

@@ -22,7 +22,7 @@ from capplan.models.cassandra.visibility import Load, Question, Sampling, chance
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
-from capplan.models.solver.operating_point import LARGEST_LOSS, phases
+from capplan.models.solver.operating_point import MAX_DROP_RATE, phases
 from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -62,7 +62,7 @@ def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tu
 
 def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
     """Return the levels that are looked at, those of the scenario first, and those left out as too heavy."""
-    if case.scenario.dcs == 1 or float(np.median(figures.point.loss)) > LARGEST_LOSS:
+    if case.scenario.dcs == 1 or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
         return (), ()
     own, sampled = (case.scenario.consistency_read, case.scenario.consistency_write), _Sampled(case, figures)
     others = tuple(levels for levels in OTHERS if levels != own)
@@ -132,7 +132,7 @@ class _Sampled:
     def load(self, read: str) -> Load:
         """Return how busy Cassandra's cores are, by phase, if reads were at another level: they ask more replicas."""
         analysis, scenario = self.figures.analysis, self.scenario
-        names = [name for name in analysis.work if kind_of(name) == "cassandra"]
+        names = [name for name in analysis.demands if kind_of(name) == "cassandra"]
         own = np.mean([analysis.load(name) for name in names], axis=0)[self.chosen]
         more = self._asked(read) - self._asked(scenario.consistency_read)
         cores = scenario.dcs * scenario.cass_nodes * CASSANDRA_CORES

@@ -114,7 +114,7 @@ def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -
 
 
 def _cassandra_full_per_s(figures: Figures) -> FloatArray:
-    loads = [figures.analysis.load(name) for name in figures.analysis.work if name.startswith("cassandra/")]
+    loads = [figures.analysis.load(name) for name in figures.analysis.demands if name.startswith("cassandra/")]
     return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
 
 
