@@ -30,6 +30,7 @@ from capplan.simulator.specification.clock import to_seconds, to_ticks
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key
 
+
 def unfinished(program: Program, state: State) -> list[tuple[Records, int]]:
     """Return the sessions whose request has not ended, each with the number of its class."""
     live = state.sessions[state.sessions["open"] > 0]
@@ -41,10 +42,10 @@ def unfinished_rows(program: Program, state: State) -> Ints:
     """Return rows of the requests that have not ended, like those of the kernel's buffer."""
     rows = [
         [
-            *(session["row"], session["source"], number, session["unit"], session["first"] + session["place"], session["attempt"] + 1),
-            *(session["intended"], session["start"], -1, Status.UNFINISHED),
+            *(each["row"], each["source"], number, each["unit"], each["first"] + each["place"], each["attempt"] + 1),
+            *(each["intended"], each["start"], -1, Status.UNFINISHED),
         ]
-        for session, number in unfinished(program, state)
+        for each, number in unfinished(program, state)
     ]
     return np.array(rows, dtype=np.int64).reshape(-1, at.TRACE_COLUMNS)
 
@@ -208,7 +209,8 @@ class ActiveRun:
         header, state = self.state.header, self.state
         if state.stations["served"].any():  # visits that no request waits for count, too
             return False
-        return bool(header["threads"]["left"] == len(state.threads) and header["event_count"] <= len(self.lowered.processes))
+        no_threads = header["threads"]["left"] == len(state.threads)
+        return bool(no_threads and header["event_count"] <= len(self.lowered.processes))
 
 
 def begin(
