@@ -6,6 +6,7 @@ nothing can compile it, the wheel comes without: the other engines do not need i
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -50,10 +51,17 @@ def _works(command: tuple[str, ...]) -> bool:
     return True
 
 
+def _digest(folder: Path) -> str:
+    """Return the digest of all C files, which `kernel/library.py` compares with that of the files beside it."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in {".c", ".h"})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
 def _compile(command: tuple[str, ...], source: Path, library: Path, *, quiet: bool = False) -> None:
     position = [] if sys.platform == "win32" else ["-fPIC"]
     strip = ["-s"] if sys.platform == "linux" else []
-    line = [*command, *FLAGS, *SAME_NUMBERS, *position, *strip, str(source), "-o", str(library)]
+    defined = f"-DSOURCE_DIGEST={_digest(source.parent)}"
+    line = [*command, *FLAGS, *SAME_NUMBERS, *position, *strip, defined, str(source), "-o", str(library)]
     subprocess.run(line, check=True, capture_output=quiet)  # noqa: S603 - a compiler that the user chose
 
 
@@ -75,7 +83,7 @@ class CompileKernel(build_ext):
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the path of the library below the folder of packages."""
-        return os.path.join(*fullname.split(".")) + (".dll" if sys.platform == "win32" else ".so")
+        return str(Path(*fullname.split("."))) + (".dll" if sys.platform == "win32" else ".so")
 
     def build_extension(self, ext: Extension) -> None:
         """Compile it; setuptools goes on without it, with a warning, when that fails."""

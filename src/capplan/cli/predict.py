@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.prediction_view import render
-from capplan.cli.progress import announce_compilation, counting
+from capplan.cli.progress import counting
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
@@ -17,6 +17,7 @@ from capplan.models.language.units import parse_duration_s
 from capplan.planner.predict.predict import Engine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict.rows import to_csv
+from capplan.simulator.compiled.kernel.library import MISSING, is_compiled
 
 ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
 
@@ -26,11 +27,13 @@ def predict_(
     target: TargetText = DEFAULT_TARGET,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="NAME", help="What latencies come from: compiled or simpy simulate them, analytic is quick."
+            metavar="NAME",
+            help="What latencies come from: compiled or simpy simulate them, analytic is quick.",
+            show_default="compiled",
         ),
-    ] = "compiled",
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -49,11 +52,9 @@ def predict_(
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
     """
     refuse_both(as_json, as_csv)
-    chosen, wanted = read_target(target), _engine(engine)
+    chosen, wanted = read_target(target), _engine(engine, budget)
     budget_s = _budget_s(budget, wanted)
     scenario = with_options(chosen.scenario, given(ctx))
-    if wanted == "compiled" and sys.stderr.isatty():
-        announce_compilation()
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
@@ -63,7 +64,13 @@ def predict_(
         raise typer.Exit(1)
 
 
-def _engine(name: str) -> Engine:
+def _engine(name: str | None, budget: str | None) -> Engine:
+    """Return the engine; where none is asked for and the compiled one is missing, say so and take the analytic one."""
+    if name is None:
+        if budget is not None or is_compiled():
+            return "compiled"
+        sys.stderr.write(f"capplan: latencies are those of the analytic solver; {MISSING}\n")
+        return "analytic"
     for known in ENGINES:
         if name == known:
             return known

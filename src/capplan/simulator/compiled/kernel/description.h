@@ -5,6 +5,13 @@
 
 typedef struct { const char *name; i64 offset, size; } Described;
 
+#ifndef SOURCE_DIGEST /* of the C files, from the build */
+#define SOURCE_DIGEST unknown
+#endif
+#define QUOTED_AGAIN(text) #text
+#define QUOTED(text) QUOTED_AGAIN(text)
+#define DIGEST QUOTED(SOURCE_DIGEST)
+
 #define RECORD(Type) {#Type, 0, sizeof(Type)}
 #define FIELD(Type, field) {#Type "." #field, offsetof(Type, field), sizeof(((Type *)0)->field)}
 #define IN_KERNEL(array) {"Kernel." #array, offsetof(Kernel, array), sizeof *((Kernel *)0)->array.first}
@@ -113,6 +120,7 @@ static const Described description[] = {
     VALUE(TRACE_COLUMNS),
    
     VALUE(NONE), VALUE(NEVER), VALUE(MOST_SIGNALS), VALUE(STATUSES),
+    {"source " DIGEST, 0, 0},
     {0, 0, 0},
 };
 __attribute__((visibility("default"))) const Described *capplan_description(void) { return description; }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -14,10 +16,12 @@ from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Program, State
 
 LIBRARY = Path(__file__).parent / ("_kernel.dll" if sys.platform == "win32" else "_kernel.so")
+LIBRARY = Path(os.environ.get("CAPPLAN_KERNEL", LIBRARY))  # tests run one that checks what it reads and writes
 MISSING = (
-    "the compiled engine is not installed, because there was no C compiler when capplan was installed: "
-    "run `uv sync --reinstall-package capplan` with a compiler or a package index in reach, or choose --engine simpy"
+    "the compiled engine is not installed, because no C compiler worked when capplan was: install one, such as gcc, "
+    "and then capplan again (`uv sync --reinstall-package capplan`), or choose --engine simpy"
 )
+OTHER = "the compiled engine was made from other files than these: run `uv sync --reinstall-package capplan`"
 
 
 class Described(ctypes.Structure):
@@ -65,7 +69,7 @@ def library() -> Library:
     return Library(LIBRARY)
 
 
-def is_installed() -> bool:
+def is_compiled() -> bool:
     """Tell whether the kernel was compiled when capplan was installed."""
     return LIBRARY.exists()
 
@@ -120,6 +124,12 @@ def _described(library: ctypes.CDLL) -> dict[str, tuple[int, int]]:
     return found
 
 
+def digest() -> str:
+    """Return the digest of the C files beside this one, as the build computes it."""
+    files = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".c", ".h"})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
 def expected() -> dict[str, tuple[int, int]]:
     """Return offsets and sizes of all records and their fields, as `layout` has them."""
     found: dict[str, tuple[int, int]] = {}
@@ -136,16 +146,17 @@ def expected() -> dict[str, tuple[int, int]]:
 
 
 def compare(described: dict[str, tuple[int, int]]) -> None:
-    """Compare the library's records and numbers with those of `layout`.
+    """Compare the library's source with the files here, and its records and numbers with those of `layout`.
 
     Raises
     ------
     MissingError
         When they differ: the library was made from other files than these.
     """
-    records = {name: place for name, place in described.items() if not name.startswith(("Kernel", "="))}
+    records = {name: place for name, place in described.items() if not name.startswith(("Kernel", "=", "source "))}
     numbers = {name[1:]: value for name, (value, _) in described.items() if name.startswith("=")}
     arrays = {name.partition(".")[2] for name in described if name.startswith("Kernel.")}
     same_numbers = all(getattr(at, name, None) == value for name, value in numbers.items())
-    if records != expected() or not same_numbers or arrays != {*Program._fields, *State._fields}:
-        raise MissingError("the compiled engine is that of another version: run `uv sync --reinstall-package capplan`")
+    same_arrays = arrays == {*Program._fields, *State._fields}
+    if f"source {digest()}" not in described or records != expected() or not same_numbers or not same_arrays:
+        raise MissingError(OTHER)
