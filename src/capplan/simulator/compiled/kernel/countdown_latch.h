@@ -1,4 +1,4 @@
-/* Countdown latches (record 0006, Pools, joins, latches): a thread waits for signals, in groups, from branches inside the
+/* Countdown latches (record 0006, Pools, joins, countdown latches): a thread waits for signals, in groups, from branches inside the
    latch's step, and gives up when no branch is left that could send one.
 
    `working` counts the branches that may still signal a latch, `users` those who hold its record. Of signals on their way that

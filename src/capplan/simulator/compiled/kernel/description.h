@@ -62,7 +62,7 @@ static const Described description[] = {
     RECORD(Check), FIELD(Check, tick), FIELD(Check, slot),
     RECORD(List), FIELD(List, head), FIELD(List, tail),
     RECORD(Station), FIELD(Station, since), FIELD(Station, whole), FIELD(Station, parts), FIELD(Station, sigma),
-    FIELD(Station, busy_ticks), FIELD(Station, inside_ticks), FIELD(Station, served), FIELD(Station, servers),
+    FIELD(Station, busy_ticks), FIELD(Station, queued_ticks), FIELD(Station, served), FIELD(Station, servers),
     FIELD(Station, count), FIELD(Station, heaped), FIELD(Station, kind), FIELD(Station, plain), FIELD(Station, host),
     FIELD(Station, slot), FIELD(Station, waiting), FIELD(Station, known_down), FIELD(Station, rates),
     FIELD(Station, rate_count), FIELD(Station, paused), FIELD(Station, down), FIELD(Station, processes),

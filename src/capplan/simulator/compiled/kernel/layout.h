@@ -126,7 +126,7 @@ typedef struct { i64 rank, tick, load; } Event;
 typedef struct { i64 tick, slot; } Check;
 typedef struct { i32 head, tail; } List;
 typedef struct {
-  i64 since, whole, parts, sigma, busy_ticks, inside_ticks; /* V and sums, right at tick `since` */
+  i64 since, whole, parts, sigma, busy_ticks, queued_ticks; /* V and sums, right at tick `since` */
   i32 served, servers, count[2];                            /* up to here one cache line */
   i32 heaped[2], kind, plain, host, slot, waiting, known_down, rates, rate_count, paused, down, processes, process_count,
       server_free, lazy;

@@ -113,7 +113,7 @@ HEADER = _record(
 EVENT = _record((I64, "rank tick load"))
 LIST = _record((I32, "head tail"))
 STATION = _record(
-    (I64, "since whole parts sigma busy_ticks inside_ticks"),
+    (I64, "since whole parts sigma busy_ticks queued_ticks"),
     (I32, "served servers count[2] heaped[2] kind plain host slot waiting known_down rates rate_count paused down"),
     (I32, "processes process_count server_free lazy"),
     (I64, "expiry paused_since visits waited responded list_at[2] room"),

@@ -1,4 +1,4 @@
-/* Pools: units that threads acquire and release (record 0006, Pools, joins, latches). */
+/* Pools: units that threads acquire and release (record 0006, Pools, joins, countdown latches). */
 #pragma once
 #include "future_event_list.h"
 #include "tally.h"

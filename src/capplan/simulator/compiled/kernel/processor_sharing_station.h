@@ -32,7 +32,8 @@ INLINE __int128 remove_ended_detached(Kernel *k, Station *s, i64 since, i64 whol
 }
 /* Let V and the sums be right now. */
 INLINE void bring_up_to_date(Kernel *k, Station *s) {
-  i64 since = s->since, elapsed = header(k)->now - since, served = s->served, inside = served + s->waiting, whole = s->whole;
+  i64 since = s->since, elapsed = header(k)->now - since, served = s->served, whole = s->whole;
+  i64 busy = least(served, s->servers), queued = served + s->waiting - busy;
   __int128 late = 0;
   s->since = header(k)->now;
   if (served == 0) return;
@@ -40,16 +41,16 @@ INLINE void bring_up_to_date(Kernel *k, Station *s) {
     s->whole += elapsed;
     late = remove_ended_detached(k, s, since, whole);
   } else if (s->sigma > 0) grow(s, elapsed);
-  add_integral(&s->busy_ticks, least(served, s->servers), elapsed, late);
-  add_integral(&s->inside_ticks, inside, elapsed, late);
+  add_integral(&s->busy_ticks, busy, elapsed, late);
+  if (queued > 0) add_integral(&s->queued_ticks, queued, elapsed, 0);
 }
 /* Add the integrals since the last time to the series of the interval. */
 static void count_integrals(Kernel *k, i64 station) {
   Station *s = station_at(k, station);
   PlaceSeries *series = station_series(k, header(k)->interval, station);
   add_saturated(&series->busy, s->busy_ticks);
-  add_saturated(&series->queued, s->inside_ticks == INT64_MAX ? INT64_MAX : s->inside_ticks - s->busy_ticks);
-  s->busy_ticks = s->inside_ticks = 0;
+  add_saturated(&series->queued, s->queued_ticks);
+  s->busy_ticks = s->queued_ticks = 0;
 }
 
 /* Busy servers as far as the host is concerned. */
