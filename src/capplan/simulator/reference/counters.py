@@ -26,7 +26,6 @@ from capplan.simulator.results.tally import (
     add_pair,
 )
 
-
 MOST_TICKS = (1 << 63) - 1
 
 
