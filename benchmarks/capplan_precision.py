@@ -10,11 +10,11 @@ from settings import MM4_BUSY_RATE_PER_S
 
 from capplan.cli.simulate import MOST_REPLICATIONS
 from capplan.models.language.network import Network
-from capplan.planner.simulate.simulate import Design, observed, of_network, read_wish, summed_up
+from capplan.planner.simulate.simulate import Design, observed, of_network, read_precision_target, summed_up
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.experiments.replications import ReplicationPlan
 
-WISH = "p99<2%"
+TARGET = "p99<2%"
 
 
 def mm4_one(requests: int, seed: int) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def busy_two(requests: int, seed: int) -> dict[str, Any]:
 def _until_known(network: Network, requests: int, seed: int, processes: int) -> dict[str, Any]:
     rate_per_s = float(np.max(network.traffic.rate_per_s))  # type: ignore[union-attr]  # all traffic here is open
     plan = ReplicationPlan(network, requests / rate_per_s, 0.0, seed, MOST_REPLICATIONS)
-    design = Design(wish=read_wish(WISH, network))
+    design = Design(precision=read_precision_target(TARGET, network))
     found = summed_up(network.name, of_network(network), plan, design, observed(plan, design, processes=processes))
     p99 = found.classes[EVERY_CLASS].latency_ms.intended.p99
     return {

@@ -13,9 +13,8 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.planner.predict.controls import controls_of
-from capplan.planner.simulate.figures import Figures
-from capplan.planner.simulate.precision_target import read_wish
+from capplan.planner.simulate.estimates import SampleEstimates, controls_of
+from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.analysis.sample import Sample
@@ -82,8 +81,8 @@ class Trial:
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
         plan = ReplicationPlan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
-        wish = read_wish(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
-        return figures(plan, Design(wish=wish))
+        target = read_precision_target(self.precision, ["job"], [EVERY_CLASS]) if self.precision else None
+        return figures(plan, Design(precision=target))
 
 
 def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
@@ -92,7 +91,7 @@ def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
     row: dict[str, float | None] = {"replications": len(sample.runs)}
     for way, controls in zip(WAYS, (controls_of(sample, plan.network), None), strict=True):
         for statistic in STATISTICS:
-            found = Figures(sample, controls).latency(EVERY_CLASS, statistic)
+            found = SampleEstimates(sample, controls).latency(EVERY_CLASS, statistic)
             width = None if found.half_width is None else found.half_width / 1e3
             cells = found.value / 1e3, width, found.variance_ratio
             row |= {f"{way} {statistic} {name}": cell for name, cell in zip(COLUMNS, cells, strict=True)}

@@ -1,4 +1,4 @@
-"""Write the reference of the language: JSON schemas, and a page made of a template and the constructs' docstrings.
+"""Write the reference: JSON schemas of the language and of results, and a page from a template and docstrings.
 
 Run from anywhere: `uv run python docs/generate/schemas.py`. With `--check` nothing is written, and the exit code is 1
 when a file is out of date.
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.language.document import network_schema, schema
-from capplan.systems.registry import SYSTEMS
+from capplan.planner.schemas import prediction_schema, simulation_schema
+from capplan.systems.registry import every_system
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
@@ -31,13 +32,15 @@ def generated() -> dict[Path, str]:
     return {
         DOCS / "reference" / "network.schema.json": _text(network),
         DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
+        DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
+        DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 
 
 def _scenarios() -> dict[str, Any]:
     """Return the schema of scenario files: one of the systems' own."""
-    known = {each.scenario.__name__: schema(each.scenario) for each in SYSTEMS.values()}
+    known = {each.scenario.__name__: schema(each.scenario) for each in every_system()}
     dialect = {part.pop("$schema") for part in known.values()}
     (shared,) = dialect
     references = [{"$ref": f"#/$defs/{name}"} for name in known]

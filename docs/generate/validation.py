@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.planner.reports.validation_page import page
 from capplan.planner.reports.validation_plot import digest
 from capplan.planner.reports.validation_report import figures
-from capplan.systems.studies import STUDIES
+from capplan.systems.registry import names, system
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"
@@ -40,7 +39,7 @@ DRAW = """async ([figure, width]) => {
 @cache
 def reports() -> tuple[Validation, ...]:
     """Return what the packaged fitted files say of each system."""
-    return tuple(report(load(system)) for system in STUDIES)
+    return tuple(report(system(name), system(name).fitted()) for name in names())
 
 
 def figure_path(name: str) -> Path:
@@ -56,10 +55,10 @@ def page_text() -> str:
 def _records() -> dict[str, str]:
     """Return a sentence a system that leads to the record of how it is modelled, where there is one."""
     found = {each.name[:-3].split("-", 1)[1]: each for each in sorted((DOCS / "decisions").glob("*.md"))}
-    named = {system: found.get(f"how-{system}-is-modelled") for system in STUDIES}
+    named = {name: found.get(f"how-{name}-is-modelled") for name in names()}
     return {
-        system: f"Why the model is as it is, and what was tried: [decision record](decisions/{path.name})."
-        for system, path in named.items()
+        name: f"Why the model is as it is, and what was tried: [decision record](decisions/{path.name})."
+        for name, path in named.items()
         if path is not None
     }
 
@@ -82,20 +81,20 @@ def stamp_of(path: Path) -> str:
     return found[1] if found else ""
 
 
-def draw(names: list[str]) -> None:
+def draw(drawn: list[str]) -> None:
     """Draw figures with plotly in Chromium and write them."""
     from playwright.sync_api import sync_playwright
     from plotly.offline import get_plotlyjs
 
     chromium, made = shutil.which("chromium"), figures(reports())
     if chromium is None:
-        raise SystemExit(f"figures {', '.join(names)} are out of date, and the Debian package chromium is missing")
+        raise SystemExit(f"figures {', '.join(drawn)} are out of date, and the Debian package chromium is missing")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         tab = browser.new_page()
         tab.set_content("<!doctype html><html><body></body></html>")
         tab.add_script_tag(content=get_plotlyjs())
-        for name in names:
+        for name in drawn:
             content: dict[str, Any] = made[name].to_plotly_json()
             svg = tab.evaluate(DRAW, [content, WIDTH])
             stamped = svg.replace(">", f"><!-- digest {digest(made[name])} -->", 1)
@@ -114,8 +113,8 @@ def main() -> int:
     for path in stale:
         if path.suffix == ".svg" and path not in wanted:
             path.unlink()
-    if names := [path.stem.removeprefix("validation-") for path in stale if path in wanted]:
-        draw(names)
+    if drawn := [path.stem.removeprefix("validation-") for path in stale if path in wanted]:
+        draw(drawn)
     PAGE.write_text(text, encoding="utf-8", newline="\n")
     return 0
 

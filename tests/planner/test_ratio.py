@@ -1,20 +1,14 @@
 """Predictions of systems that are documented as ratios only: a ratio to each reference, and nothing absolute."""
 
 import json
-from functools import cache
-from typing import Any
 
 import jsonschema
 import pytest
-from capplan.systems.abouts import ABOUTS
+from tests.planner.predictions import predicted
 
-from capplan.calibration.fit.fitted_file import load
-from capplan.planner.predict.predict import predict
-from capplan.planner.predict.prediction import Prediction, prediction_schema
-from capplan.planner.predict.ratio import predicted_ratio
-from capplan.planner.predict.rows import to_csv
-from capplan.systems.openprovider.network import SYSTEM
-from capplan.systems.registry import scenario
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.schemas import prediction_schema
+from capplan.systems.registry import system
 from capplan.systems.vcider.network import ratio
 from capplan.systems.vcider.scenario import VciderScenario
 
@@ -25,9 +19,8 @@ REFERENCES = {
 }
 
 
-@cache
 def asked(encryption: str = "client+internode", rf: int = 3) -> Prediction:
-    return predict(scenario("vcider", rf=rf, column_bytes=512, encryption=encryption))
+    return predicted("vcider", "compiled", rf=rf, column_bytes=512, encryption=encryption)
 
 
 @pytest.mark.parametrize("encryption", list(REFERENCES))
@@ -36,11 +29,11 @@ def test_json_is_valid_by_the_published_schema(encryption: str) -> None:
 
     jsonschema.Draft202012Validator(prediction_schema()).validate(document)
     assert document["throughput_ratio"] == document["throughput_ratios"][REFERENCES[encryption]]
-    assert set(document["throughput_ratio"]["parts"]) == {"parameter", "discrepancy", "simulation"}
+    assert set(document["throughput_ratio"]["parts"]) == {"parameter", "model_error", "simulation"}
     assert document["throughput_ratio"]["parts"]["simulation"] is None
 
 
-def test_nothing_absolute_is_said() -> None:
+def test_there_are_no_absolute_figures() -> None:
     made = asked()
 
     assert (made.capacity_tps, made.bottleneck, made.offered_tps) == (None, None, None)
@@ -59,8 +52,8 @@ def test_the_reference_that_was_asked_for_comes_first(encryption: str) -> None:
 
 @pytest.mark.parametrize("encryption", list(REFERENCES))
 def test_a_band_is_that_of_a_rate_around_the_median_of_the_draws(encryption: str) -> None:
-    layout, fitted = VciderScenario(rf=3, column_bytes=512), load("vcider")
-    draws = ratio(layout, fitted.values(), encryption)
+    layout, fitted = VciderScenario(rf=3, column_bytes=512), system("vcider").fitted()
+    draws = ratio(layout, system("vcider").values(fitted, layout), encryption)
     band = asked().throughput_ratios[REFERENCES[encryption]]
 
     ordered = sorted(draws)
@@ -71,17 +64,8 @@ def test_a_band_is_that_of_a_rate_around_the_median_of_the_draws(encryption: str
 
 
 def test_a_row_for_each_ratio() -> None:
-    header, *rows = to_csv(asked()).splitlines()
+    frame = asked().to_frame()
 
-    assert header == "quantity,request_class,statistic,value,low,high,unit"
-    assert rows[0].startswith("throughput_ratio,,mean,")
-    assert len(rows) == 1 + len(REFERENCES)
-    for name in REFERENCES.values():
-        assert sum(name in row for row in rows) == 1
-
-
-def test_a_system_with_rates_and_times_is_no_ratio() -> None:
-    nobody: Any = None  # refused before anything is asked of it
-
-    with pytest.raises(ValueError, match="openprovider is documented with rates and times, not as ratios"):
-        predicted_ratio(SYSTEM, ABOUTS["openprovider"], nobody, nobody)
+    assert set(frame.quantity) == {"throughput_ratio", *(f"throughput_ratio.{name}" for name in REFERENCES.values())}
+    first, second = frame["value"].to_list()[:2]
+    assert first == second

@@ -3,40 +3,52 @@
 import itertools
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from capplan.calibration.case.model_error import Discrepancy
-from capplan.calibration.case.solution import Figures, Layout
+from capplan.calibration.case.ensemble import evenly_along
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import DRAWS, load
+from capplan.calibration.fit.fitted_file import DRAWS
+from capplan.calibration.system import Case
 from capplan.models.language.network import Network
-from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS, Latency
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
-from capplan.planner.predict.prediction import STATISTICS, Latency
-from capplan.planner.predict.simulated_latency import Plan, Simulated, evenly_chosen, simulated_latency
+from capplan.planner.predict.simulated_latency import (
+    SimulatedLatency,
+    SimulationSettings,
+    simulated_latency,
+)
 from capplan.simulator.experiments.draws import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import resolve
 
-ONE_DC = changed(OpenproviderScenario(), dcs=1)
-VALUES = load("openprovider").values()
+ONE_DC = OpenproviderScenario(dcs=1)
 QUANTILES = {"p50": np.log(2), "p90": np.log(10), "p95": np.log(20), "p99": np.log(100), "p999": np.log(1000)}
-Told = list[tuple[Network, Sequence[DrawRun]]]
+Asked = list[tuple[Network, Sequence[DrawRun]]]
 
 
 @pytest.fixture(scope="module")
 def figures() -> Figures:
-    return Layout(ONE_DC, VALUES).at(4000.0)
+    return case().solution.at(4000.0)
+
+
+@cache
+def case() -> Case[Any]:
+    found = resolve(ONE_DC)
+    vars(found)["uncertainty"] = Uncertainty(ModelError(0.04), ModelError(0.05), 1)  # whatever the calibration says
+    return found
 
 
 def rates_of(system: Network) -> FloatArray:
@@ -45,15 +57,15 @@ def rates_of(system: Network) -> FloatArray:
 
 
 @pytest.fixture
-def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Told:
+def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Asked:
     """Let runs have exponential latencies with 1.2 times the analytic mean of their draw, in both phases."""
-    told: Told = []
+    seen_runs: Asked = []
     numbers = itertools.count()
 
     def pretend(system: Network, runs: Sequence[DrawRun], _: object, **__: Any) -> list[dict[str, Histogram]]:
-        told.append((system, runs))
+        seen_runs.append((system, runs))
         half = len(runs) // 2
-        chosen = evenly_chosen(figures.point.response_s(*figures.point.request_shares), half)
+        chosen = evenly_along(figures.point.response_s(*figures.point.request_shares), half)
         generator = np.random.default_rng(next(numbers))
 
         def seen(run: DrawRun, name: str) -> Histogram:
@@ -64,20 +76,18 @@ def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Told:
         return [{name: seen(run, name) for name in REPORTED} for run in runs]
 
     monkeypatch.setattr(simulated, "simulate_draws", pretend)
-    return told
+    return seen_runs
 
 
-def asked(figures: Figures, budget_s: float) -> Simulated:
-    return simulated_latency(
-        ONE_DC, VALUES, figures, Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1), Plan(1, "compiled", budget_s)
-    )
+def asked(figures: Figures, budget_s: float) -> SimulatedLatency:
+    return simulated_latency(case(), figures, SimulationSettings(1, "compiled", budget_s))
 
 
 def bands(latency: Latency) -> Iterator[tuple[str, Any]]:
     return ((statistic, getattr(latency, statistic)) for statistic in STATISTICS)
 
 
-def test_each_draw_is_run_in_bursts_and_between_them(figures: Figures, pretending: Told) -> None:
+def test_each_draw_is_run_in_bursts_and_between_them(figures: Figures, pretending: Asked) -> None:
     asked(figures, 0.5)
     ((system, runs),) = pretending
     half = len(runs) // 2
@@ -114,17 +124,6 @@ def test_more_budget_comes_nearer_with_a_narrower_part(figures: Figures) -> None
     assert np.all(third < 0.01)
 
 
-def test_the_note_tells_what_was_done(figures: Figures, pretending: Told) -> None:
-    note = asked(figures, 0.5).note
-    gain = re.search(r"would be ([\d.]+) times as wide", note)
-
-    assert f"at {len(pretending[0][1]) // 2} draws of the parameters" in note
-    assert f"all {DRAWS} draws" in note
-    assert gain is not None
-    assert float(gain[1]) > 1.2
-    assert "no figure" not in note
-
-
 @pytest.mark.usefixtures("pretending")
 def test_where_no_request_was_completed_there_is_no_figure(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> None:
     pretend: Callable[..., Any] = simulated.__dict__["simulate_draws"]
@@ -138,17 +137,10 @@ def test_where_no_request_was_completed_there_is_no_figure(monkeypatch: pytest.M
 
     assert found.latency_ms["auth"] == Latency()
     assert None not in [band for _, band in bands(found.latency_ms["acct"])]
-    assert "Where no measured request was completed, there is no figure." in found.note
 
 
-def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures: Figures, pretending: Told) -> None:
-    simulated_latency(
-        ONE_DC,
-        VALUES,
-        replace(figures, peak_rate=np.full(DRAWS, 1e8)),
-        Uncertainty(Discrepancy(0.04), Discrepancy(0.05), 1),
-        Plan(1, "compiled", 2),
-    )
+def test_beyond_capacity_the_warm_up_is_no_longer_than_what_is_measured(figures: Figures, pretending: Asked) -> None:
+    asked(replace(figures, peak_rate=np.full(DRAWS, 1e8)), 2.0)
     ((_, runs),) = pretending
 
     assert all(run.duration_s == pytest.approx(2 * run.warmup_s) for run in runs)
@@ -159,6 +151,6 @@ def test_the_answer_does_not_hang_on_the_machine(monkeypatch: pytest.MonkeyPatch
     documents = []
     for processors in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda count=processors: count)
-        documents.append(json.dumps(predict(changed(ONE_DC, tps=3000.0), budget_s=0.02).to_json()))
+        documents.append(json.dumps(predict(OpenproviderScenario(dcs=1, tps=3000.0), budget_s=0.02).to_json()))
 
     assert documents[0] == documents[1]

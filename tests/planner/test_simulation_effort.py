@@ -60,7 +60,5 @@ def test_possible_budgets(budget_s: float) -> None:
 
 @pytest.mark.parametrize("budget_s", [0.0, -2.0, 1e9, float("inf"), float("nan")])
 def test_impossible_budgets_are_refused(budget_s: float) -> None:
-    with pytest.raises(
-        InputError, match=r"a budget of .* is not possible: .* more than 0 and at most 1h, such as '2s'"
-    ):
+    with pytest.raises(InputError, match="1h"):
         check_budget(budget_s)

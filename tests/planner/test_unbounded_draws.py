@@ -1,16 +1,16 @@
-"""A load that some draws of the parameters cannot carry: no logarithm is taken of what nothing bounds there."""
+"""A load that some parameter draws do not sustain: their latency is infinite, and no logarithm is taken of it."""
 
 from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.model_error import Discrepancy
+from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.planner.predict.prediction import STATISTICS
-from capplan.planner.predict.simulated_latency import carried_to_all
+from capplan.models.results import STATISTICS
+from capplan.planner.predict.simulated_latency import extended_to_all
 from capplan.simulator.results.histogram import Histogram
 
-UNCERTAINTY = Uncertainty(rate=Discrepancy(0.05), time=Discrepancy(0.05), seed=1)
+UNCERTAINTY = Uncertainty(rate=ModelError(0.05), time=ModelError(0.05), seed=1)
 
 
 class Analytic:
@@ -31,17 +31,17 @@ def seen(generator: np.random.Generator) -> Histogram:
     return Histogram.from_ticks((generator.exponential(1.5e-3, 1000) * 1e9).astype(np.int64))
 
 
-def said(unbounded: int) -> Any:
+def mean_with(unbounded: int) -> Any:
     """Carry eight draws of 1,000 exponential latencies each over to all, the last of them among those chosen."""
     generator, chosen = np.random.default_rng(1), np.linspace(0, 99, 8).astype(np.int64)
     phases = [[(1.0, {"read": seen(generator)})] for _ in chosen]
-    found, gains = carried_to_all(phases, chosen, Analytic(unbounded), UNCERTAINTY)  # type: ignore[arg-type]  # stand-in
+    found, gains = extended_to_all(phases, chosen, Analytic(unbounded), UNCERTAINTY)  # type: ignore[arg-type]  # stand-in
     assert len(gains) == len(STATISTICS)
     return found["read"].mean
 
 
 def test_a_few_draws_that_cannot_carry_it_leave_the_band_without_an_upper_end() -> None:
-    band = said(10)
+    band = mean_with(10)
 
     assert 1.0 < band.low * 1.1 < band.value < 2.0
     assert band.high == np.inf
@@ -49,14 +49,14 @@ def test_a_few_draws_that_cannot_carry_it_leave_the_band_without_an_upper_end() 
 
 
 def test_most_draws_cannot_carry_it() -> None:
-    band = said(60)
+    band = mean_with(60)
 
     assert np.isfinite(band.low)
     assert band.value == band.high == np.inf
 
 
 def test_all_carry_it_and_the_simulation_has_its_part() -> None:
-    band = said(0)
+    band = mean_with(0)
 
     assert np.isfinite(band.high)
     assert band.parts.simulation > 0

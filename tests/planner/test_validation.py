@@ -1,20 +1,23 @@
-"""Scores and coverage of bands, worked out by hand or by scipy's tests."""
+"""Scores and coverage of bands, worked out by hand or by scipy's tests; the table of a validation."""
 
 import math
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import asdict, replace
 
 import pytest
 from scipy import stats
 
+from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.validation.backtest import LeftOut
-from capplan.calibration.validation.estimate import Said
-from capplan.calibration.validation.validation import Compared, coverage, own_score, scores
+from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:
     """A figure of 1.0, said by capplan and by a rule that is off by twice as much with a band twice as wide."""
-    rule = Said(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
-    said = {"capplan": Said(value, low, high), "rule": rule}
+    rule = IntervalEstimate(1 + 2 * (value - 1), 1 - 2 * (1 - low), 1 + 2 * (high - 1))
+    said = {"capplan": IntervalEstimate(value, low, high), "rule": rule}
     return LeftOut("an id", fold, fold, "rates", "1/s", "family", 3.0, "" if counts else "a reason", True, 1.0, said)
 
 
@@ -84,7 +87,7 @@ def test_scores_by_hand() -> None:
 
 def test_model_and_rules_are_scored_on_the_same_figures() -> None:
     shared = [made("a", 1.02), made("b", 1.04)]
-    alone = replace(made("c", 3.0), said={"capplan": Said(3.0, 2.0, 4.0)})
+    alone = replace(made("c", 3.0), estimates={"capplan": IntervalEstimate(3.0, 2.0, 4.0)})
     silent = made("d", 9.0, counts=False)
 
     assert scores([*shared, alone, silent]) == scores(shared)
@@ -94,7 +97,7 @@ def test_model_and_rules_are_scored_on_the_same_figures() -> None:
 
 def ruled(value: float, low: float, high: float, fold: str = "a") -> LeftOut:
     """A figure of 1.0 that capplan says right, between 0.9 and 1.1, and that the rule says with this band."""
-    return replace(made(fold), said={**made(fold).said, "rule": Said(value, low, high)})
+    return replace(made(fold), estimates={**made(fold).estimates, "rule": IntervalEstimate(value, low, high)})
 
 
 BOTH = made("b", 1.2, 0.8, 1.3)
@@ -132,7 +135,7 @@ def test_half_widths_are_of_the_figures_with_a_band(said: tuple[float, float, fl
 
 def test_the_model_is_scored_on_its_own_on_all_figures_that_count() -> None:
     """Errors of 2, 5 and 30 %: rules say nothing of the last, and one does not count."""
-    alone = replace(made("c", 1.3, 1.2, 1.5), said={"capplan": Said(1.3, 1.2, 1.5)})
+    alone = replace(made("c", 1.3, 1.2, 1.5), estimates={"capplan": IntervalEstimate(1.3, 1.2, 1.5)})
     figures = [made("a", 1.02), made("b", 1.05), alone, made("d", 9.0, counts=False)]
     widths = [math.log(1.1 / 0.9)] * 2 + [math.log(1.5 / 1.2) + 20 * math.log(1.2)]
     found = own_score(figures)
@@ -149,7 +152,9 @@ def test_a_rule_without_a_band_takes_nothing_from_the_score_of_the_model_on_its_
     found = own_score(figures)
 
     assert found is not None
-    assert found.interval_score == pytest.approx((BOTH.said["capplan"].interval_score(1.0) + math.log(1.1 / 0.9)) / 2)
+    assert found.interval_score == pytest.approx(
+        (BOTH.estimates["capplan"].interval_score(1.0) + math.log(1.1 / 0.9)) / 2
+    )
 
 
 def test_where_no_figure_counts_there_is_no_score() -> None:
@@ -179,3 +184,54 @@ def test_a_figure_is_close_within_a_share_or_its_rounding(documented: float, pre
     figure = Compared(*what, predicted, predicted, predicted, error, True, None, None, None, None)
 
     assert figure.close(0.1) is close
+
+
+def compared(name: str, scenario: str, quantity: str, predicted: float) -> Compared:
+    """A documented 1.0, rounded to two digits, predicted as given."""
+    what = ("vcider", name, scenario, quantity, "1/s", 1.0, 0.95, 1.05)
+    return Compared(*what, predicted, predicted, predicted, predicted - 1, True, None, None, None, None)
+
+
+def validation(figures: tuple[Compared, ...], left_out: tuple[LeftOut, ...]) -> Validation:
+    scored = (own_score(left_out), scores(left_out), coverage(left_out))
+    posterior = Posterior(1.0, 1, 1.0, 0.0, 0.0)
+    return Validation("vcider", figures, (), "", left_out, *scored, 1, posterior, 1, 1, 1.0, "", "")
+
+
+def test_the_table_has_a_row_for_each_figure_and_what_was_left_out_beside_it() -> None:
+    figures = (compared("one", "a", "rate", 1.04), compared("two", "b", "rate", 1.2))
+    left = replace(made("b", 1.2, 0.9, 1.3), id="two")
+    rows = validation(figures, (left,)).to_frame().to_dict("records")
+
+    for row, figure in zip(rows, figures, strict=True):
+        assert {name: row[name] for name, cell in asdict(figure).items() if cell is not None} == {
+            name: cell for name, cell in asdict(figure).items() if cell is not None
+        }
+    assert [row["close"] for row in rows] == [True, False]
+    assert [row["name"] for row in rows] == ["a rate", "b rate"]
+    one, two = rows
+    assert all(one[name] != one[name] for name in ("fold", "left_out", "left_out_error", "held", "rule_error"))
+    assert (two["fold"], two["group"], two["family"], two["not_scored"]) == ("b", "rates", "family", "")
+    assert (two["left_out"], two["left_out_low"], two["left_out_high"]) == (1.2, 0.9, 1.3)
+    assert two["held"] is True
+    assert two["left_out_error"] == pytest.approx(left.errors()[MODEL])
+    assert two["rule_error"] == pytest.approx(left.errors()["rule"])
+
+
+def test_figures_are_called_by_their_id_where_scenario_and_quantity_are_not_enough() -> None:
+    figures = tuple(compared(name, "a", "rate", 1.0) for name in ("one", "two"))
+
+    assert list(validation(figures, ()).to_frame()["name"]) == ["one", "two"]
+
+
+def test_a_table_without_left_out_figures_has_its_columns_all_the_same() -> None:
+    frame = validation((compared("one", "a", "rate", 1.0),), ()).to_frame()
+
+    assert frame[["fold", "left_out_error", "held"]].isna().all(axis=None)
+
+
+def test_pandas_is_imported_when_a_table_is_asked_for() -> None:
+    command = "import sys, capplan.calibration.validation.validate; print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+
+    assert "pandas" not in result.stdout.split()

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.language.document import read, read_network
+from capplan.models.language.document import read_network
 from capplan.planner.predict.predict import predict
 from capplan.simulator.engine import simulate
-from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import read_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -19,7 +18,7 @@ PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     [("three-dcs-without-one.toml", False, 9_700), ("three-dcs-without-two.toml", True, 7_270)],
 )
 def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met: bool, about: int) -> None:
-    prediction = predict(read(OpenproviderScenario, EXAMPLES / name))
+    prediction = predict(read_scenario(EXAMPLES / name))
     (objective,) = prediction.objectives
     assert objective.met is met
     assert prediction.capacity_tps is not None

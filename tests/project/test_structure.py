@@ -1,17 +1,20 @@
-"""The house rules that a machine can check: links, layers, file lengths, nothing of one machine in the repository."""
+"""The house rules that a machine can check: links, layers, no import cycles, light imports, nothing of one machine."""
 
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
+import grimp
+import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).parents[2]
-LAYERS = ("calibration", "cli", "models", "planner", "simulator")
+LAYERS = ("calibration", "cli", "models", "planner", "simulator", "systems")
 LINK_MODE = "120000"
-LINES_IN_ONE_SITTING = 400
 
 ONE_MACHINE = re.compile(r"(?<![\w.~])(?:/(?:home|root|Users|work|mnt)/\w|[A-Z]:\\+Users\\)")
 AN_INDEX = re.compile(
@@ -64,12 +67,6 @@ def test_no_code_imports_through_the_links() -> None:
     assert offences(through_a_link, code) == []
 
 
-def test_every_file_reads_in_one_sitting() -> None:
-    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in (ROOT / "src").rglob("*.py")}
-
-    assert {str(path): length for path, length in lengths.items() if length > LINES_IN_ONE_SITTING} == {}
-
-
 @pytest.mark.parametrize("pattern", [ONE_MACHINE, AN_INDEX], ids=["machine", "index"])
 def test_nothing_of_one_machine_is_tracked(pattern: re.Pattern[str]) -> None:
     assert offences(pattern, tracked_text()) == []
@@ -100,13 +97,45 @@ def test_layers_hold() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("module", ["capplan", "capplan.models.errors", "capplan.cli.main", "capplan.cli.simulate"])
-def test_light_modules_import_nothing_heavy(module: str) -> None:
-    command = f"import sys, {module}; print(*sys.modules, sep='\\n')"
+def cycles(imports: Mapping[str, set[str]]) -> list[set[str]]:
+    """Return the groups of modules that import each other."""
+    names = sorted(imports)
+    edges = np.array([[other in imports[name] for other in names] for name in names])
+    count, group = connected_components(edges, directed=True, connection="strong")
+    groups = [{name for name, its in zip(names, group, strict=True) if its == each} for each in range(count)]
+    return [each for each in groups if len(each) > 1]
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = grimp.build_graph("capplan", exclude_type_checking_imports=True, cache_dir=None)
+
+    assert cycles({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}) == []
+
+
+def test_a_cycle_is_found() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == [{"b", "c"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import capplan",
+        "import capplan.models.errors",
+        "import capplan.cli.simulate",
+        "import capplan.cli.predict",
+        "from capplan.cli.main import main; main(['--help'])",
+        "from capplan.cli.main import main; main(['simulate', '--help'])",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(statement: str) -> None:
+    command = f"import sys; {statement}; print(*sys.modules, file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    imported = set(result.stderr.split())
 
     heavy = {"dask", "emcee", "pandas", "plotly", "pyarrow", "scipy.optimize", "scipy.stats"}
-    assert heavy & set(result.stdout.split()) == set()
+    assert heavy & imported == set()
+    if statement.endswith("(['--help'])") or statement == "import capplan":
+        assert {"numpy", "pydantic", "capplan.systems"} & imported == set()
 
 
 def test_one_version() -> None:

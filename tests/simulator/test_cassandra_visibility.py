@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tests.simulator.visibility_probe import lags_s, probes_alone
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.cluster import Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.cassandra.visibility import (
@@ -24,6 +23,7 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.erlang import erlang_c
+from capplan.systems.openprovider import SYSTEM as OPENPROVIDER
 from capplan.systems.openprovider.network import build_cluster, build_costs, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -154,7 +154,7 @@ def test_it_agrees_with_the_engine_where_nobody_queues(read: str, asks: int, wri
     Where 70 % are missed, one that is 10 % off is seen in 97 % of cases; where 10 % are, one off by half in 99 %.
     """
     where = cluster()
-    others = network(OpenproviderScenario(), load("openprovider").median_values(), 1.0)
+    others = network(OpenproviderScenario(), OPENPROVIDER.fitted().median_values(OPENPROVIDER.parameters), 1.0)
     lags = lags_s((where, costs), CLIENT_S, (write, asks), probes_alone(others, 30.0), (50.0, 0.0, 1, "compiled"))
     found = asked(where, read, write, GAPS_S[:3], busy=1e-9, costs=costs)
     assert len(lags) > 1400
@@ -170,7 +170,7 @@ def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> N
     Within 6 binomial errors and 2 %: fails 1 of 100,000,000 programs that are right to 2 %, and 3 in 1,000 if clumps of
     probes doubled the scatter of their counts; one that is 20 % off at 0.5 ms then passes in 1 of 3,000 cases.
     """
-    values = {**load("openprovider").median_values(), "burst_excess": 0.0}
+    values = {**OPENPROVIDER.fitted().median_values(OPENPROVIDER.parameters), "burst_excess": 0.0}
     scenario = OpenproviderScenario(consistency_read="LOCAL_ONE", consistency_write="LOCAL_QUORUM", rtt="1.6ms")
     where, costs = build_cluster(scenario, values), build_costs(scenario, values)
     share, rate, busy = 0.2, 9500.0, []  # of the arrivals; requests per second

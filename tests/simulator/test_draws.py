@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tests.simulator.same_path import assert_same
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
 from capplan.models.language.draws import at_draw
@@ -23,6 +22,7 @@ from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_ticks
+from capplan.systems.openprovider import SYSTEM as OPENPROVIDER
 from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -103,7 +103,7 @@ def test_the_exchanged_program_runs_as_one_lowered_afresh(case: str) -> None:
 
 
 def test_draws_of_a_cluster_run_as_lowered_afresh() -> None:
-    values = load("openprovider").values()
+    values = OPENPROVIDER.fitted().values(OPENPROVIDER.parameters)
     mine = {name: value[[0, 60, 200]] if isinstance(value, np.ndarray) else value for name, value in values.items()}
     many = network(changed(OpenproviderScenario(), dcs=2, ldap=True), mine, several(4000.0, 6000.0, 5000.0))
 

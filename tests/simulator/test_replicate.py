@@ -13,7 +13,7 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open
-from capplan.planner.predict.prediction import plain
+from capplan.models.results import plain
 from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.results.histogram import IntArray

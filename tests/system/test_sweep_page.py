@@ -40,7 +40,7 @@ def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, 
     assert lines == 3 * 12  # a line and the two edges of its band
     assert fills == 12
     assert capacities == 12
-    for part in ("acct p99 [ms]", "offered peak rate [per second]", "1 DC", "32 workers", "openprovider"):
+    for part in ("acct p99 [ms]", "offered peak rate [per second]", "dcs 1", "front-workers 32", "openprovider"):
         assert part in shown
     assert panels is not None
     assert legend is not None

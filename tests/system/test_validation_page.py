@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capplan.systems.studies import STUDIES
 from playwright.sync_api import Browser, Page
 from tests.system import pages
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.calibration.validation.validate import report
 from capplan.planner.reports.validation_report import figures, write_report
+from capplan.systems.registry import names, system
 
 pytestmark = pytest.mark.system
 
-REPORTS = [report(load(system)) for system in STUDIES]
+REPORTS = [report(system(name), system(name).fitted()) for name in names()]
 NAMES = tuple(figures(REPORTS))
 DRAWN = sorted((Path(__file__).parents[2] / "docs" / "figures").glob("validation-*.svg"))
 OVERLAPS = """root => {

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence, select
+from capplan.calibration.case.solution import Solution
+from capplan.calibration.evidence.table import PERCENTILES, Evidence
 from capplan.calibration.validation.baselines import BASELINES, Baseline
-from capplan.models.errors import InputError
-from capplan.models.language.network import Network
+from capplan.models.errors import InputError, nearest
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import Scenario, fields_of
-from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, solve
+from capplan.models.language.units import FloatArray
 
 S = TypeVar("S", bound=Scenario)
 Kind = Literal["rate", "time"]
+UTILISATION = "utilisation"
+_BELOW_CAPACITY = 0.999  # where no time is finite at the capacity
 
 
 class Observed(Protocol[S]):
@@ -38,8 +38,8 @@ class Observed(Protocol[S]):
     def reported(self) -> Mapping[str, tuple[str, ...]]:
         """Request classes as reported."""
 
-    def network(self, scenario: S, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
-        """Compose the system."""
+    def solution(self, scenario: S, values: Values) -> Solution:
+        """Analyse a layout."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,13 @@ class Scored(NamedTuple):
 class Observations(Generic[S]):
     """What load tests of a system measured, and what its model says of each figure.
 
-    The defaults read one load test per `scenario` of the evidence. They compare rates with the capacity, mean times
-    with the response time at that capacity, and percentiles likewise.
+    By default, rows of one `scenario` with one layout are a load test, and rows of one `fold` (of one scenario where
+    the column is empty) are left out together. The defaults predict
+
+    - rates (unit `1/s`): the capacity,
+    - times (unit `s`, a mean or a percentile): at the offered rate of the layout (`tps=...`), at most at the capacity;
+      at the capacity where the layout has no rate and times are finite there,
+    - `utilisation` (unit `1` or `%`): of the most loaded kind of station, at that rate.
 
     Attributes
     ----------
@@ -137,19 +142,33 @@ class Observations(Generic[S]):
         self.system = system
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
-        """Return the documented load tests; `choice` overrides fields that the documents leave open."""
-        rows = [row for row in self.system.evidence if row.use in ("fit", "check") and row.scenario != "all"]
-        return tuple(
-            LoadTest(name, own[0].fold or name, self._scenario(own[0], choice or {}), own)
-            for name in dict.fromkeys(row.scenario for row in rows)
-            if (own := select(rows, scenario=name))
-        )
+        """Return the documented load tests: the rows of one `scenario` with one layout.
+
+        Parameters
+        ----------
+        choice : mapping of str, optional
+            Values of the fields that the documents leave open; the scenario's defaults when left out.
+
+        Raises
+        ------
+        InputError
+            When the `layout` of a row names what is no field of the scenario.
+        """
+        groups: dict[tuple[str, S], list[Evidence]] = {}
+        for row in self.system.evidence:
+            if row.use in ("fit", "check") and row.scenario != "all":
+                own = replace(row, fold=row.fold or row.scenario)
+                groups.setdefault((row.scenario, self._scenario(row, choice or {})), []).append(own)
+        return tuple(LoadTest(name, rows[0].fold, layout, tuple(rows)) for (name, layout), rows in groups.items())
 
     def _scenario(self, row: Evidence, choice: Mapping[str, str]) -> S:
         known = fields_of(self.system.scenario)
         columns = {name: getattr(row, name) for name in ("dcs", "front_nodes", "cass_nodes", "rf", "proxy", "ldap")}
         given = {name: value for name, value in columns.items() if name in known and value is not None}
-        layout = {name: _read(text) for name, text in row.layout.items() if name in known}
+        for name in row.layout:
+            if name not in known:
+                raise InputError(f"{row.id}: {name!r} in its layout is no field of the scenario{nearest(name, known)}")
+        layout = {name: _read(text) for name, text in row.layout.items()}
         return self.system.scenario(**{**given, **layout, **choice})
 
     def predicted(self, tests: Sequence[LoadTest[S]], values: Values) -> dict[str, FloatArray]:
@@ -166,23 +185,36 @@ class Observations(Generic[S]):
         -------
         dict of arrays (draws,)
             By row id, SI.
+
+        Raises
+        ------
+        InputError
+            When a row is none of those that the defaults can predict.
         """
-        found: dict[str, FloatArray] = {}
-        for test in tests:
-            analysis = Analysis(self.system.network(test.scenario, values, 1.0))
-            capacity = capacity_per_s(analysis, MAX_DROP_RATE)
-            given = test.scenario.offered_per_s()
-            rate = capacity if given is None else np.broadcast_to(np.asarray(given, dtype=float), capacity.shape)
-            point = solve(analysis, rate if given is None else rate / peak_ratio(analysis))
-            for row in test.rows:
-                if row.unit == "1/s":
-                    found[row.id] = np.asarray(capacity * peak_ratio(analysis))
-                elif row.unit == "s":
-                    classes = self.system.reported.get(row.request_class, tuple(analysis.share))
-                    found[row.id] = np.asarray(point.response_s(*classes))
-                else:
-                    raise InputError(f"{row.id} is neither a rate nor a time: its system must say how to predict it")
-        return found
+        return {row.id: figure for test in tests for row, figure in self._figures(test, values)}
+
+    def _figures(self, test: LoadTest[S], values: Values) -> Iterator[tuple[Evidence, FloatArray]]:
+        solution, offered = self.system.solution(test.scenario, values), test.scenario.offered_per_s()
+        highest = solution.capacity if solution.finite_at_capacity else _BELOW_CAPACITY * solution.capacity
+        figures = solution.at(highest if offered is None else np.minimum(offered, highest))
+        for row in test.rows:
+            if row.unit == "1/s":
+                yield row, solution.capacity
+            elif offered is None and not solution.finite_at_capacity:
+                raise InputError(f"{row.id} has no offered rate: add tps=... to its layout")
+            elif row.quantity == UTILISATION:
+                yield row, figures.utilisation(solution.resources[0])
+            else:
+                yield row, figures.time_s(self._classes(row, figures.asked), _level(row))
+
+    def _classes(self, row: Evidence, asked: Sequence[str]) -> tuple[str, ...]:
+        """Return the classes of the network that a row sums up; all that are asked where it names none."""
+        reported = self.system.reported
+        if row.request_class and row.request_class not in reported:
+            known = nearest(row.request_class, reported)
+            raise InputError(f"{row.id}: request class {row.request_class!r} does not exist{known}")
+        names = (row.request_class,) if row.request_class else asked
+        return tuple(name for each in names for name in reported[each])
 
     def repeatability(self, row: Evidence) -> float:
         """Return the relative standard deviation of a repeat of the load test, besides the rounding."""
@@ -196,7 +228,9 @@ class Observations(Generic[S]):
 
     def kind_of(self, row: Evidence) -> Kind | None:
         """Return whether the error of a left-out figure is one of rates or of times; None: of neither."""
-        return {"1/s": "rate", "s": "time"}.get(row.unit)  # type: ignore[return-value]  # dict.get of literals
+        if row.unit == "s":
+            return "time"
+        return "rate" if row.unit == "1/s" or row.quantity == UTILISATION else None
 
     def scored(self, row: Evidence) -> Scored | None:
         """Return how a left-out figure is compared with simple rules; None: it is not."""
@@ -227,6 +261,15 @@ class Observations(Generic[S]):
         """Return the share of time during which a counted quantity is at most the figure; None: does not apply."""
         del test, row, values
         return None
+
+
+def _level(row: Evidence) -> float | None:
+    """Return the level of a percentile; None for a mean."""
+    if row.unit == "s" and row.statistic in ("mean", "unspecified"):
+        return None
+    if row.unit == "s" and row.statistic in PERCENTILES:
+        return PERCENTILES[row.statistic]
+    raise InputError(f"{row.id}: a {row.statistic} of {row.quantity} needs a prediction of the system's own")
 
 
 def _read(text: str) -> Any:

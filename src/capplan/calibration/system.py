@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import Places, Representatives, at_draws, representatives
 from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
 from capplan.calibration.case.model_error import ModelErrors, model_errors
 from capplan.calibration.case.solution import ClosedForm, Figures, Solution
@@ -300,7 +301,13 @@ class System(ABC, Generic[S]):
         return fitted
 
     def solution(
-        self, scenario: S, values: Values, lost: frozenset[str] = frozenset(), *, folded: bool = False
+        self,
+        scenario: S,
+        values: Values,
+        lost: frozenset[str] = frozenset(),
+        *,
+        folded: bool = False,
+        place: Places | None = None,
     ) -> Solution:
         """Analyse a layout once; figures at any rate follow from it.
 
@@ -312,11 +319,18 @@ class System(ABC, Generic[S]):
             Stations that are down.
         folded : bool
             Analyse one entry for all where they see the same: faster, equal to rounding, but not for a simulation.
+        place : array of int (draws,), optional
+            For each draw of the ensemble, the place of its representative among the values; left out, values have all.
         """
         whole = self.folded(scenario, values, 1.0) if folded and not lost else None
         network = whole or self.network(scenario, values, 1.0, lost)
         return Solution(
-            network, self.reported, self._closed_form(scenario, values), self.bounded(scenario), whole is not None
+            network,
+            self.reported,
+            self._closed_form(scenario, values),
+            self.bounded(scenario),
+            whole is not None,
+            place,
         )
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
@@ -371,7 +385,7 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-_KEPT = ("values", "solution", "objectives")  # of a case, whatever the offered rate
+_KEPT = ("representatives", "values", "solution", "objectives", "_near")  # of a case, whatever the offered rate
 
 
 @dataclass(frozen=True)
@@ -390,6 +404,8 @@ class Case(Generic[S]):
         Seed of every random number.
     offered_per_s : float or None
         Offered peak rate at which figures are wanted, requests per second; None: not decided yet.
+    draws : int or None
+        How many draws of the ensemble are solved, each for those near it: fast, and never for a simulation; None: all.
     """
 
     system: System[S]
@@ -397,6 +413,7 @@ class Case(Generic[S]):
     fitted: Fitted
     seed: int = 1
     offered_per_s: float | None = None
+    draws: int | None = None
 
     def at(self, offered_per_s: float) -> Case[S]:
         """Return the case at an offered rate; what was solved already is kept."""
@@ -409,14 +426,25 @@ class Case(Generic[S]):
         return replace(self, scenario=scenario, offered_per_s=None)
 
     @cached_property
+    def representatives(self) -> Representatives | None:
+        """The draws that are solved; None: all are."""
+        if self.draws is None:
+            return None
+        return representatives(self.system.values(self.fitted, self.scenario), self.draws)
+
+    @cached_property
     def values(self) -> dict[str, Number]:
-        """All parameter values, the free ones as arrays (draws,)."""
-        return self.system.values(self.fitted, self.scenario)
+        """All parameter values, the free ones as arrays (solved draws,)."""
+        every = self.system.values(self.fitted, self.scenario)
+        return every if self.representatives is None else at_draws(every, self.representatives.chosen)
 
     @cached_property
     def solution(self) -> Solution:
         """The analysed layout."""
-        return self.system.solution(self.scenario, self.values)
+        few = self.representatives
+        return self.system.solution(
+            self.scenario, self.values, folded=few is not None, place=None if few is None else few.place
+        )
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
@@ -443,11 +471,18 @@ class Case(Generic[S]):
 
         Rates are as uncertain as at the capacity, times as uncertain as at the offered rate.
         """
-        its, widening = self.system, self.system.widening
+        return self._near.widened(time=self.extrapolation.factors(self.system.widening)["time"])
+
+    @cached_property
+    def _near(self) -> Uncertainty:
+        """The uncertainty with rates as at the capacity, and times as among the measured layouts."""
+        its = self.system
         near = its.uncertainty(self.fitted, self.scenario, self.seed)
+        every = self.values if self.draws is None else its.values(self.fitted, self.scenario)
         at_capacity = its.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
-        rate, time = at_capacity.factors(widening)["rate"], self.extrapolation.factors(widening)["time"]
-        return replace(near, offset=its.offset(self.scenario, self.values)).widened(rate=rate, time=time)
+        return replace(near, offset=its.offset(self.scenario, every)).widened(
+            rate=at_capacity.factors(its.widening)["rate"]
+        )
 
     @cached_property
     def upper_bound(self) -> Case[S] | None:

@@ -19,13 +19,13 @@ from capplan.systems.registry import system as find_system
 
 def calibrate_(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The system to fit.")] = DEFAULT,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws: the same seed gives the same file.")] = 1,
-    output: Annotated[Path | None, typer.Option(help="Where to write; the packaged fitted file when left out.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws; the same seed gives the same file.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Output file; the packaged fitted file when not given.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fit a system's parameters to its evidence, draw an ensemble, refit without each scenario; takes minutes.
+    """Fit a system's parameters to its evidence, sample the posterior and refit without each scenario; takes minutes.
 
-    What was interrupted goes on where it was: finished stages are kept beside the output until the end.
+    An interrupted calibration resumes: finished stages are kept beside the output until the end.
     """
     its = find_system(read_target(system).scenario.system)
     path = output or its.fitted_path
@@ -46,8 +46,8 @@ def _show(fitted: Fitted, path: Path) -> None:
     screen.print(facts({name: f"{value:.4g}" for name, value in values.items()}))
     its = fitted.posterior
     screen.print(
-        f"{fitted.fitted_parameters} fitted parameters; the figures decide {fitted.effective_parameters:.1f}. "
+        f"{fitted.fitted_parameters} fitted parameters, {fitted.effective_parameters:.1f} determined by the evidence. "
         f"{len(fitted.draws)} draws, resampled from an effective {its.effective_sample_size:.0f} and moved by "
         f"{its.steps} steps of emcee (accepted {its.acceptance:.0%}, means shifted by at most {its.shift:.2f} standard "
-        f"deviations); at most {its.laplace:.2f} from a normal law (Kolmogorov-Smirnov). Seed {fitted.seed}."
+        f"deviations); at most {its.laplace:.2f} from a normal distribution (Kolmogorov-Smirnov). Seed {fitted.seed}."
     )

@@ -1,4 +1,4 @@
-"""Numbers on the terminal: as they were asked for, with bands in parentheses, as widths."""
+"""Numbers on the terminal: as given, with bands in parentheses, or as half-widths."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Format = Callable[[float], str]
 
 
 def given(number: float) -> str:
-    """Return a rate as it was asked for: `12,345`, `0.5`."""
+    """Return a rate as it was given: `12,345`, `0.5`."""
     return f"{number:,.10g}"
 
 
 def band(figure: Band, form: Format = significant) -> str:
-    """Return a figure with its band: `17,400 (12,000 to 24,000)`; one number where nothing is open."""
+    """Return a figure with its band: `17,400 (12,000 to 24,000)`; one number where the band has no width."""
     value, low, high = (form(number) for number in (figure.value, figure.low, figure.high))
     if low == value == high:
         return value
@@ -30,5 +30,5 @@ def share_band(figure: Band) -> str:
 
 
 def width(number: float) -> str:
-    """Return a half-width to two significant digits, which is more than anybody knows of it: `0.31`, `57`, `1,200`."""
+    """Return a half-width to two significant digits: `0.31`, `57`, `1,200`."""
     return to_digits(number, 2)

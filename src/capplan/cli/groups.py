@@ -1,4 +1,4 @@
-"""Groups of commands that refuse an unknown name in one sentence; the outermost imports a command when it is called."""
+"""Groups of commands that refuse unknown names in one sentence; a command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from capplan.cli.verbs import VERBS
 from capplan.models.errors import InputError, nearest
 
-READER_GONE = 141  # what a shell reports of a program that SIGPIPE ends
+READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
 
 
 def hint(word: str, known: Collection[str], see: str) -> str:
@@ -40,7 +40,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that is called, or ask for one."""
+        """Run the command, or refuse a call without one."""
         if not ctx._protected_args:
             known = ", ".join(self.list_commands(ctx))
             raise InputError(f"'{ctx.command_path}' needs a command; known: {known}")
@@ -66,7 +66,7 @@ class Verbs(Commands):
         return name, load(name), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, and be quiet when the reader of its output has gone."""
+        """Run the command; exit quietly when the output pipe is closed."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The few shapes that every view is made of: headings, plain tables, lists of facts."""
+"""Parts of every view: headings, plain tables, lists of facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of a scenario in a few words, for the first line of an answer."""
+"""The layout of a scenario in a few words, for the first line of a view."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def layout_in_words(scenario: Mapping[str, Any]) -> tuple[str, str]:
     each = "node" if nodes == 1 else "nodes"
     if dcs is None:
         kind = "Cassandra " if "cass_nodes" in scenario else ""
-        return f"{nodes} {kind}{each}", "carries" if nodes == 1 else "carry"
-    return (f"1 DC of {nodes} {each}", "carries") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "carry")
+        return f"{nodes} {kind}{each}", "sustains" if nodes == 1 else "sustain"
+    return (f"1 DC of {nodes} {each}", "sustains") if dcs == 1 else (f"{dcs} DCs x {nodes} {each}", "sustain")
 
 
 def _without_nodes(scenario: Mapping[str, Any]) -> tuple[str, str]:
     servers = scenario.get("servers")
     if servers is not None:
-        return ("1 server", "carries") if servers == 1 else (f"{servers} servers", "carry")
+        return ("1 server", "sustains") if servers == 1 else (f"{servers} servers", "sustain")
     if "virtual_encrypts" in scenario:
-        return f"The virtual network at RF {scenario['rf']} with {scenario['column_bytes']}-byte columns", "carries"
-    return "This layout", "carries"
+        return f"The virtual network at RF {scenario['rf']} with {scenario['column_bytes']}-byte columns", "sustains"
+    return "This layout", "sustains"

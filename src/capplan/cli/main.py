@@ -1,6 +1,6 @@
-"""The entry point `capplan`: runs a command, and says in one sentence what is wrong with its input.
+"""The entry point `capplan`: runs a command and reports bad input in one sentence.
 
-Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 the reader of the output has gone.
+Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 closed output pipe.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _UsageError(Protocol):
     def format_message(self) -> str: ...
 
 
-# Plain help: boxes cost a third of the time that `capplan --help` takes and more than that of its width.
+# Plain help: boxes take a third of the time of `capplan --help` and more of its width.
 app = typer.Typer(cls=Verbs, name="capplan", rich_markup_mode=None)
 
 
@@ -46,13 +46,15 @@ def capplan(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Predict what a layout of a Cassandra-backed service carries, how fast it answers, and how sure that is."""
+    """Plan the capacity of Cassandra-backed services: throughput, latency, outages, and how certain they are."""
     del version
 
 
 def run() -> None:
     """Run the command line of this process and exit."""
-    gc.set_threshold(100_000, 50, 100)  # what a command makes lives to its end: looking for garbage took a tenth of it
+    gc.set_threshold(
+        100_000, 50, 100
+    )  # a command's objects live to its end: collecting garbage took a tenth of the time
     sys.exit(main(sys.argv[1:]))
 
 
@@ -79,7 +81,7 @@ def _refuse(sentence: str) -> int:
 
 
 def _sentence(error: _UsageError) -> str:
-    """Say in one sentence what is wrong with the command line."""
+    """Return in one sentence what is wrong with the command line."""
     message, context = " ".join(error.format_message().split()).rstrip("."), error.ctx
     option = getattr(error, "option_name", None)
     if context is None:

@@ -1,4 +1,4 @@
-"""`capplan predict`: what a layout carries, how fast it answers, how sure that is."""
+"""`capplan predict`: what a layout sustains, how fast it responds, and how certain that is."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from capplan.cli.prediction_view import render
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
-from capplan.planner.predict.predict import Engine, predict
+from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.predict.rows import to_csv
-from capplan.simulator.compiled.kernel.library import MISSING, is_compiled
 
-ENGINES: tuple[Engine, ...] = ("compiled", "analytic", "simpy")
+ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
 
 def predict_(
@@ -30,7 +28,7 @@ def predict_(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What latencies come from: compiled or simpy simulate them, analytic is quick.",
+            help="How to obtain latencies: compiled or simpy simulate, analytic is fast.",
             show_default="compiled",
         ),
     ] = None,
@@ -38,15 +36,15 @@ def predict_(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long to simulate, on a nominal machine with two threads of 200 ns a visit, so that the answer "
-            "does not hang on this one; each system has its own, 800ms at most. Four times as long, half the "
-            "simulation's part of a band.",
+            help="Simulation time on a nominal machine (two threads, 200 ns per visit), so results do not depend on "
+            "yours. Each system has a default of at most 800ms. Four times the budget halves the simulation part of a "
+            "band.",
         ),
     ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Predict what a layout carries, how fast it answers and how sure that is; exit 1 if an objective is not met.
+    """Predict capacity, latency, utilisation and outages of a layout; exit 1 if an objective is not met.
 
     Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
@@ -64,12 +62,14 @@ def predict_(
         raise typer.Exit(1)
 
 
-def _engine(name: str | None, budget: str | None) -> Engine:
-    """Return the engine; where none is asked for and the compiled one is missing, say so and take the analytic one."""
+def _engine(name: str | None, budget: str | None) -> PredictionEngine:
+    """Return the engine; if none is chosen and the compiled one is missing, say so and take the analytic solver."""
     if name is None:
+        from capplan.simulator.compiled.kernel.library import MISSING, is_compiled  # needs numpy
+
         if budget is not None or is_compiled():
             return "compiled"
-        sys.stderr.write(f"capplan: latencies are those of the analytic solver; {MISSING}\n")
+        sys.stderr.write(f"capplan: latencies come from the analytic solver; {MISSING}\n")
         return "analytic"
     for known in ENGINES:
         if name == known:
@@ -77,7 +77,7 @@ def _engine(name: str | None, budget: str | None) -> Engine:
     raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
 
 
-def _budget_s(text: str | None, engine: Engine) -> float | None:
+def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
     if text is None:
         return None
     if engine == "analytic":
@@ -89,6 +89,6 @@ def _show(prediction: Prediction, as_json: bool, as_csv: bool) -> None:
     if as_json:
         write_json(prediction.to_json())
     elif as_csv:
-        sys.stdout.write(to_csv(prediction))
+        write_frame(prediction.to_frame())
     else:
         render(prediction, Screen())

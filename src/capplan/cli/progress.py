@@ -1,4 +1,4 @@
-"""How far a simulation or a sweep has come: a bar on stderr with time left, nothing when stderr is no terminal."""
+"""Progress bars on stderr with the time left; none when stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from capplan.simulator.engine import Progress
 if TYPE_CHECKING:
     from capplan.simulator.experiments.replications import ReplicationPlan  # a sweep needs no engine
 
-PATIENCE_S = 2.0  # what ends sooner needs no bar
+PATIENCE_S = 2.0  # shorter work needs no bar
 
 
 @contextmanager
 def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
-    """Show how far the replications of a plan have come; yield what they tell it to."""
+    """Show the progress of replications; yield the function that reports it."""
     console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
@@ -50,7 +50,7 @@ def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of how many runs have ended; yield what tells it."""
+    """Show how many runs have finished; yield the function that reports it."""
     console = Console(stderr=True)
     columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Bar(*columns, **_quiet(console))
@@ -61,7 +61,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show which of how many stages of a long calculation goes on; yield what is told the name of each."""
+    """Show the current stage of a long calculation; yield the function that reports its name."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn())
     bar = Bar(*columns, **_quiet(console))
@@ -80,7 +80,7 @@ def _quiet(console: Console) -> dict[str, Any]:
 
 @contextmanager
 def _after(seconds: float, bar: Bar) -> Iterator[None]:
-    """Start the bar when the time is over, and stop it at the end if it was."""
+    """Start the bar after a delay, and stop it at the end if it started."""
     timer = Timer(seconds, bar.start)
     timer.daemon = True
     timer.start()

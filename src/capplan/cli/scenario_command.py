@@ -149,19 +149,19 @@ def _usual(default: Any) -> str:
     return f" ({'on' if default is True else default})"
 
 
+def _option_names(scenario: type[Scenario]) -> list[str]:
+    return [option.name or field for field, option in options_of(scenario).items()]
+
+
 def _refuse_foreign(scenario: type[Scenario], option: str) -> None:
     """Refuse an option that belongs to other systems only, naming them."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    others = [
-        each.name
-        for each in every_system()
-        if any((option.name or field) == name for field, option in options_of(each.scenario).items())
-    ]
+    others = [each.name for each in every_system() if name in _option_names(each.scenario)]
     if not others:
         return
     *most, last = others
     whose = f"{', '.join(most)} and {last}" if most else last
-    own = ", ".join(flag(option.name or field) for field, option in options_of(scenario).items())
+    own = ", ".join(map(flag, _option_names(scenario)))
     system = defaults_of(scenario)["system"]
     raise InputError(f"{option} is an option of {whose}, not of {system}, which takes {own}")
 
@@ -175,18 +175,31 @@ def with_options(scenario: Scenario, texts: Mapping[str, Any]) -> Scenario:
         When one cannot be read or breaks a rule, or two of them exclude each other.
     """
     options = options_of(type(scenario))
+    emptied = dict.fromkeys(replaced_fields(type(scenario), texts))
     fields: dict[str, Any] = {}
     for field, text in texts.items():
-        option = options[field]
-        for other in option.replaces:
-            if other in texts:
-                one, two = sorted((flag(option.name or field), flag(options[other].name or other)))
-                raise InputError(f"{one} and {two} exclude each other: give one of them")
         fields[field] = tuple(text) if isinstance(text, list) else text
-        if option.read is not None and isinstance(text, str):
-            fields[field] = option.read(text)
-    emptied = dict.fromkeys(other for field in texts for other in options[field].replaces)
+        read = options[field].read
+        if read is not None and isinstance(text, str):
+            fields[field] = read(text)
     try:
         return changed(scenario, **{**emptied, **fields})
     except InputError as error:  # nobody wrote the name of a class on the command line
         raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
+
+
+def replaced_fields(scenario: type[Scenario], texts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the fields that options from the command line replace.
+
+    Raises
+    ------
+    InputError
+        When one of them is given, too.
+    """
+    options = options_of(scenario)
+    for field in texts:
+        for other in options[field].replaces:
+            if other in texts:
+                one, two = sorted(flag(options[each].name or each) for each in (field, other))
+                raise InputError(f"{one} and {two} exclude each other: give one of them")
+    return tuple(other for field in texts for other in options[field].replaces)

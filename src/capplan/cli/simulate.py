@@ -1,4 +1,4 @@
-"""`capplan simulate`: what becomes of the requests of a layout or a network, by running it."""
+"""`capplan simulate`: run a layout or a network request by request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from capplan.cli.progress import simulating
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_csv, write_json
+from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_frame, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate.precision_target import read_wish
-from capplan.planner.simulate.rows import Row, rows
+from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
 from capplan.simulator.analysis.sample import Observation, Sample
@@ -38,26 +37,33 @@ def simulate_(
         str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
     ] = DEFAULT_TARGET,
     tps: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; of a network, its mean rate.")
+        str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; for a network, its mean rate.")
     ] = None,
-    duration: Annotated[str, typer.Option(metavar="TIME", help="How long traffic comes: 60s, 15m.")] = "60s",
+    duration: Annotated[str, typer.Option(metavar="TIME", help="Duration of the traffic, such as 60s or 15m.")] = "60s",
     warmup: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Left out at the beginning; each run's own when not given.")
+        str | None, typer.Option(metavar="TIME", help="Warm-up to discard; detected (MSER) when not given.")
     ] = None,
     horizon: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="steady state, or finite: what runs of that time measure, from the start."),
+        typer.Option(
+            metavar="NAME",
+            help="Estimate the steady state (steady), or means over the whole run from an empty start (finite).",
+        ),
     ] = None,
     replications: Annotated[
-        int | None, typer.Option(min=1, help="Independent runs: 1; at most, with --precision: 200.")
+        int | None, typer.Option(min=1, help="Independent runs (1); with --precision, their maximum (200).")
     ] = None,
     precision: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Run until each class ('p99<2%') or one ('acct.mean<1%') is so precise."),
+        typer.Option(
+            metavar="TEXT", help="Run until each class ('p99<2%') or one ('acct.mean<1%') has this relative precision."
+        ),
     ] = None,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="compiled, or simpy to check it.")] = "compiled",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="compiled, or simpy as a cross-check.")] = "compiled",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Replications at a time; all processors.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Replications to run in parallel; all processors when not given.")
+    ] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every request to this Parquet file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write plots to this HTML file.")] = None,
     as_json: Json = False,
@@ -89,20 +95,20 @@ def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
     if as_json:
         write_json(simulation.to_json())
     elif as_csv:
-        write_csv(Row._fields, rows(simulation))
+        write_frame(simulation.to_frame())
     else:
         render(simulation, Screen())
 
 
 def _design(network: Network, horizon: str | None, warmup: str | None, precision: str | None) -> Design:
-    """Return what is estimated; a network whose timeline changes something has no steady state of its own."""
+    """Return what to estimate; a network with events on its timeline has no steady state."""
     named = horizon or ("finite" if network.timeline.events else "steady")
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
     classes = [each.name for each in network.classes]
-    wish = None if precision is None else read_wish(precision, classes, classes)
+    target = None if precision is None else read_precision_target(precision, classes, classes)
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
-    return Design(HORIZONS[named], unsaid if warmup is None else "given", wish)
+    return Design(HORIZONS[named], unsaid if warmup is None else "given", target)
 
 
 def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:
@@ -120,7 +126,7 @@ def _times(duration: str, warmup: str | None) -> tuple[float, float]:
         return lasts, 0.0
     left_out = _seconds("--warmup", warmup)
     if left_out >= lasts:
-        raise InputError(f"--warmup {warmup} is not shorter than --duration {duration}: nothing would be measured")
+        raise InputError(f"--warmup {warmup} is not shorter than --duration {duration}: nothing is left to measure")
     return lasts, left_out
 
 
@@ -144,5 +150,5 @@ def _run(plan: ReplicationPlan, design: Design, processes: int, trace: Path | No
             tell = stack.enter_context(simulating(plan))
             return observed(plan, design, processes=processes, progress=tell, write=write)
     except KeyboardInterrupt:
-        sys.stderr.write("capplan: interrupted, nothing was written\n")
+        sys.stderr.write("capplan: interrupted, nothing written\n")
         raise typer.Exit(INTERRUPTED) from None

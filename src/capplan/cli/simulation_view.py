@@ -1,9 +1,9 @@
-"""A simulation for people: what became of requests, how long they took, what stations and pools did; 80 columns."""
+"""A simulation for people: requests, latency, stations and pools, in 80 columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -12,16 +12,25 @@ from rich.text import Text
 from capplan.cli.figures import Format, given, width
 from capplan.cli.layout import facts, heading, section, table
 from capplan.cli.layout_in_words import layout_in_words
-from capplan.cli.simulation_notes import notes
 from capplan.models.number_words import rate, share, significant
-from capplan.planner.simulate.parts import Backlog, Estimate, LatencyFigures, PoolKind, StationKind
-from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
+from capplan.planner.simulate.simulation import (
+    EVERY_CLASS,
+    Backlog,
+    Estimate,
+    LatencyFigures,
+    PoolKind,
+    PrecisionReached,
+    Simulation,
+    StationKind,
+)
+from capplan.systems.registry import system
 
 Cell = Estimate | str
 
 MOST_ROWS = 15  # of stations and of pools: a screen
-SMALLEST_GROWTH = 1e-4  # of a backlog: what is less is told so
-NONE = "-"  # where nothing was there to see
+SMALLEST_GROWTH = 1e-4  # of a backlog; less is shown as "less than"
+LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
+NONE = "-"  # nothing observed
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
 
@@ -47,7 +56,7 @@ def render(simulation: Simulation, console: Console) -> None:
 
 
 def headline(simulation: Simulation) -> str:
-    """Say what was simulated, for how long, at which rate."""
+    """Return what was simulated, for how long and at which rate."""
     layout = simulation.scenario
     what = f"The network {simulation.network}" if layout is None else layout_in_words(layout)[0]
     return f"{what}: {_duration(simulation.duration_s)} of traffic{_at(simulation)}."
@@ -56,9 +65,9 @@ def headline(simulation: Simulation) -> str:
 def _at(simulation: Simulation) -> str:
     offered = simulation.offered_tps
     if offered is None:
-        return " from closed clients"
+        return " from closed-loop clients"
     kind = "" if simulation.mean_tps == offered else "a peak rate of "
-    source = {"given": ", as asked", "default": ", 80 % of capacity", "network": ""}[simulation.offered_source]
+    source = {"given": ", as given", "default": ", 80 % of capacity", "network": ""}[simulation.offered_source]
     return f" at {kind}{given(offered)} TPS{source}"
 
 
@@ -75,7 +84,7 @@ def _facts(simulation: Simulation) -> dict[str, str]:
     named["measured"] = f"{every.started:,} requests in {runs}{_left_out(simulation)}"
     number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
     named["Little's law"] = (
-        f"{_both(number)} requests under way, rate x response {significant(rates.value * response.value)}"
+        f"{_both(number)} requests in flight, rate x response {significant(rates.value * response.value)}"
     )
     if simulation.backlog is not None:
         named["backlog"] = _backlog(simulation.backlog)
@@ -85,9 +94,9 @@ def _facts(simulation: Simulation) -> dict[str, str]:
 def _left_out(simulation: Simulation) -> str:
     found = simulation.warmup_source == "mser"
     if not simulation.warmup_s:
-        return ", no warm-up to leave out (MSER)" if found else ""
+        return ", no warm-up detected (MSER)" if found else ""
     runs = " each" if simulation.replications > 1 else ""
-    return f", the first {_duration(simulation.warmup_s)}{runs} left out{' as warm-up (MSER)' if found else ''}"
+    return f", the first {_duration(simulation.warmup_s)}{runs} discarded{' as warm-up (MSER)' if found else ''}"
 
 
 def _backlog(backlog: Backlog) -> str:
@@ -198,3 +207,97 @@ def _both(estimate: Estimate) -> str:
 
 def _percent(part: float) -> str:
     return share(part).removesuffix(" %")
+
+
+def notes(simulation: Simulation) -> Iterator[str]:
+    """Yield the notes below the tables."""
+    if simulation.scenario is None:
+        yield "One set of parameters, from the file: this result does not cover their uncertainty."
+    else:
+        yield "One set of parameters, the calibrated median: `capplan predict` covers their uncertainty."
+    yield _intervals_note(simulation)
+    overloaded = simulation.backlog is not None and simulation.backlog.verdict == "overloaded"
+    if not simulation.settled and not overloaded:
+        yield "MSER found no end of the warm-up, so figures may include some of it. Simulate longer (--duration)."
+    if simulation.backlog is not None and simulation.backlog.verdict != "steady":
+        yield _overload_note(simulation.backlog.verdict)
+    if overloaded and _clients_wait(simulation):
+        yield (
+            "The simulation offers this rate regardless of responses. The clients of this layout wait for their "
+            "answers, so they would fall behind: `capplan predict` shows how long they wait."
+        )
+    lost = simulation.classes[EVERY_CLASS].drop_rate.value
+    if lost > LOW_DROP_RATE:
+        yield (
+            f"{lost:.1%}".replace("%", " %")
+            + " of the requests were dropped or timed out; latencies are of the rest. A"
+            " failed request ends its session, whose remaining requests never arrive."
+        )
+    if simulation.controls:
+        yield _controls_note(simulation)
+    if simulation.precision is not None:
+        yield _precision_note(simulation, simulation.precision)
+
+
+def _intervals_note(simulation: Simulation) -> str:
+    count = simulation.replications
+    if simulation.horizon == "finite":
+        if count == 1:
+            return "A single finite-horizon replication has no interval: use --replications 10, for example."
+        return (
+            f"Figures are means over {count} replications, including the longest latency; ± is the half-width of the "
+            "95 % confidence interval."
+        )
+    if count >= 5:
+        return (
+            f"± is the half-width of the 95 % confidence interval between the {count} replications. The longest "
+            "latency is the observed one and has no interval."
+        )
+    return (
+        "± is the half-width of the 95 % confidence interval from batches of simulated time; it is missing where "
+        "there are too few observations. The longest latency is the observed one and has no interval."
+    )
+
+
+def _clients_wait(simulation: Simulation) -> bool:
+    given_scenario = simulation.scenario
+    if given_scenario is None:
+        return False
+    its = system(given_scenario["system"])
+    return its.bounded(its.scenario(**given_scenario))
+
+
+def _overload_note(verdict: str) -> str:
+    if verdict == "overloaded":
+        return (
+            "The offered rate exceeds the capacity: there is no steady state. Latencies and queues describe the "
+            "simulated time and grow with it."
+        )
+    return "The run is too short to tell whether the backlog grows without bound: simulate longer (--duration)."
+
+
+def _controls_note(simulation: Simulation) -> str:
+    latency = simulation.classes[EVERY_CLASS].latency_ms.intended
+    ratios = {"mean": latency.mean.variance_ratio, "p99": latency.p99.variance_ratio}
+    if latency.mean.variance_ratio is None:
+        return "There was no latency to correct by control variates."
+    shown = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in ratios.items() if ratio is not None)
+    return (
+        f"Control variates with exactly known means ({' and '.join(simulation.controls)}) reduce the variance of "
+        f"latencies by these factors: {shown}."
+    )
+
+
+def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
+    name, runs = precision.asked.partition("<")[0].strip(), simulation.replications
+    known = "is known to within " + f"{precision.relative:.2%}".replace("%", " %")
+    if not math.isfinite(precision.relative):
+        known = "has no interval"
+    if precision.reached:
+        return f"Asked for {precision.asked}: {name} {known} after {runs} replications."
+    if simulation.backlog is not None and simulation.backlog.verdict == "overloaded":
+        return f"Asked for {precision.asked}, stopped after {runs} replications: more would not help in overload."
+    return (
+        f"Asked for {precision.asked}, not reached: {name} {known} after {runs} replications. "
+        "Allow more or longer ones."
+    )

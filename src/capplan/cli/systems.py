@@ -1,4 +1,4 @@
-"""`capplan systems`: what can be asked about."""
+"""`capplan systems`: the known systems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from capplan.systems.registry import every_system
 
 
 def systems(as_json: Json = False, as_csv: Csv = False) -> None:
-    """List the systems that capplan knows: what is modelled, on what evidence, and the options that lay them out."""
+    """List the known systems: what is modelled, on what evidence, and their layout options."""
     refuse_both(as_json, as_csv)
     found = [
         {"name": each.name, "models": each.summary, "options": _options(each), "evidence": _evidence(each)}
@@ -32,7 +32,7 @@ def systems(as_json: Json = False, as_csv: Csv = False) -> None:
 
 
 def _options(system: System[Any]) -> dict[str, str]:
-    """Return the options that lay a system out, with what they mean."""
+    """Return the layout options of a system, with their help."""
     return described_options(system.scenario)
 
 

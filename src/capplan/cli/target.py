@@ -1,4 +1,4 @@
-"""What a command is asked about: the name of a system, a scenario file, a fitted file or a network."""
+"""The target of a command: a system, a scenario file, a fitted file or a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Target:
 
 
 def scenario_type(target: str) -> type[Scenario]:
-    """Return the scenario type of a target: a system's name, or a file that exists; of the default system if in doubt."""
+    """Return the scenario type of a system's name or an existing file; that of the default system otherwise."""
     name: Any = target
     if target.endswith(".toml"):
         name = read_toml(Path(target)).get("system", DEFAULT)
@@ -45,7 +45,7 @@ def is_network(target: str) -> bool:
 
 
 def read_target(text: str) -> Target:
-    """Read what a command is asked about.
+    """Read the target of a command.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def read_target(text: str) -> Target:
         fitted = read_calibration(text)
         return Target(scenario(fitted.system), fitted)
     if text not in names():
-        raise InputError(f"{text!r} is no system, and no .toml or .json file{nearest(text, names())}")
+        raise InputError(f"{text!r} is neither a system nor a .toml or .json file{nearest(text, names())}")
     return Target(scenario(text))
 
 
 def read_target_or_network(text: str) -> Target | Network:
-    """Read what is simulated: what `read_target` reads, or a network (.toml).
+    """Read the target of a simulation: what `read_target` reads, or a network (.toml).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Ways to the terminal: tables for people, JSON and CSV for programs; data to stdout."""
+"""Output: tables for people, JSON and CSV for programs; data goes to stdout."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from capplan.models.errors import InputError
 from capplan.models.results import plain
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
@@ -36,14 +39,14 @@ def refuse_both(as_json: bool, as_csv: bool) -> None:
     Raises
     ------
     InputError
-        When both are wanted.
+        When both are given.
     """
     if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other: give one of them")
+        raise InputError("--json and --csv exclude each other: give only one")
 
 
 def check_output(path: Path) -> None:
-    """Say what is wrong with a path before the minutes that it takes to have something to write.
+    """Check an output path before the computation, which may take minutes.
 
     Raises
     ------
@@ -51,9 +54,9 @@ def check_output(path: Path) -> None:
         When there is no such folder, or the path is a folder itself.
     """
     if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+        raise InputError(f"{path} cannot be written: folder {path.parent} does not exist")
     if path.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder, give the name of a file")
+        raise InputError(f"{path} cannot be written: it is a folder; give a file name")
 
 
 def write_json(value: Any) -> None:
@@ -66,3 +69,9 @@ def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(plain(row) for row in rows)
+
+
+def write_frame(frame: DataFrame) -> None:
+    """Print a data frame as CSV; a missing or unbounded number is an empty cell."""
+    finite = frame.replace([float("inf"), float("-inf")], float("nan"))
+    finite.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")

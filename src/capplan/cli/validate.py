@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
-from capplan.calibration.validation.validation import Compared, Validation
+from capplan.calibration.validation.validation import Validation
 from capplan.cli.progress import stages
 from capplan.cli.target import DEFAULT_TARGET, read_target
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
-from capplan.cli.validation_view import show, show_all
+from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 
@@ -44,9 +43,7 @@ def validate_(
         _check_folder(folder)
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
-        from capplan.planner.reports.validation_report import (
-            write_report,  # plotly takes longer to import than the rest
-        )
+        from capplan.planner.reports.validation_report import write_report  # plotly is slow to import
 
         written = write_report(reports, folder)
         sys.stderr.write(f"capplan: {written[0]} and {written[1].name}\n")
@@ -54,10 +51,8 @@ def validate_(
         write_json({each.system: each for each in reports} if target == ALL else reports[0])
     elif as_csv:
         _write_csv(reports)
-    elif target == ALL:
-        show_all(reports, Screen())
     else:
-        show(reports[0], Screen())
+        _show(reports)
     goals = goals_of_all(reports) if target == ALL else ()
     if not all(each.passed for each in reports) or not all(goal.met for goal in goals):
         raise typer.Exit(1)
@@ -92,8 +87,14 @@ def _validated(fitted: Fitted, refit: bool) -> Validation:
 
 
 def _write_csv(reports: Sequence[Validation]) -> None:
-    columns = [field.name for field in fields(Compared)]
-    rows: list[list[Any]] = [
-        [getattr(figure, name) for name in columns] for report in reports for figure in report.figures
-    ]
-    write_csv(columns, rows)
+    import pandas as pd  # slow to import, as what shows Markdown
+
+    frame = pd.concat([each.to_frame() for each in reports], ignore_index=True)
+    frame.replace([math.inf, -math.inf], math.nan).to_csv(sys.stdout, index=False, lineterminator="\n")
+
+
+def _show(reports: Sequence[Validation]) -> None:
+    from capplan.cli.markdown import TerminalMarkdown
+    from capplan.planner.reports.validation_page import page
+
+    Screen().print(TerminalMarkdown(page(reports, terminal=True)))

@@ -26,14 +26,14 @@ class Verb(NamedTuple):
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
     "predict": Verb(
-        "capplan.cli.predict:predict_", "Predict what a layout carries, how fast, and how sure.", "scenario"
+        "capplan.cli.predict:predict_", "Predict capacity and latency of a layout, with bands.", "scenario"
     ),
-    "simulate": Verb("capplan.cli.simulate:simulate_", "Run a layout or a network request by request.", "scenario"),
-    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates: a table and a plot.", "ranges"),
-    "systems": Verb("capplan.cli.systems:systems", "List the systems that capplan knows, and their layout options."),
-    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures behind the answers."),
+    "simulate": Verb(
+        "capplan.cli.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
+    ),
+    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
+    "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
+    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
-    "validate": Verb(
-        "capplan.cli.validate:validate_", "Hold a calibrated system against its evidence and simple rules."
-    ),
+    "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
 }

@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import TypeGuard
 
 
-@lru_cache(maxsize=4)
-def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (".py",), *, plain: bool = False) -> str:
-    """Return a digest of capplan's own files.
+@lru_cache(maxsize=16)
+def code_digest(
+    folders: tuple[str, ...] = (".",),
+    suffixes: tuple[str, ...] = (".py",),
+    *,
+    plain: bool = False,
+    package: Path = Path(__file__).parents[1],
+) -> str:
+    """Return a digest of the files of a package.
 
     Parameters
     ----------
@@ -25,13 +31,15 @@ def code_digest(folders: tuple[str, ...] = (".",), suffixes: tuple[str, ...] = (
     plain : bool
         Ignore comments, docstrings and the versions of numpy and scipy. Otherwise every byte and these versions
         count.
+    package : Path
+        Folder of the package; capplan's own when left out.
 
     Returns
     -------
     str
         SHA-256 in hexadecimal.
     """
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    digest = hashlib.sha256()
     paths = (path for folder in folders for path in (package / folder).rglob("*") if path.suffix in suffixes)
     for path in sorted(paths):
         text = uncommented(path.read_text(encoding="utf-8")).encode() if plain else path.read_bytes()

@@ -1,4 +1,4 @@
-"""Numbers for people: three significant digits, thousands separated, per cent with a blank."""
+"""Numbers for people: three significant digits, thousands separated, per cent with a blank, units that people use."""
 
 from __future__ import annotations
 
@@ -40,3 +40,25 @@ def signed(number: float) -> str:
 def per_cent(number: float) -> str:
     """Return a signed share as a number in percent, for tables that say so: `+12`, `-3.1`."""
     return signed(number).removesuffix(" %")
+
+
+def tenths(number: float) -> str:
+    """Return a share to a tenth of a per cent, for goals: what just misses one must not look as if it met it."""
+    return f"{number:.1%}".removesuffix("%").removesuffix(".0") + " %"
+
+
+def in_unit(number: float, unit: str) -> str:
+    """Return a figure in the unit that people read it in, without that unit: times are in milliseconds."""
+    if unit == "s":
+        return significant(number * 1e3)
+    return rate(number) if unit == "1/s" else significant(number)
+
+
+def with_unit(number: float, unit: str) -> str:
+    """Return a figure with its unit: `4.00 ms`, `7,200/s`, `0.958`."""
+    return in_unit(number, unit) + {"s": " ms", "1/s": "/s"}.get(unit, "")
+
+
+def banded(number: float, low: float, high: float, unit: str) -> str:
+    """Return a figure with its band: `7,060 (7,000 to 7,100)`."""
+    return f"{in_unit(number, unit)} ({in_unit(low, unit)} to {in_unit(high, unit)})"

@@ -70,20 +70,20 @@ class Comparison:
     bounds: tuple[float, ...]
 
     def holds(self, value: Any) -> Any:
-        """Tell whether `value` (SI; a number or an array of draws) satisfies the comparison."""
+        """Return whether `value` (SI; a number or an array of draws) satisfies the comparison."""
         if self.relation == "in":
             return (self.bounds[0] <= value) & (value <= self.bounds[1])
         return _RELATIONS[self.relation](value, self.bounds[0])
 
     def holds_throughout(self, band: Band) -> bool | None:
-        """Tell whether it holds anywhere in `band` (True), nowhere (False), or depends (None)."""
+        """Return whether it holds everywhere in `band` (True), nowhere (False), or in part of it (None)."""
         if self.holds(band.low) and self.holds(band.high):
             return True
         if self.relation == "in":
-            apart = band.high < self.bounds[0] or band.low > self.bounds[1]
+            outside = band.high < self.bounds[0] or band.low > self.bounds[1]
         else:
-            apart = not self.holds(band.low if self.relation.startswith("<") else band.high)
-        return False if apart else None
+            outside = not self.holds(band.low if self.relation.startswith("<") else band.high)
+        return False if outside else None
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Objective:
         return tuple(dict.fromkeys(each.metric for each in self.comparisons()))
 
     def holds(self, values: MetricValues) -> Any:
-        """Tell whether it is satisfied; with arrays of draws, for each draw.
+        """Return whether it is satisfied; with arrays of draws, for each draw.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Objective:
         return _fold(self.root, lambda each: each.holds(values(each.metric)))
 
     def evaluate(self, lookup: Lookup) -> ObjectiveVerdict:
-        """Judge the objective by the medians, and say whether the bands leave a doubt.
+        """Judge the objective by the medians, and whether the verdict is the same anywhere in the bands.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ def parse(text: str, classes: Collection[str] = (), resources: Collection[str] =
     try:
         return Objective(text.strip(), _Reader(text, classes, resources).whole())
     except RecursionError:
-        raise InputError("an objective is nested too deeply: leave out parentheses") from None
+        raise InputError("an objective is nested too deeply: remove parentheses") from None
     except InputError as error:
         raise InputError(f"objective {text!r}: {error}") from None
 
@@ -234,10 +234,10 @@ class _Reader:
     def whole(self) -> Comparison | Combination:
         """Read all of the text."""
         if not self.tokens:
-            raise InputError("it is empty: write a comparison, such as 'acct.p99<20ms'")
+            raise InputError("it is empty: give a comparison, such as 'acct.p99<20ms'")
         found = self.joined("or")
         if self.peek():
-            raise InputError(f"{self.peek()!r} closes no parenthesis: leave it out")
+            raise InputError(f"{self.peek()!r} has no matching parenthesis: remove it")
         return found
 
     def joined(self, word: Literal["and", "or"]) -> Comparison | Combination:
@@ -257,14 +257,16 @@ class _Reader:
         self.take()
         found = self.joined("or")
         if self.peek() != ")":
-            raise InputError("a parenthesis is not closed: write ')' after its last comparison")
+            raise InputError("a parenthesis is not closed: add ')' after its last comparison")
         self.take()
         return found
 
     def comparison(self) -> Comparison:
         """Read a metric, a relation and a value."""
         if not self.peek() or self.peek() == ")" or self.peek().casefold() in ("and", "or"):
-            raise InputError(f"a comparison is missing before {self.peek() or 'the end'!r}: write e.g. 'acct.p99<20ms'")
+            raise InputError(
+                f"a comparison is missing before {self.peek() or 'the end'!r}: give one, such as 'acct.p99<20ms'"
+            )
         metric = _metric(self.take(), self.classes, self.resources)
         relation = self.relation(metric)
         written = self.value(f"{metric.name}{relation}")
@@ -277,17 +279,17 @@ class _Reader:
         for known in ("<", "<=", ">", ">=", "in"):
             if token == known:
                 return known
-        raise InputError(f"{token!r} after {metric.name!r} is not a comparison: write one of <, <=, >, >=, in")
+        raise InputError(f"{token!r} after {metric.name!r} is not a comparison: use one of <, <=, >, >=, in")
 
     def value(self, before: str) -> str:
         """Read the words up to the next `and`, `or`, parenthesis or end."""
         words: list[str] = []
         while self.peek() and self.peek() not in "()" and self.peek().casefold() not in ("and", "or"):
             if self.peek(1) in _RELATIONS and words:
-                raise InputError(f"a word is missing before {self.peek()!r}: join comparisons by 'and' or 'or'")
+                raise InputError(f"'and' or 'or' is missing before {self.peek()!r}")
             words.append(self.take())
         if not words or self.peek() == "(":
-            raise InputError(f"a value is missing after {before!r}: write one, such as 20ms, 80% or 7000")
+            raise InputError(f"a value is missing after {before!r}: give one, such as 20ms, 80% or 7000")
         return " ".join(words)
 
 
@@ -297,7 +299,7 @@ def _metric(name: str, classes: Collection[str], resources: Collection[str]) -> 
     if name in _FORMER:
         raise InputError(f"{name!r} is not a metric; it is now called {_FORMER[name]!r}")
     if name[0].isdigit():
-        raise InputError(f"{name!r} is not a metric: write the metric first, such as 'acct.p99<20ms'")
+        raise InputError(f"{name!r} is not a metric: put the metric first, such as 'acct.p99<20ms'")
     subject, dot, statistic = name.partition(".")
     statistic = "p999" if statistic == "p99.9" else statistic
     if not dot or not subject:
@@ -331,10 +333,10 @@ def _bounds(text: str, metric: Metric, relation: Comparator) -> tuple[float, ...
         return (_value(text, metric),)
     low, dots, high = text.partition("..")
     if not dots:
-        raise InputError(f"{text!r} is not a range: write its two ends, such as '5ms..20ms'")
+        raise InputError(f"{text!r} is not a range: give both ends, such as '5ms..20ms'")
     bounds = (_value(low.strip(), metric), _value(high.strip(), metric))
     if bounds[0] > bounds[1]:
-        raise InputError(f"{text!r} is not a range: its first end must not be above its second")
+        raise InputError(f"{text!r} is not a range: the first end must not exceed the second")
     return bounds
 
 

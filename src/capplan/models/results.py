@@ -17,14 +17,14 @@ SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load tes
 
 @dataclass(frozen=True)
 class Parts:
-    """Half-widths of a band by their cause, in the unit of the figure; null is not modelled, never 0.
+    """Half-widths of a band by cause, in the unit of the figure; null means not modelled, never 0.
 
     Attributes
     ----------
     parameter
-        Half-width due to what the evidence leaves open about the parameters.
+        Half-width due to parameter uncertainty.
     model_error
-        Half-width due to what the model gets wrong at its best.
+        Half-width due to the model error: what the best-fitting model still gets wrong.
     simulation
         Half-width due to the finite length of the simulation.
     """
@@ -73,12 +73,12 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity(Band):
-    """Requests per second over all data centres that the layout carries, by a criterion.
+    """Requests per second over all data centres that the layout sustains, by a criterion.
 
     Attributes
     ----------
     criterion
-        What "carries" means: the loss, the backlog and the objectives that had to hold.
+        What "sustains" means: limits on drop rate and backlog, and the objectives.
     """
 
     criterion: str
@@ -86,7 +86,7 @@ class Capacity(Band):
 
 @dataclass(frozen=True)
 class Latency:
-    """Response times of one request class in milliseconds, from the intended start; null is not modelled.
+    """Response times of one request class in milliseconds, from the intended start; null means not modelled.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Outage:
-    """What is left when part of the layout is lost, for one assumption about the consistency level.
+    """What remains when part of the layout is lost, under one assumption about the consistency level.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Outage:
     assumed
         The consistency level or the change of keyspace that this row assumes.
     capacity_tps
-        What the survivors carry, requests per second over all data centres; 0 when not available, null when not
+        What the survivors sustain, requests per second over all data centres; 0 when not available, null when not
         modelled.
     carries_offered
         Whether the low end of that capacity is at least the whole offered rate; null when not modelled.
@@ -139,12 +139,12 @@ class Outage:
 
 
 LEAST_PROBABILITY = 1e-4
-"""Of a session that is not found: what other causes than ways and queues do more often than that is not modelled."""
+"""Lowest probability of a session not found that is reported: below it, causes that are not modelled dominate."""
 
 
 @dataclass(frozen=True)
 class SessionNotFound:
-    """How likely an interim message that goes to another data centre than the accounting start finds no session there.
+    """How likely an interim message to another data centre than the accounting start finds no session there.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ class SessionNotFound:
     rtt_ms
         Round trip between two data centres, milliseconds; the mean over pairs.
     gap_ms
-        Milliseconds from the answer to the start until the interim message is at a policing node of the other data
-        centre. The way of the messages between client and policing nodes is part of it.
+        Milliseconds from the answer to the start until the interim message reaches a policing node of the other data
+        centre, including the network between client and policing nodes.
     probability
-        Probability that the row is not found. Below 0.0001 other causes decide, which are not modelled, so nothing
-        smaller is told: a value, a low end or a part of 0 is less than that, and the high end is then at least 0.0001.
-        A high end of 0 is exactly never, as reads and writes always share a replica.
+        Probability that the row is not found. Below 0.0001 causes that are not modelled dominate, so no smaller figure
+        is reported: a value, low end or part of 0 means less than that, and the high end is then at least 0.0001. A
+        high end of 0 means never, as reads and writes always share a replica.
     """
 
     consistency_read: str
@@ -183,9 +183,9 @@ class ComparisonVerdict:
     unit
         The unit of `value`.
     value
-        The predicted figure; null is not modelled.
+        The predicted figure; null means not modelled.
     met
-        Whether the median satisfies the comparison; null is not modelled.
+        Whether the median satisfies the comparison; null means not modelled.
     """
 
     text: str
@@ -204,7 +204,7 @@ class ObjectiveVerdict:
     text
         The objective as it was written.
     met
-        Whether the medians satisfy it; null when that hangs on a figure that is not modelled.
+        Whether the medians satisfy it; null when that depends on a figure that is not modelled.
     sure
         Whether the verdict is the same anywhere in the bands.
     comparisons
@@ -218,12 +218,12 @@ class ObjectiveVerdict:
 
 
 def plain(value: Any) -> Any:
-    """Return frozen data as JSON has it: tables, lists, texts, finite numbers; an unbounded or missing number is None.
+    """Return frozen data as JSON values; an unbounded or missing number becomes None.
 
     Raises
     ------
     TypeError
-        When it holds something that JSON has no form for.
+        When a value has no JSON form.
     """
     if is_dataclass(value) and not isinstance(value, type):
         figure = isinstance(value, (Band, Parts))
@@ -243,5 +243,5 @@ def plain(value: Any) -> Any:
 
 
 def rounded(cell: Any) -> Any:
-    """Round a number to the digits that a figure deserves; leave anything else alone."""
+    """Round a float to the significant digits of a figure; return anything else unchanged."""
     return float(f"{cell:.{SIGNIFICANT}g}") if isinstance(cell, float) else cell

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import Places
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, Objective
@@ -26,13 +27,18 @@ ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 
 @dataclass(frozen=True)
 class Figures:
-    """A layout at offered peak rates; arrays (..., draws), SI."""
+    """A layout at offered peak rates; arrays (..., draws), SI.
+
+    With `place`, draws are solved by their representatives (see `capplan.calibration.case.ensemble`): `analysis`,
+    `peak_rate` and `point` have those only, and every other figure has all draws.
+    """
 
     analysis: Analysis
     peak_rate: FloatArray
     reported: Mapping[str, tuple[str, ...]]
     closed: ClosedForm | None = None
     bounded: bool = False
+    place: Places | None = None
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -46,20 +52,23 @@ class Figures:
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Response time of a reported class from the intended start, seconds."""
+        return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
+
+    def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
+        """Response time over some classes of the network, seconds: the percentile of a level, or the mean for None."""
         if self.closed is not None:
-            return self._closed_s(self.closed, LEVELS.get(statistic))
-        classes = self.reported[name]
-        if statistic == "mean":
-            return self.point.response_s(*classes)
-        return self.point.quantile_s(LEVELS[statistic], *classes)
+            return self._every(self._closed_s(self.closed, level))
+        if level is None:
+            return self._every(self.point.response_s(*classes))
+        return self._every(self.point.quantile_s(level, *classes))
 
     def latencies_s(self, name: str) -> FloatArray:
         """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
         if self.closed is not None:
-            return np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())])
+            return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
         percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
-        return np.concatenate([self.point.response_s(*classes)[None], percentiles])
+        return self._every(np.concatenate([self.point.response_s(*classes)[None], percentiles]))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond what is carried, where waiting clients do not bound it."""
@@ -70,7 +79,7 @@ class Figures:
     def utilisation(self, resource: str) -> FloatArray:
         """Mean share of busy servers at the most loaded station of a resource."""
         names = [name for name in self.analysis.demands if kind_of(name) == resource]
-        return np.asarray(np.max([self._busy(name) for name in names], axis=0))
+        return self._every(np.max([self._busy(name) for name in names], axis=0))
 
     def _busy(self, name: str) -> FloatArray:
         """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
@@ -82,17 +91,26 @@ class Figures:
 
     def busy_workers(self) -> FloatArray:
         """Mean number of units held of one of the outermost pools, such as the workers of a front node."""
-        return np.asarray(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
+        return self._every(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
+
+    @property
+    def drop_rate(self) -> FloatArray:
+        """Share of the requests that are turned away."""
+        return self._every(self.point.drop_rate)
 
     def value(self, metric: Metric) -> FloatArray:
         """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
         if metric.name == "drop_rate":
-            return self.point.drop_rate
+            return self.drop_rate
         if metric.statistic == "utilisation":
             return self.utilisation(metric.subject)
         if metric.statistic == "busy_workers":
             return self.busy_workers()
         return self.latency_s(metric.subject, metric.statistic)
+
+    def _every(self, values: FloatArray) -> FloatArray:
+        """Give every draw the value of its representative."""
+        return np.asarray(values if self.place is None else values[..., self.place])
 
 
 class Solution:
@@ -110,6 +128,9 @@ class Solution:
         Whether clients wait for their answers, so that latency stays finite beyond capacity.
     folded : bool
         Whether the network is one entry that stands for all.
+    place : array of int (draws,), optional
+        For each draw of the ensemble, the place of its representative among the draws of the network; left out, the
+        network has all draws. Figures have all draws in any case.
     """
 
     def __init__(
@@ -119,37 +140,55 @@ class Solution:
         closed: ClosedForm | None = None,
         bounded: bool = False,
         folded: bool = False,
+        place: Places | None = None,
     ) -> None:
-        self.network, self.reported, self.closed, self.bounded = network, reported, closed, bounded
+        self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
         self.analysis = Analysis(network, alike=kind_of) if folded else Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
+        return replace(self._solved_at(peak_rate), place=self.place)
+
+    def _solved_at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures of the solved draws."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
         return Figures(self.analysis, every, self.reported, self.closed, self.bounded)
 
+    @property
+    def finite_at_capacity(self) -> bool:
+        """Whether latency stays finite at the capacity: excess requests are dropped, or clients wait for answers."""
+        return self.bounded or self.analysis.server is not None
+
     @cached_property
     def capacity(self) -> FloatArray:
-        """Largest peak rate with little loss and no backlog that grows (draws,)."""
+        """Largest peak rate with few drops and no backlog that grows (draws,)."""
+        return self._every(self._capacity)
+
+    @cached_property
+    def _capacity(self) -> FloatArray:
         return np.asarray(capacity_per_s(self.analysis, MAX_DROP_RATE) * peak_ratio(self.analysis))
+
+    def _every(self, values: FloatArray) -> FloatArray:
+        """Give every draw the value of its representative."""
+        return values if self.place is None else values[self.place]
 
     def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
         """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""
         judged = [objective for objective in objectives if _speaks_of_one_rate(objective)]
         if not judged:
             return self.capacity
-        low, high = np.zeros(self.analysis.draws), self.capacity.copy()
+        low, high = np.zeros(self.analysis.draws), self._capacity.copy()
         met = self._hold(judged, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             holds = self._hold(judged, middle)
             low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        lowest = self.capacity * 2.0**-_HALVINGS * 1.5
-        return np.where(met, self.capacity, np.where(low < lowest, 0.0, low))
+        lowest = self._capacity * 2.0**-_HALVINGS * 1.5
+        return self._every(np.where(met, self._capacity, np.where(low < lowest, 0.0, low)))
 
     def _hold(self, objectives: Sequence[Objective], rate: FloatArray) -> FloatArray:
-        figures = self.at(rate)
+        figures = self._solved_at(rate)
         return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
 
     @property
@@ -159,7 +198,7 @@ class Solution:
         Workers, where requests are turned away although every station has a fifth or more of its speed left.
         """
         analysis = self.analysis
-        carried = np.median(self.capacity / peak_ratio(analysis))
+        carried = np.median(self._capacity / peak_ratio(analysis))
         if carried < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
             return "workers"
         if np.median(analysis.inner_pools_per_s) <= np.median(analysis.drift_per_s):

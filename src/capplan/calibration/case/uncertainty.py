@@ -74,19 +74,41 @@ class Uncertainty:
 
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
         """Return the band of a latency, in ms; `name` is its request class."""
-        own = self.by_class.get(name, self.time)
+        value, low, high = (float(each) for each in self.spread_of_time(draws, name))
         if not np.all(np.isfinite(draws)):
-            return _unbounded(draws * self._noise(draws, own))
-        if not self.offset.model_error.log_sd:
-            return self._band(draws, own)
-        offset = np.broadcast_to(np.asarray(self.offset.time_s) * 1e3, draws.shape)
+            return Band(value, low, high)
+        own, its = self.by_class.get(name, self.time), self.offset.model_error
+        if not its.log_sd:
+            return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=own.half_width * value))
+        offset = self._offset_ms(draws)
         rest = np.maximum(draws - offset, 0.0)
-        repeated = rest * self._noise(draws, own) + offset * self._noise(draws, self.offset.model_error, 1)
-        value = float(np.median(draws))
-        low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
-        spread = np.hypot(own.half_width * np.median(rest), self.offset.model_error.half_width * np.median(offset))
-        parts = Parts(parameter=_half_width(draws), model_error=float(spread))
-        return Band(value, min(low, value), max(high, value), parts)
+        error = np.hypot(own.half_width * np.median(rest), its.half_width * np.median(offset))
+        return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=float(error)))
+
+    def spread_of_time(self, draws: FloatArray, name: str = "") -> FloatArray:
+        """Return value, low and high end (3, ...) of the bands of latencies (..., draws) of a request class, in ms.
+
+        Where a latency is unbounded at some draws, all three are quantiles of what a repeat measures.
+        """
+        rows = draws.reshape(-1, draws.shape[-1])
+        bounded = np.isfinite(rows).all(axis=-1)
+        found = np.empty((3, len(rows)))
+        found[:, bounded] = self._spread_of_time(rows[bounded], name)
+        if not bounded.all():
+            repeated = rows[~bounded] * self._noise(rows, self.by_class.get(name, self.time))
+            found[:, ~bounded] = np.quantile(repeated, [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
+        return found.reshape(3, *draws.shape[:-1])
+
+    def _spread_of_time(self, draws: FloatArray, name: str) -> FloatArray:
+        own, its = self.by_class.get(name, self.time), self.offset.model_error
+        if not its.log_sd:
+            return self.spread(draws, own)
+        offset = self._offset_ms(draws)
+        rest = np.maximum(draws - offset, 0.0)
+        return _ends(draws, rest * self._noise(draws, own) + offset * self._noise(draws, its, 1))
+
+    def _offset_ms(self, draws: FloatArray) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.offset.time_s) * 1e3, draws.shape)
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
@@ -118,16 +140,14 @@ class Uncertainty:
         model_error
             Their model error: `rate` or `time`.
         """
-        repeated = draws * self._noise(draws, model_error)
-        value = np.median(draws, axis=-1)
-        low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
-        return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
+        return _ends(draws, draws * self._noise(draws, model_error))
 
 
-def _unbounded(repeated: FloatArray) -> Band:
-    """Return the band of a figure that nothing bounds with some draws: no arithmetic with infinity."""
-    low, value, high = (float(np.quantile(repeated, level, method="inverted_cdf")) for level in (LOW, 0.5, HIGH))
-    return Band(value, low, high)
+def _ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
+    """Return medians of figures, and the ends of their bands from what repeats of the load test would measure."""
+    value = np.median(draws, axis=-1)
+    low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
+    return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
 
 
 def _half_width(draws: FloatArray) -> float:

@@ -1,6 +1,7 @@
 """The table of evidence: one row per documented figure, with its source, its rounding and what it is used for.
 
-Rows stand in the `evidence.csv` of a system's folder, their sources in its `source.toml`. The columns are
+Rows stand in the `evidence.csv` of a system's folder, their sources in its `source.toml`. A column that a system does
+not need may be left out. The columns are
 
 ========================= =============================================================================================
 `id`                      stable name, `<scenario>[.proxy].<figure>`, such as `ts3.acct_mean`; `all.` for every scenario
@@ -94,6 +95,7 @@ USES = frozenset({"fit", "check", "context", "excluded"})
 LOAD_KINDS = frozenset({"", "open", "closed", "throttled", "bursty"})
 _FLAGS = {"yes": True, "no": False, "": None}
 _REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
+_COLUMNS_REQUIRED = (*_REQUIRED, "value", "low", "high")
 _CHOICES = {"statistic": STATISTICS, "status": STATUSES, "use": USES, "load_kind": LOAD_KINDS, "unit": frozenset(UNITS)}
 # What a fit cannot see does not change the hash of its data.
 _PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
@@ -197,8 +199,8 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
     for name in header:
         if name not in COLUMNS:
             raise InputError(f"{where}: column {name!r} is unknown{nearest(name, COLUMNS)}")
-    if missing := [name for name in COLUMNS if name not in header]:
-        raise InputError(f"{where}: column {missing[0]!r} is missing: every column of the table of evidence must stand")
+    if missing := [name for name in _COLUMNS_REQUIRED if name not in header]:
+        raise InputError(f"{where}: column {missing[0]!r} is missing: every table of evidence needs it")
     rows = tuple(_row(cells, f"{where}, line {reader.line_num}") for cells in reader)
     repeated = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
     if repeated:
@@ -208,7 +210,9 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
 
 def _row(cells: dict[str, Any], where: str) -> Evidence:
     if None in cells or None in cells.values():
-        raise InputError(f"{where}: the row must have exactly {len(COLUMNS)} cells: quote a cell that holds a comma")
+        columns = len(cells.keys() - {None})
+        raise InputError(f"{where}: the row must have exactly {columns} cells: quote a cell that holds a comma")
+    cells = {**dict.fromkeys(COLUMNS, ""), **cells}
     for name in _REQUIRED:
         if not cells[name]:
             raise InputError(f"{where}: column {name!r} is empty: it must be given")

@@ -59,8 +59,7 @@ def calibrate(
     Fitted
         Ready to be written.
     """
-    name = system.name
-    stages = Stages(digest(name, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
+    stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
     fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
     stages.end()
     return fitted
@@ -90,7 +89,7 @@ class _Calibration:
             version=version,
             seed=self.seed,
             data_hash=self.system.data_hash,
-            code=refit_code(),
+            code=refit_code(self.system),
             names=tuple(parameter.name for parameter in free),
             most_probable=most_probable,
             draws=draws,

@@ -205,7 +205,11 @@ class Fitted:
             raise InputError(
                 f"{where!r} was fitted {other} than this version has: run `capplan calibrate {expected.system}`"
             )
-        if not _complete(self, expected.folds, expected.choices):
+        try:
+            complete = _complete(self, expected.folds, expected.choices)
+        except (TypeError, OverflowError):  # a file that was changed by hand
+            complete = False
+        if not complete:
             raise _no_fitted_file(where)
 
 

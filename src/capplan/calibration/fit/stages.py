@@ -10,10 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from capplan.calibration.system import System
 from capplan.models.code_digest import code_digest
 from capplan.models.replaced_file import replace_file
 
 _FOLDERS = ("models", "simulator", "calibration", "systems")
+_PACKAGE = Path(__file__).parents[2]
 
 Told = Callable[[str], None]
 
@@ -25,7 +27,7 @@ class Stages:
     Attributes
     ----------
     key : str
-        What the calculation hangs on, as a digest: stages of another are not used.
+        Digest of what the calculation depends on: stages of another are not used.
     told : function
         Told in words what is being done.
     output : Path or None
@@ -71,13 +73,21 @@ class Stages:
             self.path.unlink(missing_ok=True)
 
 
-def refit_code() -> str:
-    """Return a digest of all code that a fit hangs on, but for its comments."""
-    return code_digest(_FOLDERS, plain=True)
+def refit_code(system: System[Any]) -> str:
+    """Return a digest of all code that a fit of a system depends on, comments left out."""
+    return _code(system, plain=True)
 
 
-def digest(*parts: object) -> str:
-    """Return a digest of what a calculation hangs on, its code included."""
-    code = code_digest(_FOLDERS)
-    text = json.dumps([version("capplan"), code, *parts], sort_keys=True, default=str)
+def digest(system: System[Any], *parts: object) -> str:
+    """Return a digest of what a calculation for a system depends on, its code included."""
+    code = _code(system, plain=False)
+    text = json.dumps([version("capplan"), system.name, code, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _code(system: System[Any], *, plain: bool) -> str:
+    """Return a digest of capplan's code, and of the system's where another package has it."""
+    folder, own = Path(str(system.folder)), code_digest(_FOLDERS, plain=plain)
+    if folder.is_relative_to(_PACKAGE):
+        return own
+    return hashlib.sha256(f"{own} {code_digest(plain=plain, package=folder)}".encode()).hexdigest()

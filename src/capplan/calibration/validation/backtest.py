@@ -19,8 +19,8 @@ from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
 from capplan.calibration.observations import LoadTest, Scored
 from capplan.calibration.system import System
-from capplan.calibration.validation.estimate import Said
-from capplan.calibration.validation.simple_rules import said_by_rules
+from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import estimates_by_rules
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class LeftOut:
         The figures that the rules learn from; empty where they say nothing.
     size : float
         What the rules scale by.
-    uncounted : str
+    not_scored : str
         Why it is not scored: where the scenario is the only one that speaks of some parameter, the prior is asked
         without it. Empty: it is scored.
     widens : bool
         Whether its error is a part of the discrepancy, which widens the bands of predictions.
     documented : float
         The documented figure, SI.
-    said : dict of Said
+    estimates : dict of IntervalEstimate
         By `capplan` and by each rule that says something.
     """
 
@@ -53,26 +53,26 @@ class LeftOut:
     unit: str
     family: str
     size: float
-    uncounted: str
+    not_scored: str
     widens: bool
     documented: float
-    said: dict[str, Said]
+    estimates: dict[str, IntervalEstimate]
 
     @property
     def counts(self) -> bool:
         """Whether it is scored."""
-        return not self.uncounted
+        return not self.not_scored
 
     def errors(self) -> dict[str, float]:
         """Signed relative errors, `capplan` first."""
-        return {name: said.value / self.documented - 1 for name, said in self.said.items()}
+        return {name: said.value / self.documented - 1 for name, said in self.estimates.items()}
 
 
 def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
     """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
     its = system.observations
     places = {row.id: (test, row) for test in its.load_tests() for row in test.rows}
-    rules = said_by_rules(its, [row for _, row in places.values()])
+    rules = estimates_by_rules(its, [row for _, row in places.values()])
     found = []
     for figure in fitted.left_out:
         test, row = places[figure.id]
@@ -86,7 +86,9 @@ def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
     return tuple(found)
 
 
-def _model(system: System[Any], fitted: Fitted, figure: FittedFigure, test: LoadTest[Any], row: Evidence) -> Said:
+def _model(
+    system: System[Any], fitted: Fitted, figure: FittedFigure, test: LoadTest[Any], row: Evidence
+) -> IntervalEstimate:
     """Return what capplan says, with the band that it would give without the scenario."""
     its = system.observations
     others = [each for each in its.load_tests() if each.fold != row.fold]
@@ -97,9 +99,9 @@ def _model(system: System[Any], fitted: Fitted, figure: FittedFigure, test: Load
     return _banded(figure, known.times(factors[tells_of(its, row)]))
 
 
-def _banded(figure: FittedFigure, error: ModelError) -> Said:
+def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:
     """Widen the band of the parameters: independent errors, in the logarithm, add up by their squares."""
     half = error.half_width
     low = math.hypot(math.log(figure.predicted / figure.low), half)
     high = math.hypot(math.log(figure.high / figure.predicted), half)
-    return Said(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))
+    return IntervalEstimate(figure.predicted, figure.predicted * math.exp(-low), figure.predicted * math.exp(high))

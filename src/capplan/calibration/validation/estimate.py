@@ -9,7 +9,7 @@ _MISSED = 0.1  # the probability that a 90 % band misses
 
 
 @dataclass(frozen=True)
-class Said:
+class IntervalEstimate:
     """A figure with its 90 % band, SI; the band is not a number where nothing tells how wide it is.
 
     A rule may say something that is not positive: its band is then that figure alone.

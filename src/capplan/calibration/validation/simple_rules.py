@@ -12,7 +12,7 @@ from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.observations import Observations
 from capplan.calibration.validation.baselines import Baseline
-from capplan.calibration.validation.estimate import Said
+from capplan.calibration.validation.estimate import IntervalEstimate
 
 
 class _Point(NamedTuple):
@@ -25,7 +25,7 @@ class _Point(NamedTuple):
     value: float
 
 
-def said_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str, dict[str, Said]]:
+def estimates_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str, dict[str, IntervalEstimate]]:
     """Return what each rule says of each figure that is scored, by row id and rule, from the other scenarios.
 
     A rule errs as Student's t times the root mean square of its errors in the logarithm, where each other scenario of
@@ -37,7 +37,7 @@ def said_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str,
         for row in rows
         if (scored := its.scored(row)) is not None
     }
-    said: dict[str, dict[str, Said]] = {name: {} for name in points}
+    said: dict[str, dict[str, IntervalEstimate]] = {name: {} for name in points}
     for rule, law in its.baselines.items():
         for family, fold in dict.fromkeys((point.family, point.fold) for point in points.values()):
             asked = {name: each for name, each in points.items() if (each.family, each.fold) == (family, fold)}
@@ -47,7 +47,7 @@ def said_by_rules(its: Observations[Any], rows: Sequence[Evidence]) -> dict[str,
     return said
 
 
-def _said(law: Baseline, unseen: Sequence[_Point], asked: Mapping[str, _Point]) -> dict[str, Said]:
+def _said(law: Baseline, unseen: Sequence[_Point], asked: Mapping[str, _Point]) -> dict[str, IntervalEstimate]:
     """Say figures of one family and scenario from the other scenarios, if any."""
     first = next(iter(asked.values()))
     others = _family(unseen, first.family)
@@ -57,10 +57,10 @@ def _said(law: Baseline, unseen: Sequence[_Point], asked: Mapping[str, _Point]) 
     return {name: _banded(_at(law, others, point.size), half) for name, point in asked.items()}
 
 
-def _banded(value: float, half: float) -> Said:
+def _banded(value: float, half: float) -> IntervalEstimate:
     if value <= 0:
-        return Said(value, value, value)
-    return Said(value, value * math.exp(-half), value * math.exp(half))
+        return IntervalEstimate(value, value, value)
+    return IntervalEstimate(value, value * math.exp(-half), value * math.exp(half))
 
 
 def _family(points: Sequence[_Point], name: str) -> list[_Point]:

@@ -19,18 +19,26 @@ from capplan.calibration.fit.stages import Stages, digest, refit_code
 from capplan.calibration.observations import Goal, Observations
 from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
-from capplan.calibration.validation.validation import MODEL, Compared, Score, Validation, coverage, own_score, scores
+from capplan.calibration.validation.validation import (
+    CLOSE,
+    MODEL,
+    Compared,
+    Score,
+    Validation,
+    coverage,
+    own_score,
+    scores,
+)
 from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
 
-CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
 _FAR = 0.1  # at most this share of them may be further off
 _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of scenarios that were left out
 
 _KEPT = (
     "The refits are those of the fitted file: they were made by this code from this evidence (--refit repeats them)."
 )
-_MADE = "The refits were made anew: the fitted file was made by other code, or they were asked for."
+_MADE = "The refits were repeated: other code made the fitted file, or --refit was given."
 
 Progress = Callable[[str], None]
 
@@ -67,7 +75,7 @@ def validate(
         When the refits cannot be kept.
     """
     chosen = fitted or system.fitted()
-    if not refit and chosen.code == refit_code():
+    if not refit and chosen.code == refit_code(system):
         return report(system, chosen, _KEPT)
     return report(system, _made_anew(system, chosen, refit, progress), _MADE)
 
@@ -75,7 +83,7 @@ def validate(
 def _made_anew(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     """Return the fitted file with figures and refits of today's code."""
     cache = _cache()
-    key = digest(fitted.system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
+    key = digest(system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
     stages = Stages(key, progress, cache / f"{fitted.system}-refits")
     if again and stages.complete(stages_of(system)):
         stages.end()
@@ -186,7 +194,7 @@ _STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maxi
 
 def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
     """Median absolute relative error of the model and of each rule, over the figures that all of them say."""
-    errors = [each.errors() for each in left if len(each.said) > 1]
+    errors = [each.errors() for each in left if len(each.estimates) > 1]
     return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
@@ -211,11 +219,11 @@ def _of_group(name: str, errors: Mapping[str, float]) -> str:
 
 
 def _of_bands(left: Sequence[LeftOut]) -> str:
-    """Say what becomes of the errors, and which are apart, and why."""
+    """Say how the errors are used, and which figures are not scored, and why."""
     found = ["The bands of predictions are widened by the errors made here."]
-    reasons = dict.fromkeys(each.uncounted for each in left if each.uncounted)
+    reasons = dict.fromkeys(each.not_scored for each in left if each.not_scored)
     for reason in reasons:
-        whose = dict.fromkeys(each.fold for each in left if each.uncounted == reason)
+        whose = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
         some = "some figures" if any(each.counts and each.fold in whose for each in left) else "figures"
         found.append(f"Not scored: {some} of {', '.join(whose)}, since {reason}.")
     missed = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MODEL = "capplan"
+CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
 
 
 @dataclass(frozen=True)
@@ -162,6 +167,50 @@ class Validation:
         """Whether no goal is missed."""
         return all(figure.met is not False for figure in self.figures) and all(goal.met for goal in self.goals)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table that the terminal, the CSV, the page and its figures show.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per documented figure (SI): the fields of `Compared`; `name`, what it is called among the figures of
+            the system; `close`, whether it is within 10 % or its own rounding; those of `_LEFT_OUT`, which are missing
+            where a figure was not left out; `<rule>_error`, the signed relative error of each rule, missing where
+            the rule gives no estimate.
+        """
+        import pandas as pd  # slow to import
+
+        compared = pd.DataFrame(
+            [asdict(each) for each in self.figures], columns=[each.name for each in fields(Compared)]
+        )
+        compared = compared.astype(dict.fromkeys(("goal_low", "goal_high", "share_of_time"), float))
+        names = compared.scenario + " " + compared.quantity
+        compared["name"] = names if names.is_unique else compared.id
+        compared["close"] = [each.close(CLOSE) for each in self.figures]
+        rules = dict.fromkeys(f"{name}_error" for each in self.left_out for name in each.estimates if name != MODEL)
+        left_out = pd.DataFrame(map(_left_out_row, self.left_out), columns=["id", *_LEFT_OUT, *rules])
+        return compared.merge(left_out, on="id", how="left")
+
+
+_LEFT_OUT = (
+    "fold",  # the independent scenario that was left out
+    "group",  # what the verdict speaks of
+    "family",  # the figures that the rules learn from; empty: no rule gives an estimate
+    "not_scored",  # why it is not scored; empty: it is scored
+    "left_out",  # the prediction without the scenario, the ends of its 90 % band, and its signed relative error
+    "left_out_low",
+    "left_out_high",
+    "left_out_error",
+    "held",  # whether the band holds the documented figure
+)
+
+
+def _left_out_row(each: LeftOut) -> dict[str, Any]:
+    own, errors = each.estimates[MODEL], each.errors()
+    values = (each.fold, each.group, each.family, each.not_scored, own.value, own.low, own.high, errors.pop(MODEL))
+    row = dict(zip(_LEFT_OUT, (*values, own.holds(each.documented)), strict=True))
+    return {"id": each.id, **row, **{f"{name}_error": error for name, error in errors.items()}}
+
 
 def own_score(left_out: Sequence[LeftOut]) -> Score | None:
     """Score the model on all figures that count."""
@@ -174,22 +223,22 @@ def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
 
     Interval scores are means over the figures where all have one: a straight line may say a negative time.
     """
-    shared = [each for each in left_out if each.counts and len(each.said) > 1]
+    shared = [each for each in left_out if each.counts and len(each.estimates) > 1]
     if not shared:
         return {}
     scored = [each for each in shared if all(math.isfinite(score) for score in _interval_scores(each))]
-    return {name: _score(name, shared, scored) for name in shared[0].said}
+    return {name: _score(name, shared, scored) for name in shared[0].estimates}
 
 
 def _interval_scores(each: LeftOut) -> list[float]:
-    return [said.interval_score(each.documented) for said in each.said.values()]
+    return [said.interval_score(each.documented) for said in each.estimates.values()]
 
 
 def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) -> Score:
     """Score errors and widths on some figures, and intervals on those where there are any."""
-    intervals = [each.said[name].interval_score(each.documented) for each in banded]
+    intervals = [each.estimates[name].interval_score(each.documented) for each in banded]
     intervals = [score for score in intervals if not math.isnan(score)]
-    widths = [each.said[name].half_width() for each in left_out]
+    widths = [each.estimates[name].half_width() for each in left_out]
     return Score(
         float(np.median([abs(each.errors()[name]) for each in left_out])),
         float(np.mean(intervals)) if intervals else math.nan,
@@ -201,8 +250,8 @@ def coverage(left_out: Sequence[LeftOut], level: float = 0.9) -> Coverage:
     """Count how often capplan's bands held the figures that count."""
     from scipy.special import betaincinv
 
-    banded = [each for each in left_out if each.counts and np.isfinite(each.said["capplan"].high)]
-    held = sum(each.said["capplan"].holds(each.documented) for each in banded)
+    banded = [each for each in left_out if each.counts and np.isfinite(each.estimates["capplan"].high)]
+    held = sum(each.estimates["capplan"].holds(each.documented) for each in banded)
     scenarios = len({each.fold for each in banded})
     if not banded:
         return Coverage(0, 0, 0, 0.0, 1.0)

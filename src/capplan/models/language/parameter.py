@@ -53,11 +53,6 @@ def defaults(parameters: tuple[Parameter, ...]) -> dict[str, Number]:
     return {parameter.name: parameter.value for parameter in parameters}
 
 
-def thinned(values: Values, step: int = 16) -> dict[str, Number]:
-    """Return every so many-th draw of the values: every sixteenth decides the band of a capacity well enough."""
-    return {name: value[::step] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
 def log_values(parameters: tuple[Parameter, ...]) -> FloatArray:
     """Return the logarithms of the prior medians of the free parameters (free,)."""
     return np.log([parameter.value for parameter in parameters if parameter.free])

@@ -24,6 +24,8 @@ class Option:
         What it means, in one sentence: the help of its option.
     label : str
         What its values count or name, such as `Cassandra nodes per data centre`: headings of tables, axes of plots.
+    unit : str
+        Unit in texts such as `3ms`, `ms` or `km`: of a bare number, of the steps of a range and of columns in tables.
     metavar : str
         What stands for a value in the help, such as `RATE`; empty: the kind of the field says it.
     name : str
@@ -39,6 +41,7 @@ class Option:
     help: str
     label: str = ""
     metavar: str = ""
+    unit: str = ""
     name: str = ""
     read: Callable[[str], Any] | None = None
     measured: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -124,16 +125,8 @@ def _moment(scv: ArrayLike, k: int, n: int, order: int) -> FloatArray:
     if (spread > MAX_SCV).any():
         raise InputError(f"{spread.max():g} is not a squared coefficient of variation: it must be at most {MAX_SCV:g}")
     root = np.sqrt(spread)
-    value = _chebyshev(2 * root / (1 + root) / _EDGE - 1, _series(needed, branches)[order - 1])
-    return np.maximum(1 + root * value if order == 1 else value, 0.0)
-
-
-def _chebyshev(position: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Clenshaw's sum of a Chebyshev series on -1 to 1."""
-    ahead = later = np.zeros(position.shape)
-    for coefficient in coefficients[:0:-1]:
-        ahead, later = 2 * position * ahead - later + coefficient, ahead
-    return np.asarray(position * ahead - later + coefficients[0])
+    value = chebyshev.chebval(2 * root / (1 + root) / _EDGE - 1, _series(needed, branches)[order - 1])
+    return np.asarray(np.maximum(1 + root * value if order == 1 else value, 0.0))
 
 
 @lru_cache(maxsize=256)

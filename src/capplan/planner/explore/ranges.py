@@ -1,10 +1,10 @@
-"""The grammar of a swept option: one value, a list or a range, in the words of the option itself.
+"""Values of a swept option: one, a list or a range, written as the option itself is.
 
     values = item {"," item}
     item   = value | value ".." value [":" step]
 
-A range includes both its ends as far as steps reach them; whole numbers step by one when no step is given. Values and
-steps carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`.
+A range includes both ends, as far as steps reach them. Whole numbers step by one if no step is given. Values and steps
+carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from capplan.models.errors import InputError
-from capplan.models.language.units import parse_duration_s, parse_length_m, parse_rate_per_s
+from capplan.models.language.scenario import Option, Scenario, options_of
+from capplan.models.language.units import parse_duration_s, parse_length_m
 
-MOST_POINTS = 100_000  # of a sweep: more is a typing error, or a job for several calls
+MAX_POINTS = 100_000  # of a sweep: more is a typing error, or a job for several calls
 _YES, _NO = ("yes", "true", "on"), ("no", "false", "off")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What the values of an option are.
+class ValueType:
+    """How the values of an option are written.
 
     Attributes
     ----------
-    read
-        Reads one value; raises `InputError`. Numbers come back as fractions, so that a range has no rounding errors.
-    give
-        Turns what was read into what the option takes.
-    step
-        The step of a range that names none; None where it must name one.
-    example
-        A range, for messages; empty where values have no order.
+    read : function
+        Reads one value; raises `InputError`. Numbers are fractions, so that a range has no rounding errors.
+    give : function
+        Turns what was read into the value of the option.
+    step : Fraction or None
+        The step of a range without one; None: a range must have one.
+    example : str
+        A range, for messages; empty if values have no order.
     """
 
     read: Callable[[str], Any]
@@ -44,65 +45,60 @@ class Kind:
     example: str = ""
 
 
-def parse_values(text: str, kind: Kind) -> tuple[Any, ...]:
+def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
     """Read the values of a swept option, each once, in the order of the text.
 
     Raises
     ------
     InputError
-        When a value cannot be read, a range goes the wrong way or never ends, or there are too many values.
+        When a value cannot be read, a range goes down or does not end, or there are too many values.
     """
     found: dict[Any, None] = {}
     for item in text.split(","):
         if not item.strip():
-            raise InputError(f"{text!r} has a comma too many: write values such as {kind.example or 'A,B'!r}")
-        for value in _item(item.strip(), kind):
-            found[kind.give(value)] = None
-            if len(found) > MOST_POINTS:
-                raise InputError(f"{text!r} has more than {MOST_POINTS:,} values: take larger steps")
+            raise InputError(f"{text!r} has a comma too many: write values such as {its.example or 'A,B'!r}")
+        for value in _item(item.strip(), its):
+            found[its.give(value)] = None
+            if len(found) > MAX_POINTS:
+                raise InputError(f"{text!r} has more than {MAX_POINTS:,} values: take larger steps")
     return tuple(found)
 
 
-def _item(item: str, kind: Kind) -> Iterator[Any]:
+def _item(item: str, its: ValueType) -> Iterator[Any]:
     if ".." not in item:
-        if ":" in item:
-            raise InputError(f"{item!r} has a step and no range: write its two ends, such as {kind.example!r}")
-        yield kind.read(item)
+        if ":" in item and its.example:
+            raise InputError(f"{item!r} has a step and no range: write its two ends, such as {its.example!r}")
+        yield its.read(item)
         return
-    if not kind.example:
+    if not its.example:
         raise InputError(f"{item!r} is a range of words: list them with commas")
     ends, colon, by = item.partition(":")
-    first, last = (kind.read(end.strip()) for end in _ends(item, ends, kind))
-    step = kind.read(by.strip()) if colon else kind.step
+    first, last = (its.read(end.strip()) for end in _ends(item, ends, its))
+    step = its.read(by.strip()) if colon else its.step
     if step is None:
-        raise InputError(f"{item!r} has no step: write one, such as {kind.example!r}")
-    _check(item, (first, last, step), kind)
+        raise InputError(f"{item!r} has no step: write one, such as {its.example!r}")
+    if step <= 0:
+        raise InputError(f"the step of {item!r} is not above 0: ranges go up, such as {its.example!r}")
+    if last < first:
+        raise InputError(f"{item!r} goes down: write the smaller end first, such as {its.example!r}")
+    if (last - first) / step >= MAX_POINTS:
+        raise InputError(f"{item!r} has more than {MAX_POINTS:,} values: take a larger step")
     for number in range(int((last - first) / step) + 1):
         yield first + number * step
 
 
-def _ends(item: str, ends: str, kind: Kind) -> tuple[str, str]:
+def _ends(item: str, ends: str, its: ValueType) -> tuple[str, str]:
     first, _, last = ends.partition("..")
     if not first.strip() or not last.strip() or ".." in last:
-        raise InputError(f"{item!r} is not a range: write its two ends, such as {kind.example!r}")
+        raise InputError(f"{item!r} is not a range: write its two ends, such as {its.example!r}")
     return first, last
-
-
-def _check(item: str, numbers: tuple[Fraction, Fraction, Fraction], kind: Kind) -> None:
-    first, last, step = numbers
-    if step <= 0:
-        raise InputError(f"the step of {item!r} is not above 0: ranges go up, such as {kind.example!r}")
-    if last < first:
-        raise InputError(f"{item!r} goes down: write the smaller end first, such as {kind.example!r}")
-    if (last - first) / step >= MOST_POINTS:
-        raise InputError(f"{item!r} has more than {MOST_POINTS:,} values: take a larger step")
 
 
 def _exact(parse: Callable[[str], float]) -> Callable[[str], Fraction]:
     """Return a reader of the decimal number that was written, from one that rounds it to a double."""
 
     def read(text: str) -> Fraction:
-        number = Decimal(repr(parse(text)))
+        number = Decimal(repr(float(parse(text))))
         if not number.is_finite():
             raise InputError(f"{text!r} is not a value of a sweep: give a finite number")
         return Fraction(number)
@@ -124,7 +120,7 @@ def _number(text: str) -> float:
         raise InputError(f"{text!r} is not a number: write one such as 2.5, or a range such as '1..3:0.5'") from None
 
 
-def _share(text: str) -> float:
+def _load(text: str) -> float:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
@@ -140,15 +136,49 @@ def _yes_or_no(text: str) -> bool:
     raise InputError(f"{text!r} is neither yes nor no")
 
 
-def _milliseconds(value: Fraction) -> str:
-    return f"{float(value * 1000):.15g}ms"
+LOAD = ValueType(_exact(_load), float, None, "10%..95%:5%")
+WHOLE = ValueType(_whole, int, Fraction(1), "3..12:3")
+WORDS = ValueType(str, str)
+YES_OR_NO = ValueType(_yes_or_no, bool)
+READ_IN: dict[str, Callable[[str], float]] = {  # a text with a unit, or a bare number in this one
+    "ms": lambda text: parse_duration_s(text, "ms") * 1e3,
+    "km": lambda text: parse_length_m(text) / 1e3,
+}
+_EXAMPLES = {"RATE": "2000..20000:2000", "SHARE": "5%..20%:5%"}
 
 
-WHOLE = Kind(_whole, int, Fraction(1), "3..12:3")
-RATE = Kind(_exact(parse_rate_per_s), float, None, "2000..20000:2000")
-SHARE = Kind(_exact(_share), float, None, "10%..95%:5%")
-ROUND_TRIP = Kind(_exact(lambda text: parse_duration_s(text, "ms")), _milliseconds, None, "1ms..9ms:2ms")
-DISTANCE = Kind(_exact(parse_length_m), lambda metres: f"{float(metres / 1000):.15g}km", None, "50km..250km:100km")
-FACTOR = Kind(_exact(_number), float, None, "1..3:0.5")
-WORDS = Kind(str, str)
-YES_OR_NO = Kind(_yes_or_no, bool)
+def numbers(read: Callable[[str], float] = _number, example: str = "1..3:0.5") -> ValueType:
+    """Return the type of numbers that are read in some way."""
+    return ValueType(_exact(read), float, None, example)
+
+
+def quantities(unit: str) -> ValueType:
+    """Return the type of texts with a unit, such as `3ms`."""
+    parse, example = READ_IN[unit], f"1{unit}..9{unit}:2{unit}"
+    return ValueType(
+        _exact(lambda text: float(f"{parse(text):.15g}")), lambda x: f"{float(x):.15g}{unit}", None, example
+    )
+
+
+def value_type(scenario: type[Scenario], field: str) -> ValueType:
+    """Return how the values of a field of a scenario are written."""
+    option, hint = options_of(scenario)[field], get_type_hints(scenario)[field]
+    kinds = {hint, *get_args(hint)}
+    if bool in kinds:
+        return YES_OR_NO
+    if option.unit:
+        return quantities(option.unit)
+    if int in kinds:
+        return WHOLE
+    if float in kinds:
+        return numbers(option.read or _number, _EXAMPLES.get(option.metavar, "1..3:0.5"))
+    return WORDS
+
+
+def as_number(option: Option, value: Any) -> float | None:
+    """Return the value of a field with a unit as a number in it, of a matrix its largest; None if it cannot be read."""
+    cells = [cell for row in value for cell in row] if isinstance(value, tuple) else [value]
+    try:
+        return max(float(f"{READ_IN[option.unit](cell):.12g}") for cell in cells)
+    except InputError:
+        return None

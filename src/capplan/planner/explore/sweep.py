@@ -1,116 +1,127 @@
-"""`sweep`: many layouts at many rates, one row a point.
+"""`sweep`: predict a grid of layouts at many rates, one row per point.
 
-One layout with all its rates is one task of an experiment: what the rates have in common is computed once.
+A layout with its rates is one task of an experiment: what the rates have in common is computed once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any, Literal
 
+import numpy as np
+
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import changed
+from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.results import plain
-from capplan.planner.explore.ranges import MOST_POINTS
-from capplan.planner.explore.sweep_analytic import analytic_rows
-from capplan.planner.explore.sweep_compiled import simulated_rows
-from capplan.planner.explore.sweep_table import Row, empty_row
-from capplan.planner.simulate.precision_target import Wish, read_wish
+from capplan.planner.explore.ranges import MAX_POINTS
+from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_compiled import simulated_points
+from capplan.planner.explore.sweep_table import SweepPoint, columns_of, layout_point, rate_fields
+from capplan.planner.predict.predict import DEFAULT_SHARE, rate_at
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.experiment import Configuration, Experiment
-from capplan.systems.openprovider.network import REPORTED
-from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import resolve, system
 
-RatesAs = Literal["given", "load", "default"]
 SweepEngine = Literal["analytic", "compiled"]
 ENGINES: tuple[SweepEngine, ...] = ("analytic", "compiled")
-DEFAULT_WISH = read_wish("p99<2%", (), tuple(REPORTED))
-DEFAULT_DRAWS = 48  # of the ensemble's 512: medians within 1 % (times of encrypted links 4 %), ends within 5 %
-# Rates of one task: more are several tasks, so that one layout keeps several processors busy, and little is lost.
-MOST_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
+DEFAULT_PRECISION = "p99<2%"
+DEFAULT_DRAWS = 48  # of 512: medians within 1 % (times of encrypted links 4 %), ends of bands within 5 %
+# More rates of a layout are several tasks: one layout keeps several processors busy, and an interruption costs little.
+MAX_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
 
 
 @dataclass(frozen=True)
-class Rates:
-    """At which rates layouts are looked at.
+class OfferedRates:
+    """The rates at which every layout is predicted.
 
     Attributes
     ----------
-    kind
-        What `values` are: rates that were `given`, shares of each layout's predicted capacity as a `load`, or the
-        `default` share.
-    values
-        Peak rates over all data centres, per second, or shares.
+    source : str
+        What `values` are: rates that were `given`, shares of each layout's capacity as a `load`, or the `default`
+        share.
+    values : tuple of float
+        Rates as `field` has them, or shares.
+    field : str
+        The field of the scenario that takes a given rate.
     """
 
-    kind: RatesAs
+    source: Literal["given", "load", "default"]
     values: tuple[float, ...]
+    field: str = "tps"
+
+
+DEFAULT_RATES = OfferedRates("default", (DEFAULT_SHARE,))
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """One layout and its rates.
 
     Attributes
     ----------
-    scenario, rates
-        What is asked about; the scenario's own rate is not looked at.
-    fitted
-        The calibration to use; None is the system's own.
-    draws
-        How many draws of the ensemble stand for all.
+    scenario : Scenario
+        The layout and the objectives that its capacity must meet, without a rate.
+    rates : OfferedRates
+        The rates.
+    fitted : Fitted or None
+        The calibration; None: the system's own.
+    draws : int
+        How many draws of the ensemble the analytic solver solves, each for those near it.
     engine, seed
         What answers.
-    wish
-        How precise simulated latencies shall be; not looked at by the analytic engine.
+    precision : PrecisionTarget or None
+        How precise simulated latencies must be; the analytic engine ignores it.
     """
 
-    scenario: OpenproviderScenario
-    rates: Rates
+    scenario: Scenario
+    rates: OfferedRates
     fitted: Fitted | None
     draws: int
     engine: SweepEngine
     seed: int
-    wish: Wish = DEFAULT_WISH
+    precision: PrecisionTarget | None = None
 
     @cached_property
     def key(self) -> str:
-        """A digest of all that its rows depend on."""
-        said: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        said |= {name: asdict(said[name]) for name in ("scenario", "rates", "wish")}
-        said["fitted"] = _digest(self.fitted or load_fitted(self.scenario.system))
-        said["code"] = code_digest(suffixes=(".py", ".c", ".h", ".csv", ".toml", ".json"))
-        return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()[:32]
+        """A digest of everything that its points depend on."""
+        parts: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts["scenario"] = asdict(self.scenario)  # type: ignore[call-overload]  # scenarios are pydantic dataclasses
+        parts["fitted"] = _digest(self.fitted or system(self.scenario.system).fitted())
+        parts["code"] = code_digest(suffixes=(".py", ".c", ".h", ".csv", ".toml", ".json"))
+        return hashlib.sha256(json.dumps(plain(parts), sort_keys=True).encode()).hexdigest()[:32]
 
 
 @lru_cache(maxsize=4)
 def _digest(fitted: Fitted) -> str:
-    """Return a digest of a calibration, the system's own too: it may be fitted anew between two calls."""
     return hashlib.sha256(json.dumps(plain(asdict(fitted)), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class Layout:
-    """One combination of the swept options.
+class SweepLayout:
+    """One combination of the swept fields.
 
     Attributes
     ----------
-    fields
-        All fields of a scenario, as they were asked for.
-    scenario
-        The scenario that they make; None when they break a rule.
-    refused
-        The rule, in one sentence.
+    fields : mapping
+        All fields of the scenario, as they were asked for.
+    scenario : Scenario or None
+        The scenario that they make; None if they break a rule.
+    refused : str or None
+        That rule, in one sentence.
     """
 
     fields: Mapping[str, Any]
-    scenario: OpenproviderScenario | None
+    scenario: Scenario | None
     refused: str | None = None
 
 
@@ -120,27 +131,40 @@ class Sweep:
 
     Attributes
     ----------
-    layouts
-        The combinations, in the order of the rows.
-    rates
-        At which rates each is looked at.
-    fitted, draws, engine, seed, wish
-        As in `Task`.
+    system : str
+        Name of the system.
+    layouts : tuple of SweepLayout
+        The layouts, in the order of the rows.
+    rates : OfferedRates
+        The rates at which each is predicted.
+    fitted, draws, engine, seed, precision
+        As in `SweepTask`.
+
+    Raises
+    ------
+    InputError
+        When there are too many points, or the system has no rates.
     """
 
-    layouts: tuple[Layout, ...]
-    rates: Rates
+    system: str
+    layouts: tuple[SweepLayout, ...]
+    rates: OfferedRates
     fitted: Fitted | None = None
     draws: int = DEFAULT_DRAWS
     engine: SweepEngine = "analytic"
     seed: int = 1
-    wish: Wish = DEFAULT_WISH
+    precision: PrecisionTarget | None = None
 
     def __post_init__(self) -> None:
-        if self.points > MOST_POINTS:
+        if system(self.system).ratios_only:
+            raise InputError(
+                f"{self.system} cannot be swept: its documents have ratios of throughput only, and no rates; ask "
+                f"`capplan predict {self.system}` for each layout"
+            )
+        if self.points > MAX_POINTS:
             raise InputError(
                 f"{len(self.layouts):,} layouts at {len(self.rates.values):,} rates are {self.points:,} points: a "
-                f"sweep has at most {MOST_POINTS:,}, take larger steps"
+                f"sweep has at most {MAX_POINTS:,}, take larger steps"
             )
 
     @property
@@ -148,80 +172,127 @@ class Sweep:
         """How many rows there are."""
         return len(self.layouts) * len(self.rates.values)
 
-    def cases(self) -> list[Configuration[Task]]:
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """Columns of the table, with their types."""
+        return columns_of(system(self.system))
+
+    def configurations(self) -> list[Configuration[SweepTask]]:
         """Return what there is to compute, in the order of the rows."""
         return [Configuration(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
 
-    def _tasks(self, layout: Layout) -> Iterator[Task]:
+    def _tasks(self, layout: SweepLayout) -> Iterator[SweepTask]:
         if layout.scenario is None:
             return
-        values, most = self.rates.values, MOST_RATES[self.engine]
+        values, most = self.rates.values, MAX_RATES[self.engine]
         for start in range(0, len(values), most):
-            some = Rates(self.rates.kind, values[start : start + most])
-            yield Task(layout.scenario, some, self.fitted, self.draws, self.engine, self.seed, self.wish)
+            some = replace(self.rates, values=values[start : start + most])
+            yield SweepTask(layout.scenario, some, self.fitted, self.draws, self.engine, self.seed, self.precision)
 
-    def rows(self, found: Mapping[str, Sequence[Row]]) -> list[Row]:
-        """Return the rows of what has been found so far, by the keys of the cases; refused layouts included."""
-        rows: list[Row] = []
+    def table(self, found: Mapping[str, Sequence[SweepPoint]]) -> list[SweepPoint]:
+        """Return the rows of what has been computed so far, by the keys of the tasks; refused layouts included."""
+        points: list[SweepPoint] = []
         for layout in self.layouts:
             if layout.refused is not None:
-                rows += self._refused(layout)
+                points += refused_points(self.system, layout.fields, self, layout.refused)
             for task in self._tasks(layout):
-                rows += found.get(task.key, ())
-        return rows
-
-    def _refused(self, layout: Layout) -> Iterator[Row]:
-        for value in self.rates.values:
-            yield refused_row(layout.fields, layout.refused or "", self, value)
+                points += found.get(task.key, ())
+        return points
 
 
-def layouts(base: OpenproviderScenario, combinations: Sequence[Mapping[str, Any]]) -> tuple[Layout, ...]:
-    """Return a layout for each combination of fields that are changed in `base`; those that break a rule say which."""
-    own = {name: value for name, value in vars(base).items() if name in base.__dataclass_fields__}
+def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[SweepLayout, ...]:
+    """Return a layout for each combination of values; one that breaks a rule has the rule.
+
+    Parameters
+    ----------
+    base : Scenario
+        What is not swept.
+    axes : mapping
+        Values by field; a field takes the place of those that its option replaces.
+
+    Raises
+    ------
+    InputError
+        When there are too many, or an objective cannot be read.
+    """
+    count = math.prod(len(values) for values in axes.values())
+    if count > MAX_POINTS:
+        raise InputError(f"{count:,} layouts are too many: a sweep has at most {MAX_POINTS:,} points, leave some out")
+    options = options_of(type(base))
+    own = {name: value for name, value in vars(base).items() if name in options}
+    emptied = dict.fromkeys((*rate_fields(type(base)), *(each for name in axes for each in options[name].replaces)))
     found = []
-    for combination in combinations:
-        every = {**own, **combination, "tps": None}
+    for values in itertools.product(*axes.values()):
+        swept = {**emptied, **dict(zip(axes, values, strict=True))}
         try:
-            found.append(Layout(every, changed(base, **{**combination, "tps": None})))
+            found.append(SweepLayout({**own, **swept}, changed(base, **swept)))
         except InputError as error:
-            found.append(Layout(every, None, str(error).removeprefix(f"{type(base).__name__}: ")))
+            found.append(SweepLayout({**own, **swept}, None, str(error).removeprefix(f"{type(base).__name__}: ")))
     return tuple(found)
 
 
-def refused_row(fields: Mapping[str, Any], why: str, asked: Sweep | Task, value: float) -> Row:
-    """Return the row of a point that has no answer, with the reason."""
+def refused_points(name: str, fields: Mapping[str, Any], asked: Sweep | SweepTask, why: str) -> Iterator[SweepPoint]:
+    """Yield the points of a layout that has no answer, with the reason."""
     rates = asked.rates
-    return {
-        **empty_row(fields),
-        "offered_tps": value if rates.kind == "given" else None,
-        "offered_source": rates.kind,
-        "load": None if rates.kind == "given" else value,
-        "engine": asked.engine,
-        "seed": asked.seed,
-        "version": version("capplan"),
-        "refused": why,
-    }
+    for value in rates.values:
+        yield {
+            **layout_point(system(name), fields),
+            "offered_tps": value if rates.source == "given" and rates.field == "tps" else None,
+            "offered_source": rates.source,
+            "load": None if rates.source == "given" else value,
+            "engine": asked.engine,
+            "seed": asked.seed,
+            "version": version("capplan"),
+            "refused": why,
+        }
 
 
-def rows_of_task(task: Task, replication: int) -> list[Row]:
-    """Compute the rows of a task; what an experiment runs."""
+def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
+    """Compute the points of a task; what an experiment runs."""
     del replication  # there is one
-    scenario, rates = task.scenario, task.rates
     try:
-        rows = list(analytic_rows(scenario, (rates.kind, rates.values), task.fitted, task.draws, task.seed))
+        case = resolve(task.scenario, task.fitted, task.seed)
+        solved = AnalyticPoints(replace(case, draws=task.draws))
+        offered = [_offered(task, value, solved.capacity.value) for value in task.rates.values]
+        points = [{**point, "offered_source": task.rates.source} for point in solved.at(offered)]
         if task.engine == "analytic":
-            return rows
-        return list(simulated_rows(rows, scenario, task.fitted, task.wish, task.seed))
+            return points
+        target = task.precision or precision_target(DEFAULT_PRECISION, case.system)
+        return list(simulated_points(points, case, target))
     except InputError as error:
-        return [refused_row(vars(scenario), str(error), task, value) for value in rates.values]
+        return list(refused_points(task.scenario.system, task.scenario.given(), task, str(error)))
 
 
-def wanted(task: Task, found: Sequence[Sequence[Row]]) -> int:
+def precision_target(text: str, its: System[Any]) -> PrecisionTarget:
+    """Read how precise simulated latencies of a system must be, such as `p99<2%`."""
+    return read_precision_target(text, tuple(its.reported), tuple(its.reported))
+
+
+def _offered(task: SweepTask, value: float, capacity: float) -> float:
+    """Return a rate of a task in requests per second over the whole layout."""
+    if task.rates.source == "given":
+        return float(np.max(changed(task.scenario, **{task.rates.field: value}).offered_per_s() or 0.0))
+    rate = rate_at(value, capacity)
+    return min(rate, max(math.floor(capacity), 1.0)) if value <= 1 else rate  # rounding must not exceed all of it
+
+
+def wanted(task: SweepTask, found: Sequence[Sequence[SweepPoint]]) -> int:
     """Return how often a task is computed: once."""
     del task, found
     return 1
 
 
-def experiment() -> Experiment[Task]:
+def experiment() -> Experiment[SweepTask]:
     """Return the sweep as an experiment over tasks."""
-    return Experiment(rows_of_task, wanted)
+    return Experiment(points_of, wanted)
+
+
+def check_objectives(base: Scenario, fitted: Fitted | None = None) -> None:
+    """Read the objectives once, before all layouts.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read or names an unknown request class.
+    """
+    _ = replace(resolve(base, fitted), draws=1).objectives

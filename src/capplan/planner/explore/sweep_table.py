@@ -1,43 +1,31 @@
-"""The table of a sweep: one row a point, the same columns whatever the engine.
+"""The table of a sweep: one row per point, with columns that only depend on the system.
 
-Units are in the names; rates are peak rates over all data centres. An empty cell is not modelled, or does not exist:
+Units are in the names; rates are peak rates over the whole layout. An empty cell is not modelled or does not exist:
 latencies beyond capacity, where a queue grows without end, and all figures of a layout that breaks a rule.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from capplan.calibration.system import System
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.units import parse_duration_s, parse_length_m
+from capplan.models.language.scenario import Option, Scenario, options_of
+from capplan.models.language.units import FloatArray
 from capplan.models.replaced_file import replace_file
-from capplan.models.results import STATISTICS, plain
-from capplan.systems.openprovider.network import REPORTED
+from capplan.models.results import STATISTICS, plain, rounded
+from capplan.planner.explore.ranges import as_number
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pandas as pd
 
-SCHEMA = "capplan.sweep/1"
-LAYOUT_COLUMNS = {
-    "system": "string",
-    **dict.fromkeys(("dcs", "cass_nodes", "rf", "front_nodes", "front_workers"), "int64"),
-    **dict.fromkeys(("consistency_read", "consistency_write"), "string"),
-    **dict.fromkeys(("distance_km", "rtt_ms"), "float64"),
-    **dict.fromkeys(("proxy", "ldap"), "bool"),
-    "data_factor": "float64",
-    **dict.fromkeys(("encryption", "vpn"), "string"),
-}
-_BANDS = (
-    "capacity_tps",
-    "bottleneck_utilisation",
-    "drop_rate",
-    *(f"{name}_{statistic}_ms" for name in REPORTED for statistic in STATISTICS),
-)
+SCHEMA = "capplan.sweep/2"
 ENDINGS = (".csv", ".parquet")
+SweepPoint = dict[str, Any]
+"""A row: a layout at an offered rate, by column."""
 
 
 def band_columns(name: str) -> tuple[str, str, str]:
@@ -45,62 +33,109 @@ def band_columns(name: str) -> tuple[str, str, str]:
     return name, f"{name}_low", f"{name}_high"
 
 
-COLUMNS: dict[str, str] = {
-    **LAYOUT_COLUMNS,
-    "offered_tps": "float64",
-    "offered_source": "string",
-    "load": "float64",
-    **dict.fromkeys(band_columns("capacity_tps"), "float64"),
-    "carries": "bool",
-    "bottleneck": "string",
-    **{column: "float64" for name in _BANDS[1:] for column in band_columns(name)},
-    "simulation": "float64",
-    "extrapolation": "string",
-    "engine": "string",
-    "seed": "int64",
-    "version": "string",
-    "refused": "string",
-}
-"""Columns in their order, and what they hold.
-
-`load` is the offered rate as a share of the median capacity; `simulation` the part of the band of latencies that is due
-to the simulation, relative, of the statistic that a precision was asked for.
-"""
-
-Row = dict[str, Any]
+def band_cells(name: str, figures: FloatArray | Sequence[float]) -> SweepPoint:
+    """Return the cells of a figure with a band, to the digits that it deserves; no finite number is an empty cell."""
+    return {column: rounded(plain(float(figure))) for column, figure in zip(band_columns(name), figures, strict=True)}
 
 
-def table_schema() -> pa.Schema:
-    """Return the columns as Arrow has them."""
-    import pyarrow as pa
-
-    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
-
-
-def empty_row(fields: Mapping[str, Any]) -> Row:
-    """Return a row of a layout that has the columns of the layout only; `fields` are those of its scenario."""
-    given, distance, rtt = fields, fields["distance"], fields["rtt"]
-    row: Row = dict.fromkeys(COLUMNS)
-    row |= {name: given[name] for name in LAYOUT_COLUMNS if name in given}
-    row["distance_km"] = None if rtt is not None else _or_none(lambda: parse_length_m(distance) / 1e3)
-    row["rtt_ms"] = None if rtt is None else _or_none(lambda: max(map(_milliseconds, _cells(rtt))))
-    return row
+def rate_fields(scenario: type[Scenario]) -> tuple[str, ...]:
+    """Return the fields that say what is offered, `tps` first."""
+    options = options_of(scenario)
+    others = [name for name, option in options.items() if "tps" in option.replaces]
+    return tuple(dict.fromkeys(("tps", *options["tps"].replaces, *others)))
 
 
-def _cells(rtt: Any) -> list[str]:
-    return [rtt] if isinstance(rtt, str) else [cell for line in rtt for cell in line]
+def layout_options(scenario: type[Scenario]) -> dict[str, Option]:
+    """Return the options of the fields that describe a layout, by field."""
+    others = {*rate_fields(scenario), "slo"}
+    return {name: option for name, option in options_of(scenario).items() if name not in others}
 
 
-def _milliseconds(text: str) -> float:
-    return float(f"{parse_duration_s(text, 'ms') * 1e3:.12g}")
+def column_of(field: str, option: Option) -> str:
+    """Return the column of a field: its name, with the unit if it has one."""
+    return f"{field}_{option.unit}" if option.unit else field
 
 
-def _or_none(read: Callable[[], float]) -> float | None:
-    """Return what is read; nothing of a text that is why the layout was refused."""
-    try:
-        return read()
-    except InputError:
-        return None
+def latency_columns(system: System[Any]) -> tuple[str, ...]:
+    """Return the columns of the latencies, without those of their bands."""
+    return tuple(f"{name}_{statistic}_ms" for name in system.reported for statistic in STATISTICS)
+
+
+@lru_cache(maxsize=16)
+def columns_of(system: System[Any]) -> dict[str, str]:
+    """Return the columns in their order, with their types as pandas has them.
+
+    Other than the name says: `load` is the offered rate over the median capacity, `sustained` whether even the low end
+    of the capacity is at least the offered rate, and `simulation` how much of the band of latencies the simulation
+    causes, as a share of the figure; empty where latencies are not simulated.
+    """
+    hints = get_type_hints(system.scenario)
+    layout = {
+        column_of(name, option): "Float64" if option.unit else _dtype(hints[name])
+        for name, option in layout_options(system.scenario).items()
+    }
+    bands = ("bottleneck_utilisation", "drop_rate", *latency_columns(system))
+    return {
+        "system": "string",
+        **layout,
+        "offered_tps": "Float64",
+        "offered_source": "string",
+        "load": "Float64",
+        **dict.fromkeys(band_columns("capacity_tps"), "Float64"),
+        "sustained": "boolean",
+        "bottleneck": "string",
+        **{column: "Float64" for name in bands for column in band_columns(name)},
+        "simulation": "Float64",
+        "basis": "string",
+        "engine": "string",
+        "seed": "Int64",
+        "version": "string",
+        "refused": "string",
+    }
+
+
+def _dtype(hint: Any) -> str:
+    kinds = {hint, *get_args(hint)}
+    known = {bool: "boolean", int: "Int64", float: "Float64"}
+    return next((dtype for kind, dtype in known.items() if kind in kinds), "string")
+
+
+def layout_point(system: System[Any], fields: Mapping[str, Any]) -> SweepPoint:
+    """Return a row that only has the layout, from the fields of its scenario."""
+    point: SweepPoint = dict.fromkeys(columns_of(system)) | {"system": system.name}
+    for name, option in layout_options(system.scenario).items():
+        value = fields.get(name)
+        point[column_of(name, option)] = as_number(option, value) if option.unit and value is not None else value
+    return point
+
+
+def to_frame(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a data frame."""
+    import pandas as pd  # a table for people needs none
+
+    return pd.DataFrame(list(points), columns=list(columns)).astype(dict(columns))
+
+
+def csv_text(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> str:
+    """Return rows as CSV with a header; a missing value is an empty cell, a verdict `true` or `false`."""
+    frame = to_frame(points, columns)
+    verdicts = [name for name, dtype in columns.items() if dtype == "boolean"]
+    words = {name: frame[name].map({True: "true", False: "false"}) for name in verdicts}
+    return str(frame.assign(**words).to_csv(index=False, lineterminator="\n"))
+
+
+def write_table(points: Sequence[SweepPoint], columns: Mapping[str, str], path: Path) -> None:
+    """Write rows to a CSV or Parquet file, by its ending; it is there in full or not at all.
+
+    Raises
+    ------
+    InputError
+        When it cannot be written.
+    """
+    if path.suffix == ".csv":
+        replace_file(path, csv_text(points, columns))
+    else:
+        replace_file(path, lambda beside: to_frame(points, columns).to_parquet(beside, index=False))
 
 
 def check_ending(path: Path) -> None:
@@ -114,36 +149,3 @@ def check_ending(path: Path) -> None:
     if path.suffix not in ENDINGS:
         hint = nearest(path.suffix, ENDINGS) if path.suffix else "; known: " + ", ".join(ENDINGS)
         raise InputError(f"{path.name!r} does not end in .csv or .parquet{hint}")
-
-
-def write_table(rows: Iterable[Row], path: Path) -> None:
-    """Write rows to a CSV or Parquet file, by its ending; it is there in full or not at all.
-
-    Raises
-    ------
-    InputError
-        When it cannot be written.
-    """
-    replace_file(path, csv_text(rows) if path.suffix == ".csv" else lambda beside: _write_parquet(rows, beside))
-
-
-def csv_text(rows: Iterable[Row]) -> str:
-    """Return rows as CSV with a header; a missing number is an empty cell, a verdict `true` or `false`."""
-    text = io.StringIO()
-    _write_csv(rows, text)
-    return text.getvalue()
-
-
-def _write_csv(rows: Iterable[Row], text: IO[str]) -> None:
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        cells = (plain(row[name]) for name in COLUMNS)
-        writer.writerow(str(cell).lower() if isinstance(cell, bool) else cell for cell in cells)
-
-
-def _write_parquet(rows: Iterable[Row], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=table_schema()), path)

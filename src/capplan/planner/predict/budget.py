@@ -1,4 +1,4 @@
-"""How much is simulated for a budget of seconds: a rule that asks no clock, so the same budget gives the same figures.
+"""How much is simulated for a budget of seconds: a rule without a clock, so the same budget gives the same figures.
 
 A budget is seconds of a nominal machine: two threads that each simulate a visit to a station in 200 ns (compiled
 engine), and 20 us to lower a step of the network's flows. Of what is left after lowering, requests follow, and of
@@ -15,7 +15,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.step import Step, children
 from capplan.simulator.engine import Engine
 
-DEFAULT_BUDGET_S = 0.8  # what the other parts of the bands leave worth while
+DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
 LONGEST_BUDGET_S = 3600.0
 FEWEST_DRAWS = 6  # Student's t of five degrees of freedom is a quarter wider than the normal law
 FEWEST_REQUESTS = 4_000
@@ -42,13 +42,11 @@ def check_budget(budget_s: float) -> None:
         When it is not above 0 and at most an hour.
     """
     if not 0 < budget_s <= LONGEST_BUDGET_S:
-        raise InputError(
-            f"a budget of {budget_s:g} s is not possible: give simulation more than 0 and at most 1h, such as '2s'"
-        )
+        raise InputError(f"a budget of {budget_s:g} s is out of range: give more than 0 and at most 1h, such as '2s'")
 
 
 def effort(budget_s: float, network: Network, visits: float, warmup: float, engine: Engine) -> Effort:
-    """Return what a budget buys.
+    """Return how many draws and requests a budget pays for.
 
     Parameters
     ----------

@@ -17,26 +17,25 @@ from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.budget import check_budget
-from capplan.planner.predict.prediction import Basis, Prediction
-from capplan.planner.predict.ratio import predicted_ratio
+from capplan.planner.predict.prediction import EvidenceSummary, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
 _JUDGED = (
-    "Objectives at the offered rate are judged by the simulated latencies; the capacity that meets them is found with "
-    "the analytic approximations."
+    "Objectives at the offered rate are judged by simulated latencies; the capacity that meets them comes from the "
+    "analytic approximations."
 )
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 
-Engine = Literal["compiled", "analytic", "simpy"]
+PredictionEngine = Literal["compiled", "analytic", "simpy"]
 
 
 @dataclass(frozen=True)
-class _Effort:
+class _Method:
     """How latencies are found."""
 
-    engine: Engine
+    engine: PredictionEngine
     budget_s: float
     progress: RunsDone | None
 
@@ -45,7 +44,7 @@ def predict(
     scenario: Scenario,
     *,
     seed: int = 1,
-    engine: Engine = "compiled",
+    engine: PredictionEngine = "compiled",
     budget_s: float | None = None,
     progress: RunsDone | None = None,
     fitted: Fitted | None = None,
@@ -84,24 +83,53 @@ def predict(
 
 
 def predict_case(
-    case: Case[Any], *, engine: Engine = "compiled", budget_s: float | None = None, progress: RunsDone | None = None
+    case: Case[Any],
+    *,
+    engine: PredictionEngine = "compiled",
+    budget_s: float | None = None,
+    progress: RunsDone | None = None,
 ) -> Prediction:
     """Predict a resolved case; see `predict`."""
     budget_s = case.system.budget_s if budget_s is None else budget_s
     check_budget(budget_s)
     if case.system.ratios_only:
         return predicted_ratio(case)
-    return _predicted(case, _Effort(engine, budget_s, progress))
+    return _predicted(case, _Method(engine, budget_s, progress))
 
 
-def _predicted(case: Case[Any], effort: _Effort) -> Prediction:
-    """Predict a layout whose rates and times are documented."""
-    _ = case.objectives  # what cannot be read is refused before anything is solved
-    capacity, given = _capacity(case), case.scenario.offered_per_s()
+def predicted_ratio(case: Case[Any]) -> Prediction:
+    """Predict a system that is documented as ratios only: throughput over that of a reference, and nothing else.
+
+    The reference that was asked about comes first. No capacity, latency or outage: nothing absolute is documented.
+    """
+    draws = case.system.ratios(case.scenario, case.values)
+    ratios = {reference: case.uncertainty.of_rate(each) for reference, each in draws.items()}
+    return Prediction(
+        scenario=case.scenario.given(),
+        capacity_tps=None,
+        bottleneck=None,
+        offered_tps=None,
+        offered_source="default",
+        latency_ms={},
+        utilisation={},
+        busy_workers={},
+        throughput_ratio=next(iter(ratios.values())),
+        throughput_ratios=ratios,
+        evidence=_evidence(case, (case.system.notes.rates, *case.system.notes.notes_on_ratios(case))),
+        engine="analytic",
+        seed=case.seed,
+        version=version("capplan"),
+    )
+
+
+def _predicted(case: Case[Any], method: _Method) -> Prediction:
+    """Predict a layout with documented rates and times."""
+    _ = case.objectives  # refuse one that cannot be read before anything is solved
+    capacity, given = capacity_of(case), case.scenario.offered_per_s()
     offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
     case = case.at(offered)
     figures = case.solution.at(offered)
-    latency, notes = _latency(case, figures, effort)
+    latency, notes = _latency(case, figures, method)
     prediction = Prediction(
         scenario=case.scenario.given(),
         capacity_tps=capacity,
@@ -113,8 +141,8 @@ def _predicted(case: Case[Any], effort: _Effort) -> Prediction:
         busy_workers=_busy_workers(case, figures),
         outages=_outages(case, offered),
         session_not_found=case.system.sessions_not_found(case, figures),
-        evidence=_basis(case, capacity, figures, notes),
-        engine=effort.engine,
+        evidence=_evidence(case, _notes(case, capacity, figures, notes)),
+        engine=method.engine,
         seed=case.seed,
         version=version("capplan"),
     )
@@ -126,7 +154,7 @@ def _at_most(band: Band, highest: float) -> Band:
 
 
 def _outages(case: Case[Any], offered: float) -> tuple[Outage, ...]:
-    """Return what is left, which completes no more than what is left of the layout that bounds this one."""
+    """Return the outages, with no band above that of the same outage of the upper bound."""
     found, bound = case.system.outages(case, offered), case.upper_bound
     if bound is None:
         return found
@@ -143,8 +171,26 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: case.uncertainty.of_busy(busy, float(np.max(units))) for tier, units in workers.items()}
 
 
+def capacity_of(case: Case[Any]) -> Capacity:
+    """Return what a layout completes with its objectives met, requests per second, with its band.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
+    rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
+    if case.upper_bound is not None:
+        band = _at_most(band, capacity_of(case.upper_bound).high)
+    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
+    if case.objectives:
+        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
+    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
+
+
 def default_rate(case: Case[Any]) -> float:
-    """Return the peak rate at which a layout is looked at when none is given: 80 % of its median capacity.
+    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
 
     Raises
     ------
@@ -159,25 +205,19 @@ def rate_at(share: float, capacity: float) -> float:
     return max(round(share * capacity, -1), 1.0)
 
 
-def _capacity(case: Case[Any]) -> Capacity:
-    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
-    rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
-    if case.upper_bound is not None:
-        band = _at_most(band, _capacity(case.upper_bound).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
-    if case.objectives:
-        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
-    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
-
-
-def _latency(case: Case[Any], figures: Figures, effort: _Effort) -> tuple[dict[str, Latency], list[str]]:
-    """Return latencies by class, with notes on how they came about."""
+def _latency(case: Case[Any], figures: Figures, method: _Method) -> tuple[dict[str, Latency], list[str]]:
+    """Return latencies by class, with notes on how they were obtained."""
     accuracy = case.system.notes.accuracy
-    if effort.engine == "analytic":
+    if method.engine == "analytic":
         return solved_latency(figures, case.uncertainty), [accuracy]
-    from capplan.planner.predict.simulated_latency import Plan, simulated_latency  # not needed for the analytic solver
+    from capplan.planner.predict.simulated_latency import (  # not needed for the analytic solver
+        SimulationSettings,
+        simulated_latency,
+    )
 
-    found = simulated_latency(case, figures, Plan(case.seed, effort.engine, effort.budget_s, effort.progress))
+    found = simulated_latency(
+        case, figures, SimulationSettings(case.seed, method.engine, method.budget_s, method.progress)
+    )
     return found.latency_ms, [found.note, *([_JUDGED, accuracy] if case.objectives else [])]
 
 
@@ -193,7 +233,7 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
     return replace(prediction, objectives=tuple(objective.evaluate(lookup) for objective in case.objectives))
 
 
-def _basis(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: list[str]) -> Basis:
+def _notes(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
     its = case.system.notes
     notes = (
         *_overload_note(figures),
@@ -203,20 +243,26 @@ def _basis(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: li
         *of_latency,
     )
     if case.objectives:
-        notes = (*notes, "What is left after an outage is judged by loss and backlog only, not by the objectives.")
-    far = case.extrapolation
-    return Basis(case.system.citations(), far.basis, far.why, its.claims(case.scenario), notes)
+        notes = (*notes, "Capacity after an outage is judged by drop rate and backlog only, not by the objectives.")
+    return notes
+
+
+def _evidence(case: Case[Any], notes: tuple[str, ...]) -> EvidenceSummary:
+    found = case.extrapolation
+    return EvidenceSummary(
+        case.system.citations(), found.basis, found.why, case.system.notes.claims(case.scenario), notes
+    )
 
 
 def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[str, ...]:
-    """Say how likely the offered rate is not sustained, where that is open."""
+    """Return how likely it is that the offered rate is not sustained, where that is open."""
     offered = float(np.max(figures.peak_rate))
     if not capacity.low < offered <= capacity.value:
         return ()
     chance = case.uncertainty.chance_of_less(case.solution.capacity_with(case.objectives), offered)
     return (
-        f"The offered rate lies inside the band of the capacity. The chance that it is not sustained is about "
-        f"{chance:.0%}; the latencies assume that it is.",
+        f"The offered rate lies within the capacity band. The chance that it is not sustained is about {chance:.0%}; "
+        "the latencies assume that it is.",
     )
 
 
@@ -225,8 +271,8 @@ def _overload_note(figures: Figures) -> tuple[str, ...]:
     if lost <= MAX_DROP_RATE or figures.bounded:
         return ()
     if figures.analysis.pool is None:
-        return ("The offered rate is beyond capacity: queues grow with time, and so do latencies.",)
+        return ("The offered rate exceeds the capacity: queues and latency grow without bound.",)
     return (
-        f"At the offered rate about {lost:.1%} of the requests are turned away; the latencies are of those carried. "
-        "Beyond capacity queues grow with time: simulated latencies are those of the first seconds at most.",
+        f"At the offered rate about {lost:.1%} of the requests are dropped; latencies are of the requests that "
+        "complete. Beyond capacity queues grow with time, so simulated latencies describe the first seconds at most.",
     )

@@ -1,38 +1,52 @@
-"""What `predict` answers: the contract `capplan.prediction/1`, as frozen data and as JSON.
+"""What `predict` answers: the contract `capplan.prediction/2`, as frozen data and as JSON.
 
-Everything in front of this value computes it, everything behind it only shows it.
+All computation ends in this value; views and reports only show it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from capplan.models.objective import Metric, scaled
-from capplan.models.results import Band, Capacity, Latency, ObjectiveVerdict, Outage, SessionNotFound, plain
+from capplan.models.results import (
+    STATISTICS,
+    Band,
+    Capacity,
+    Latency,
+    ObjectiveVerdict,
+    Outage,
+    SessionNotFound,
+    plain,
+    rounded,
+)
 
-SCHEMA = "capplan.prediction/1"
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCHEMA = "capplan.prediction/2"
+COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit")
 
 OfferedSource = Literal["given", "default"]
 
 
 @dataclass(frozen=True)
-class Basis:
+class EvidenceSummary:
     """What a prediction rests on.
 
     Attributes
     ----------
     sources
-        Sources of the evidence used, as they are to be cited.
+        Citations of the evidence.
     basis
         Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them.
     why
-        Why, in one plain sentence.
+        Why, in one sentence.
     claims
-        What documents claim about the figure without a measurement, in plain sentences, to stand beside it.
+        What documents claim about such a layout without a measurement.
     notes
-        What else a reader must know, in plain sentences.
+        What else a reader must know.
     """
 
     sources: tuple[str, ...]
@@ -44,14 +58,14 @@ class Basis:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a layout carries, how fast it answers, and how sure that is.
+    """What a layout sustains, how fast it responds, and how certain that is.
 
     Attributes
     ----------
     scenario
         The layout and the load that were asked about; keys are those of a scenario file.
     capacity_tps
-        What the layout carries; null for systems that are documented as ratios only.
+        The rate that the layout sustains; null for systems that are documented as ratios only.
     bottleneck
         The resource that saturates first; null when no capacity is modelled.
     offered_tps
@@ -68,14 +82,14 @@ class Prediction:
     throughput_ratio
         Throughput over that of the reference layout, for systems that are documented as ratios only; else null.
     throughput_ratios
-        The same beside each reference that the documents have, the one that was asked about first; else empty.
+        The same for each documented reference, the requested one first; else empty.
     outages
-        What is left when parts of the layout are lost.
+        What remains when parts of the layout are lost.
     session_not_found
-        How likely a session that was just started is not found in another data centre, by consistency levels and gap,
-        those asked for first; empty with one data centre, beyond capacity, and for systems without such sessions.
+        How likely a session that just started is not found in another data centre, by consistency levels and gap,
+        the requested levels first; empty with one data centre, beyond capacity, and for systems without sessions.
     objectives
-        The objectives that were given, judged.
+        Verdicts on the given objectives.
     evidence
         What the prediction rests on.
     engine
@@ -99,7 +113,7 @@ class Prediction:
     outages: tuple[Outage, ...] = ()
     session_not_found: tuple[SessionNotFound, ...] = ()
     objectives: tuple[ObjectiveVerdict, ...] = ()
-    evidence: Basis
+    evidence: EvidenceSummary
     engine: str
     seed: int
     version: str
@@ -119,20 +133,66 @@ class Prediction:
         """Return the value as JSON has it: plain tables, lists and finite numbers; bands to 4 significant digits."""
         return {"schema": SCHEMA, **plain(self)}
 
+    def to_frame(self) -> DataFrame:
+        """Return the figures in tidy form, one statistic a row; what is not modelled has no row.
 
-def prediction_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of what `Prediction.to_json` returns; every key is required."""
-    from capplan.models.language.document import schema  # pydantic takes longer to import than all the rest
+        Returns
+        -------
+        DataFrame
+            Columns `quantity`, `request_class`, `statistic`, `value`, `low`, `high`, `unit`; figures to 4 significant
+            digits, an unbounded one is infinite. Yes is 1 and no is 0.
+        """
+        from pandas import DataFrame  # slow to import
 
-    published = schema(Prediction)
-    published["properties"] = {"schema": {"const": SCHEMA, "type": "string"}, **published["properties"]}
-    for part in (published, *published["$defs"].values()):
-        part["additionalProperties"] = False
-        part["required"] = list(part["properties"])
-        for its in part["properties"].values():
-            its.pop("default", None)  # what stands in a document, not what Python may leave out
-    for name in ("Band", "Capacity"):
-        for number in ("value", "low", "high"):
-            its = published["$defs"][name]["properties"][number]
-            its["type"] = ["number", "null"]  # JSON has no infinity
-    return published
+        rows = [(*key, *_rounded(band), unit) for *key, band, unit in self._rows()]
+        if self.offered_tps is not None:  # not rounded: it is what was asked for
+            rows.insert(
+                self.capacity_tps is not None,
+                ("offered", "", self.offered_source, self.offered_tps, self.offered_tps, self.offered_tps, "1/s"),
+            )
+        return DataFrame(rows, columns=list(COLUMNS))
+
+    def _rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
+        if self.capacity_tps is not None:
+            yield "capacity", "", "maximum", self.capacity_tps, "1/s"
+        if self.throughput_ratio is not None:
+            yield "throughput_ratio", "", "mean", self.throughput_ratio, "1"
+        for reference, band in self.throughput_ratios.items():
+            yield f"throughput_ratio.{reference}", "", "mean", band, "1"
+        for name, latency in self.latency_ms.items():
+            for statistic in STATISTICS:
+                if (band := getattr(latency, statistic)) is not None:
+                    yield "latency", name, statistic, band, "ms"
+        for resource, band in self.utilisation.items():
+            yield f"{resource}.utilisation", "", "mean", band, "1"
+        for tier, band in self.busy_workers.items():
+            yield f"{tier}.busy_workers", "", "mean", band, "1"
+        yield from self._verdict_rows()
+
+    def _verdict_rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
+        """Yield outages, sessions and objectives; `statistic` says which one."""
+        for outage in self.outages:
+            case = f"without {lost_in_words(outage.lost)}; {outage.assumed}"
+            yield "outage.available", "", case, Band.exactly(outage.available), "1"
+            if outage.capacity_tps is not None:
+                yield "outage.capacity", "", case, outage.capacity_tps, "1/s"
+            if outage.carries_offered is not None:
+                yield "outage.carries_offered", "", case, Band.exactly(outage.carries_offered), "1"
+        for session in self.session_not_found:
+            levels = f"reads {session.consistency_read}, writes {session.consistency_write}"
+            case = f"{levels}; gap {session.gap_ms:g} ms, RTT {session.rtt_ms:.3g} ms"
+            yield "session_not_found", "", case, session.probability, "1"
+        for objective in self.objectives:
+            if objective.met is not None:
+                yield "objective.met", "", objective.text, Band.exactly(objective.met), "1"
+
+
+def _rounded(band: Band) -> tuple[float, ...]:
+    return tuple(rounded(float(number)) for number in (band.value, band.low, band.high))
+
+
+def lost_in_words(lost: Mapping[str, int]) -> str:
+    """Return what an outage takes: `1 DC`, `2 DCs`, `1 node per DC`, `1 DC and 1 node per DC`."""
+    words = {"dc": ("DC", "DCs"), "node": ("node per DC", "nodes per DC")}
+    names = ((count, *words.get(name, (name, f"{name}s"))) for name, count in lost.items())
+    return " and ".join(f"{count} {one if count == 1 else many}" for count, one, many in names) or "nothing"

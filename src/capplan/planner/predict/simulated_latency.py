@@ -1,4 +1,4 @@
-"""Latencies by simulation: some draws of the ensemble are simulated, and carried over to all by their analytic figures.
+"""Latencies by simulation: some draws are simulated, and extended to all by their analytic figures.
 
 Draws are chosen evenly along the order of their analytic mean response, so that they stand for the ensemble. Bursts and
 the time between them are simulated apart and mixed by their shares of the requests: a run that is long enough to hold
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.solution import LEVELS, Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import Case
@@ -25,8 +26,7 @@ from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import DEFAULT_BUDGET_S, Effort, effort
-from capplan.planner.predict.draw_relation import Relation, related
-from capplan.planner.predict.draw_samples import samples
+from capplan.planner.predict.draw_relation import Relation, related, samples
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
@@ -38,19 +38,19 @@ DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests 
 
 SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
 _WORTH_TELLING = 1.2
-_SETTLINGS = 1.5  # times to settle that a run must last beside its warm-up of one: else it shows how it began
-_ENDLESS = "Nothing bounds the latencies there: they grow for as long as the load lasts."
-_ALL_WAIT = "Beyond what is carried all clients wait: latencies are those of the closed form."
-_UNBOUNDED = " Some draws cannot carry the load: figures that nothing bounds there are those of the closed form."
+_SETTLINGS = 1.5  # settling times that a run must last after its warm-up of one: a shorter one shows the transient
+_ENDLESS = "The offered rate exceeds the capacity: latency grows without bound."
+_ALL_WAIT = "The offered rate exceeds the capacity and all clients wait: latencies come from the closed form."
+_UNBOUNDED = " Some draws do not sustain the rate: unbounded figures come from the closed form."
 _TOO_SLOW = (
-    "So near saturation it takes {:,.0f} s to settle, longer than the --budget simulates: latencies are those of the "
+    "So near saturation the system takes {:,.0f} s to settle, longer than --budget simulates: latencies come from the "
     "closed form."
 )
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
 @dataclass(frozen=True)
-class Plan:
+class SimulationSettings:
     """How to simulate.
 
     Attributes
@@ -60,7 +60,7 @@ class Plan:
     budget_s
         Seconds of a nominal machine; see `capplan.planner.predict.budget`.
     progress
-        Told how many of how many runs have ended.
+        Called with the number of finished runs and of all runs.
     threads
         How many runs of the compiled engine go on at a time; None is as many as there are processors.
     """
@@ -73,14 +73,14 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Latencies by reported class (ms), and a sentence on how they came about."""
+class SimulatedLatency:
+    """Latencies by reported class (ms), and a note on how they were obtained."""
 
     latency_ms: dict[str, Latency]
     note: str
 
 
-def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulated:
+def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSettings) -> SimulatedLatency:
     """Simulate draws of the ensemble and return latencies with all parts of their bands.
 
     Parameters
@@ -89,20 +89,32 @@ def simulated_latency(case: Case[Any], figures: Figures, plan: Plan) -> Simulate
         The layout with its parameters.
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
-    plan : Plan
+    settings : SimulationSettings
         Seed, engine and budget.
     """
     uncertainty = case.uncertainty
-    settles_s = float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
-    size = _effort(figures, plan, settles_s)
-    if figures.closed is not None and size.requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate)):
-        carried = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
+    settles_s = settling_s(case, figures)
+    size = _effort(figures, settings, settles_s)
+    if is_too_slow(figures, size.requests, settles_s):
+        sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
-        return Simulated(solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if carried else beyond)
-    chosen = evenly_chosen(mean_response_s(figures), size.draws)
-    course = Course(Drawn(case, chosen), figures.peak_rate, size.requests, plan)
-    found, gains = carried_to_all(course.run(range(size.draws)), chosen, figures, uncertainty)
-    return Simulated(found, _note(size, figures, gains, len(course.phases) > 1))
+        return SimulatedLatency(
+            solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if sustained else beyond
+        )
+    chosen = evenly_along(mean_response_s(figures), size.draws)
+    simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
+    found, gains = extended_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
+    return SimulatedLatency(found, _note(size, figures, gains, len(simulation.phases) > 1))
+
+
+def settling_s(case: Case[Any], figures: Figures) -> float:
+    """Return how long the layout takes to settle from empty at the offered rate, seconds; the median over draws."""
+    return float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+
+
+def is_too_slow(figures: Figures, requests: int, settles_s: float) -> bool:
+    """Whether a run of so many requests ends before the layout has settled, and a closed form does better."""
+    return figures.closed is not None and requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
@@ -110,7 +122,7 @@ def mean_response_s(figures: Figures) -> FloatArray:
     return figures.point.response_s(*figures.point.request_shares)
 
 
-def carried_to_all(
+def extended_to_all(
     phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
 ) -> tuple[dict[str, Latency], list[float]]:
     """Return the latencies at all draws, in ms, from those that were simulated at some.
@@ -124,13 +136,13 @@ def carried_to_all(
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
     uncertainty : Uncertainty
-        The discrepancy.
+        The model error.
 
     Returns
     -------
     tuple
-        Latencies by reported class, the closed form's where nothing bounds them in some draw; and for each of their
-        figures, how much wider the simulation's part of its band would be without the analytic solutions.
+        Latencies by reported class, from the closed form where some draw has no bound; and for each of their figures,
+        how much wider the simulation part of its band would be without the analytic solutions.
     """
     found: dict[str, Latency] = {}
     gains: list[float] = []
@@ -147,20 +159,14 @@ def carried_to_all(
                 gains.append(1.0)
                 continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = carried_over(relation, analytic, uncertainty, name)
+            bands[statistic] = extended_band(relation, analytic, uncertainty, name)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
 
 
-def evenly_chosen(order_by: FloatArray, count: int) -> IntArray:
-    """Return the places of `count` draws, evenly along their order; with more than there are, some come again."""
-    places = ((np.arange(count) + 0.5) / count * len(order_by)).astype(np.int64)
-    return np.asarray(np.argsort(order_by, kind="stable")[places])
-
-
-def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
-    """Return the band of a time, in ms: what the parameters leave open, the discrepancy, and the simulation's part.
+def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+    """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters
     ----------
@@ -169,7 +175,7 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
     analytic_s : array
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
-        The discrepancy.
+        The model error.
     name
         The request class.
     """
@@ -183,10 +189,10 @@ def carried_over(relation: Relation, analytic_s: FloatArray, uncertainty: Uncert
     )
 
 
-def _effort(figures: Figures, plan: Plan, settles_s: float) -> Effort:
+def _effort(figures: Figures, settings: SimulationSettings, settles_s: float) -> Effort:
     visits = sum(float(np.mean(demand.visits)) for demand in figures.analysis.demands.values())
     warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
-    return effort(plan.budget_s, figures.analysis.network, visits, warmup, plan.engine)
+    return effort(settings.budget_s, figures.analysis.network, visits, warmup, settings.engine)
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,7 @@ class Phase:
     measured: float
 
 
-class Drawn:
+class ChosenDraws:
     """A layout with chosen draws of its parameters, as a network without bursts.
 
     Parameters
@@ -249,8 +255,8 @@ def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)
 
 
-class Course:
-    """Chosen draws at one offered rate, which may be simulated a few at a time.
+class RateSimulation:
+    """Chosen draws at one offered rate, simulated a few at a time.
 
     Parameters
     ----------
@@ -260,23 +266,23 @@ class Course:
         The offered peak rate by draw, all of them; shape (draws,).
     requests
         How many are measured at each.
-    plan
-        How to simulate; its budget is not looked at.
+    settings
+        How to simulate; its budget is ignored.
 
     Raises
     ------
     InputError
-        When the rate is too low.
+        When the rate is too low to simulate.
     """
 
-    def __init__(self, drawn: Drawn, peak_rate: FloatArray, requests: int, plan: Plan) -> None:
-        self.requests, self.plan, self.phases = requests, plan, drawn.phases
+    def __init__(self, drawn: ChosenDraws, peak_rate: FloatArray, requests: int, settings: SimulationSettings) -> None:
+        self.requests, self.settings, self.phases = requests, settings, drawn.phases
         self.reported = drawn.reported
         self.settles_s = float(np.median(drawn.settling(peak_rate)))
         peak = peak_rate[drawn.chosen]
         if peak.min() < SLOWEST:
             raise InputError(
-                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or take "
+                f"{peak.min():g} requests per second are too few to simulate: offer {SLOWEST:g} or more, or use "
                 "--engine analytic"
             )
         self.draws = len(peak)
@@ -284,17 +290,17 @@ class Course:
         self.network = drawn.at(self.rates)
 
     def run(self, places: range) -> list[DrawPhases]:
-        """Simulate the draws that are chosen in these places; return what was seen in the phases of each."""
-        plan = self.plan
+        """Simulate the chosen draws at these places; return the latencies in the phases of each."""
+        settings = self.settings
         runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
         seen = simulate_draws(
             self.network,
             runs,
             self._seen,
-            seed=plan.seed,
-            engine=plan.engine,
-            progress=plan.progress,
-            threads=plan.threads,
+            seed=settings.seed,
+            engine=settings.engine,
+            progress=settings.progress,
+            threads=settings.threads,
         )
         return [
             [(float(phase.share[place]), seen[number * len(places) + at]) for number, phase in enumerate(self.phases)]
@@ -302,7 +308,7 @@ class Course:
         ]
 
     def _run(self, number: int, place: int) -> DrawRun:
-        """Return a run of a phase; beyond capacity, a warm-up of more than are measured helps nobody."""
+        """Return a run of a phase; its warm-up is at most as long as its measurement."""
         place += number * self.draws
         window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
         warmup_s = min(self.settles_s, window_s)
@@ -317,16 +323,16 @@ class Course:
 
 
 def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> str:
-    apart = ", bursts and the time between them apart," if bursts else ""
+    separately = ", bursts and the time between them separately," if bursts else ""
     text = (
-        f"Latencies are simulated at {size.draws} draws of the parameters, {size.requests:,} requests each{apart} and "
-        f"carried over to all {figures.analysis.draws} draws by the analytic solutions."
+        f"Latencies are simulated at {size.draws} parameter draws, {size.requests:,} requests each{separately} and "
+        f"extended to all {figures.analysis.draws} draws by the analytic solutions."
     )
     gain = float(np.median(gains)) if gains else 0.0
     if gain >= _WORTH_TELLING:
-        text += f" Without these, the simulation's part of a band would be {gain:.2g} times as wide (median of all)."
+        text += f" Without them, the simulation part of a band would be {gain:.2g} times as wide (median)."
     if len(gains) < len(figures.asked) * len(STATISTICS):
-        text += " Where no measured request was completed, there is no figure."
+        text += " Where no measured request completed, there is no figure."
     if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.asked):
         text += _UNBOUNDED
-    return f"{text} Four times the --budget makes the simulation's part half as wide."
+    return f"{text} Four times the --budget halves the simulation part."

@@ -1,4 +1,4 @@
-"""What the plots have in common: colours and lines, and the page that holds a figure and needs no network."""
+"""What plots share: colours and lines, and the self-contained page around a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from capplan.models.replaced_file import replace_file
 
-# Colours that people with any colour vision tell apart (Okabe and Ito 2008), and dashes for a second time around.
+# Colours distinguishable with any colour vision (Okabe and Ito 2008), then dashes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dashdot", "longdash")
 
@@ -35,7 +35,7 @@ def faint(colour: str, opacity: float = 0.18) -> str:
 
 
 def write_page(figure: go.Figure, title: str, path: Path) -> None:
-    """Write a figure to an HTML file that holds everything and is there in full or not at all.
+    """Write a figure to a self-contained HTML file, atomically.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The picture of a sweep: latency against load, one line a layout with its band, and where its capacity ends it.
+"""The plot of a sweep: latency against load, one line per layout with its band, and its capacity.
 
-When neither rates nor loads were swept it is capacity against what was. More layouts than a panel can show are spread
-over panels by some of the swept sides.
+If neither rates nor loads were swept, it is capacity against what was. If there are more layouts than lines in a panel,
+some of the swept fields make panels.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from capplan.calibration.system import System
 from capplan.models.results import STATISTICS
-from capplan.planner.explore.sweep_table import LAYOUT_COLUMNS, Row, band_columns
+from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, columns_of, layout_options
 from capplan.planner.reports.plot_page import Line, faint, write_page
-from capplan.systems.openprovider.network import REPORTED
 
 MOST_LINES = 8  # of a panel: more cannot be told apart
-FEW_LINES = 4  # whose shades may be as dark as usual
+FEW_LINES = 4  # with shades of the usual darkness
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
 PANEL_PIXELS, GAP_PIXELS = 330, 75
@@ -32,30 +32,6 @@ LINE_PIXELS = 16  # of the text below the title
 NARROW = 58  # characters of small text, and
 NARROW_PIXELS = 330  # of a legend, that fit into the width of a telephone
 TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
-FIRST = f"{tuple(REPORTED)[-1]}_p99_ms"
-WORDS = {
-    "dcs": ("DC", "DCs"),
-    "cass_nodes": ("node per DC", "nodes per DC"),
-    "rf": ("replica", "replicas"),
-    "front_nodes": ("policing node", "policing nodes"),
-    "front_workers": ("worker", "workers"),
-    "consistency_read": ("reads at", "Reads at"),
-    "consistency_write": ("writes at", "Writes at"),
-    "distance_km": ("km", "km"),
-    "rtt_ms": ("ms RTT", "ms RTT"),
-    "data_factor": ("x data", "x data"),
-    "encryption": ("encrypted", "Encrypted"),
-}
-AXIS_TITLES = {
-    "dcs": "data centres",
-    "cass_nodes": "Cassandra nodes per data centre",
-    "rf": "replicas per data centre",
-    "front_nodes": "policing nodes per data centre",
-    "front_workers": "workers per policing node",
-    "distance_km": "distance between data centres [km]",
-    "rtt_ms": "round trip between data centres [ms]",
-    "data_factor": "times the test's service times",
-}
 Key = tuple[Any, ...]
 
 
@@ -69,15 +45,21 @@ class Panels:
         The column along the x axis.
     panel, line
         Columns whose values make a panel, and a line in it.
+    labels
+        Labels of the columns of the layout.
+    first
+        The latency that is shown first.
     """
 
     across: str
     panel: tuple[str, ...]
     line: tuple[str, ...]
+    labels: Mapping[str, str]
+    first: str
 
-    def split(self, rows: Sequence[Row]) -> dict[Key, dict[Key, list[Row]]]:
+    def split(self, rows: Sequence[SweepPoint]) -> dict[Key, dict[Key, list[SweepPoint]]]:
         """Return the points by panel and line, in the order of the sweep; along a line by the x axis."""
-        found: dict[Key, dict[Key, list[Row]]] = {}
+        found: dict[Key, dict[Key, list[SweepPoint]]] = {}
         for row in rows:
             lines = found.setdefault(_key(row, self.panel), {})
             lines.setdefault(_key(row, self.line), []).append(row)
@@ -88,7 +70,7 @@ class Panels:
         return found
 
 
-def write_plot(rows: Sequence[Row], target: str, path: Path) -> None:
+def write_plot(rows: Sequence[SweepPoint], system: System[Any], target: str, path: Path) -> None:
     """Write the plot of a sweep to an HTML file, which is there in full or not at all.
 
     Raises
@@ -96,15 +78,24 @@ def write_plot(rows: Sequence[Row], target: str, path: Path) -> None:
     InputError
         When the file cannot be written.
     """
-    write_page(plot(rows, target), f"{target}: sweep", path)
+    write_page(plot(rows, system, target), f"{target}: sweep", path)
 
 
-def plot(rows: Sequence[Row], target: str) -> go.Figure:
-    """Return the figure: latency against load, or capacity against a swept side when one rate was looked at."""
+def plot(rows: Sequence[SweepPoint], system: System[Any], target: str) -> go.Figure:
+    """Return the figure: latency against load, or capacity against a swept field if one rate was looked at."""
     answered = [row for row in rows if row["refused"] is None]
-    swept = [name for name in LAYOUT_COLUMNS if len({row[name] for row in answered}) > 1]
+    labels = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
+    swept = [name for name in labels if len({row[name] for row in answered}) > 1]
     many_rates = len(answered) > len({_key(row, tuple(swept)) for row in answered})
-    panels = _panels(answered, swept, many_rates)
+    classes = [name for name in system.reported if any(row[f"{name}_p99_ms"] is not None for row in answered)]
+    many_rates = many_rates and bool(classes)
+    numbers = [name for name in swept if columns_of(system)[name] in ("Int64", "Float64")]
+    across = (
+        "offered_tps"
+        if many_rates
+        else max(numbers or swept or list(labels)[:1], key=lambda name: _count(answered, name))
+    )
+    panels = _panels(answered, swept, across, labels, f"{classes[-1] if classes else ''}_p99_ms")
     split = panels.split(answered)
     shown = dict(itertools.islice(split.items(), MOST_PANELS))
     figure = make_subplots(
@@ -117,19 +108,21 @@ def plot(rows: Sequence[Row], target: str) -> go.Figure:
     drawn = _Drawn(figure, panels, [key for lines in shown.values() for key in lines])
     for number, lines in enumerate(shown.values(), start=1):
         for key, points in lines.items():
-            drawn.line(number, key, points, FIRST if many_rates else "capacity_tps")
+            drawn.line(number, key, points, panels.first if many_rates else "capacity_tps")
     text = _text(answered, many_rates, len(split))
-    drawn.look(len(shown), target, text, _choices(answered) if many_rates else ())
+    drawn.look(len(shown), target, text, _choices(answered, classes) if many_rates else ())
     return figure
 
 
-def _panels(rows: Sequence[Row], swept: Sequence[str], many_rates: bool) -> Panels:
-    """Choose what is along the x axis, and the fewest panels of lines that can be told apart."""
-    counts = {name: len({row[name] for row in rows}) for name in swept}
-    across = "offered_tps"
-    if not many_rates:
-        numbers = [name for name in swept if name in AXIS_TITLES]
-        across = max(numbers or swept or ["dcs"], key=lambda name: counts.get(name, 0))
+def _count(rows: Sequence[SweepPoint], column: str) -> int:
+    return len({row[column] for row in rows})
+
+
+def _panels(
+    rows: Sequence[SweepPoint], swept: Sequence[str], across: str, labels: Mapping[str, str], first: str
+) -> Panels:
+    """Choose the fewest panels of lines that can be told apart."""
+    counts = {name: _count(rows, name) for name in swept}
     sides = [name for name in swept if name != across]
     for size in range(len(sides) + 1):
         fitting = [
@@ -139,8 +132,8 @@ def _panels(rows: Sequence[Row], swept: Sequence[str], many_rates: bool) -> Pane
         ]
         if fitting:
             panel = min(fitting, key=lambda chosen: math.prod(counts[name] for name in chosen))
-            return Panels(across, panel, tuple(name for name in sides if name not in panel))
-    return Panels(across, tuple(sides), ())
+            return Panels(across, panel, tuple(name for name in sides if name not in panel), labels, first)
+    return Panels(across, tuple(sides), (), labels, first)
 
 
 class _Drawn:
@@ -149,11 +142,13 @@ class _Drawn:
     def __init__(self, figure: go.Figure, panels: Panels, keys: Sequence[Key]) -> None:
         self.figure, self.panels = figure, panels
         self.looks = {key: Line.number(place) for place, key in enumerate(dict.fromkeys(keys))}
-        self.points: list[tuple[Sequence[Row], int]] = []  # of each trace, and which of a band's columns it shows
+        self.points: list[
+            tuple[Sequence[SweepPoint], int]
+        ] = []  # of each trace, and which of a band's columns it shows
         self.named: set[Key] = set()
         self.shade = 0.18 if len(self.looks) <= FEW_LINES else 0.09
 
-    def line(self, panel: int, key: Key, rows: Sequence[Row], name: str) -> None:
+    def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
         """Draw a line with its band, and its capacity where rates are along the x axis."""
         look, words = self.looks[key], _words(self.panels.line, key)
         shared = {"x": [row[self.panels.across] for row in rows], "legendgroup": words, "connectgaps": False}
@@ -185,7 +180,7 @@ class _Drawn:
         if self.panels.across == "offered_tps":
             self._capacity(panel, rows[0]["capacity_tps"], look)
 
-    def _add(self, trace: go.Scatter, panel: int, rows: Sequence[Row], place: int) -> None:
+    def _add(self, trace: go.Scatter, panel: int, rows: Sequence[SweepPoint], place: int) -> None:
         self.figure.add_trace(trace, row=panel, col=1)
         self.points.append((rows, place))
 
@@ -200,8 +195,13 @@ class _Drawn:
         grid = {"showgrid": True, "gridcolor": "#E5E5E5", "zeroline": False, "linecolor": "#888888", "showline": True}
         across = {"title_text": "offered peak rate [per second]", "rangemode": "tozero", "tickformat": "~s"}
         if not rates:
-            across = {"title_text": AXIS_TITLES.get(self.panels.across, self.panels.across)}
-        upward = {"title_text": _axis_title(FIRST), "type": "log", "tickvals": TICKS_MS, "ticktext": _texts(TICKS_MS)}
+            across = {"title_text": self.panels.labels[self.panels.across]}
+        upward = {
+            "title_text": _axis_title(self.panels.first),
+            "type": "log",
+            "tickvals": TICKS_MS,
+            "ticktext": _texts(TICKS_MS),
+        }
         if not rates:
             upward = {"title_text": "capacity [per second]", "rangemode": "tozero", "tickformat": "~s"}
         self.figure.update_xaxes(**grid, **across)
@@ -250,7 +250,13 @@ class _Drawn:
             }
             for name in choices
         ]
-        shown = {"active": list(choices).index(FIRST), "x": 0, "xanchor": "left", "y": height, "yanchor": "top"}
+        shown = {
+            "active": list(choices).index(self.panels.first),
+            "x": 0,
+            "xanchor": "left",
+            "y": height,
+            "yanchor": "top",
+        }
         return {"buttons": buttons, "direction": "down", "font": {"size": 12}, **shown}
 
 
@@ -258,14 +264,14 @@ def _inner(panels: int) -> int:
     return PANEL_PIXELS * panels + GAP_PIXELS * (panels - 1)
 
 
-def _choices(rows: Sequence[Row]) -> list[str]:
+def _choices(rows: Sequence[SweepPoint], classes: Sequence[str]) -> list[str]:
     """Return the columns that can be chosen: all latencies, or one a class where that made a page too large."""
     statistics = STATISTICS if len(rows) <= MOST_POINTS else ("p99",)
-    return [f"{name}_{statistic}_ms" for name in REPORTED for statistic in statistics]
+    return [f"{name}_{statistic}_ms" for name in classes for statistic in statistics]
 
 
 def _spoken(name: str) -> str:
-    request, statistic, _ = name.split("_")
+    request, statistic, _ = name.rsplit("_", 2)
     return f"{request} {'p99.9' if statistic == 'p999' else statistic}"
 
 
@@ -277,31 +283,28 @@ def _axis_title(name: str) -> str:
     return f"{_spoken(name)} [ms]"
 
 
-def _text(rows: Sequence[Row], many_rates: bool, panels: int) -> list[str]:
+def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int) -> list[str]:
     first = rows[0]
-    said = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
+    caption = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
     if not many_rates:
-        said = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
-    said += f" Engine {first['engine']}, seed {first['seed']}."
+        caption = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
+    caption += f" Engine {first['engine']}, seed {first['seed']}."
     if panels > MOST_PANELS:
-        said += f" The first {MOST_PANELS} of {panels} panels: the table has all."
-    return textwrap.wrap(said, NARROW)
+        caption += f" The first {MOST_PANELS} of {panels} panels: the table has all."
+    return textwrap.wrap(caption, NARROW)
 
 
-def _key(row: Row, names: Sequence[str]) -> Key:
+def _key(row: SweepPoint, names: Sequence[str]) -> Key:
     return tuple(row[name] for name in names)
 
 
 def _words(names: Sequence[str], key: Key) -> str:
-    return ", ".join(_side(name, value) for name, value in zip(names, key, strict=True))
+    return ", ".join(_value(name, value) for name, value in zip(names, key, strict=True))
 
 
-def _side(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return name if value else f"no {name}"
-    if isinstance(value, str):
-        return f"{WORDS[name][0]} {value}" if name in WORDS else value
-    if value is None:
-        return f"no {name}"
-    one, many = WORDS[name]
-    return f"{value:g} {one if value == 1 else many}"
+def _value(name: str, value: Any) -> str:
+    """Return a field and its value, as they are typed: `cass-nodes 6`, `ldap`, `no ldap`."""
+    words = name.replace("_", "-")
+    if value is None or isinstance(value, bool):
+        return words if value else f"no {words}"
+    return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"

@@ -11,18 +11,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from capplan.calibration.validation.backtest import LeftOut
-from capplan.calibration.validation.validation import MODEL, Validation
+from capplan.calibration.validation.validation import CLOSE, MODEL, Validation
 from capplan.models.number_words import share, significant
 from capplan.planner.reports.plot_page import COLOURS, faint
-from capplan.planner.reports.validation_words import best_rule, names
+from capplan.planner.reports.validation_page import best_rule
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 GREY = "#555555"
-CLOSE = 0.1  # half the width of the ribbon
 MARGIN = 0.05  # of the length of an axis, beyond what it shows
 LEAST = 1.12  # times as far as the outermost of them an axis goes at least: the ribbon is seen
 SILLY = 2.0  # times beyond all figures and predictions, where a band is cut
@@ -73,6 +72,10 @@ def _round(number: float) -> float:
     return float(f"{number:.4g}")
 
 
+def _rounded(numbers: pd.Series[float]) -> list[float]:
+    return [_round(number) for number in numbers]
+
+
 def digest(figure: go.Figure) -> str:
     """Return what identifies the content of a figure, whatever the version of plotly draws it."""
     content: dict[str, Any] = figure.to_plotly_json()
@@ -86,56 +89,69 @@ def predicted_against_documented(report: Validation) -> go.Figure | None:
     Each figure that was left out is a point with its 90 % band, open where it counts in no score, ringed where the band
     missed it.
     """
-    panels: dict[str, list[LeftOut]] = {}
-    for each in report.left_out:
-        panels.setdefault(each.unit, []).append(each)
+    rows = left_out_rows(report)
+    panels = [_Panel(str(unit), those) for unit, those in rows.groupby("unit", sort=False)]
     if not panels:
         return None
     figure = make_subplots(
         rows=len(panels),
         cols=1,
-        subplot_titles=[_panel_title(report, unit, those) for unit, those in panels.items()],
+        subplot_titles=[panel.title for panel in panels],
         vertical_spacing=GAP_PIXELS / _inner(len(panels)) if len(panels) > 1 else 0,
     )
-    named = names(report.figures)
-    groups = list(dict.fromkeys(each.group for each in report.left_out))
-    for row, (unit, those) in enumerate(panels.items(), start=1):
-        scale = 1e3 if unit == "s" else 1.0
-        axis = _axis(those, scale)
-        drawn = [*_guides(axis, row == 1), *_points(those, groups, scale, named), *_rings(those, scale)]
-        figure.add_traces(drawn, rows=row, cols=1)
+    groups = list(rows["group"].unique())
+    for place, panel in enumerate(panels, start=1):
+        axis = panel.axis
+        drawn = [*_guides(axis, place == 1), *_points(panel, groups), *_rings(panel)]
+        figure.add_traces(drawn, rows=place, cols=1)
         ends: dict[str, Any] = {"type": "log", "range": axis.range, "tickvals": axis.ticks}
         ends |= {"ticktext": [_tick(tick) for tick in axis.ticks], "tickangle": 0}
-        figure.update_xaxes(title_text="documented", **ends, row=row, col=1)
-        figure.update_yaxes(title_text="predicted", **ends, row=row, col=1)
+        figure.update_xaxes(title_text="documented", **ends, row=place, col=1)
+        figure.update_yaxes(title_text="predicted", **ends, row=place, col=1)
     _show_once(figure)
     _look(figure, f"{report.system}: left-out figures", _inner(len(panels)), _note(report, panels))
     return figure
 
 
+def left_out_rows(report: Validation) -> pd.DataFrame:
+    """Return the rows of the figures that were left out."""
+    rows = report.to_frame()
+    return rows[rows["fold"].notna()]
+
+
+class _Panel(NamedTuple):
+    """The figures of one unit that were left out."""
+
+    unit: str
+    rows: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        """Return what it shows; numbers without a unit by what they count."""
+        if self.unit in PANELS:
+            return PANELS[self.unit]
+        counted = self.rows["quantity"].unique()
+        words = [next((word for part, word in COUNTED.items() if part in each), each) for each in counted]
+        return ", ".join(dict.fromkeys(words))
+
+    @property
+    def axis(self) -> _Axis:
+        """Return the span of what was documented and predicted, and of bands that are not silly."""
+        values = self.shown(self.rows)
+        both = values[["documented", "left_out"]].to_numpy()
+        low = min(max(values["left_out_low"].min(), both.min() / SILLY), both.min() / LEAST)
+        high = max(min(values["left_out_high"].max(), both.max() * SILLY), both.max() * LEAST)
+        margin = (high / low) ** MARGIN
+        return _Axis(low / margin, high * margin)
+
+    def shown(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the numbers of rows in the unit of the axes."""
+        numbers = rows[["documented", "left_out", "left_out_low", "left_out_high"]]
+        return numbers * (1e3 if self.unit == "s" else 1.0)
+
+
 def _tick(number: float) -> str:
     return f"{number / 1e3:.10g}k" if number >= 1e3 else f"{number:.10g}"
-
-
-def _panel_title(report: Validation, unit: str, those: Sequence[LeftOut]) -> str:
-    """Say what a panel shows; numbers without a unit by what they count."""
-    if unit in PANELS:
-        return PANELS[unit]
-    ids = {each.id for each in those}
-    counted = dict.fromkeys(figure.quantity for figure in report.figures if figure.id in ids)
-    words = [next((word for part, word in COUNTED.items() if part in each), each) for each in counted]
-    return ", ".join(dict.fromkeys(words))
-
-
-def _axis(those: Sequence[LeftOut], scale: float) -> _Axis:
-    """Return the span of what was documented and what was said of it, and of bands that are not silly."""
-    values = [scale * value for each in those for value in (each.documented, each.said[MODEL].value)]
-    low = min(scale * each.said[MODEL].low for each in those)
-    high = max(scale * each.said[MODEL].high for each in those)
-    low = min(max(low, min(values) / SILLY), min(values) / LEAST)
-    high = max(min(high, max(values) * SILLY), max(values) * LEAST)
-    margin = (high / low) ** MARGIN
-    return _Axis(low / margin, high * margin)
 
 
 def _guides(axis: _Axis, shown: bool) -> Iterator[go.Scatter]:
@@ -155,45 +171,44 @@ def _guides(axis: _Axis, shown: bool) -> Iterator[go.Scatter]:
     )
 
 
-def _points(
-    those: Sequence[LeftOut], groups: Sequence[str], scale: float, named: dict[str, str]
-) -> Iterator[go.Scatter]:
+def _points(panel: _Panel, groups: Sequence[str]) -> Iterator[go.Scatter]:
     for place, group in enumerate(groups):
+        its = panel.rows[panel.rows["group"] == group]
         for counts in (True, False):
-            chosen = [each for each in those if each.group == group and each.counts == counts]
-            if chosen:
-                yield _group(chosen, place, counts, scale, named)
+            chosen = its[(its["not_scored"] == "") == counts]
+            if len(chosen):
+                yield _group(panel, chosen, place, counts)
 
 
-def _group(those: Sequence[LeftOut], place: int, counts: bool, scale: float, named: dict[str, str]) -> go.Scatter:
+def _group(panel: _Panel, rows: pd.DataFrame, place: int, counts: bool) -> go.Scatter:
     colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
-    said = [each.said[MODEL] for each in those]
+    numbers, group = panel.shown(rows), rows["group"].iloc[0]
     return go.Scatter(
-        x=[_round(each.documented * scale) for each in those],
-        y=[_round(one.value * scale) for one in said],
+        x=_rounded(numbers["documented"]),
+        y=_rounded(numbers["left_out"]),
         error_y={
             **{"type": "data", "symmetric": False, "color": colour, "thickness": 1.2, "width": 3},
-            "array": [_round((one.high - one.value) * scale) for one in said],
-            "arrayminus": [_round((one.value - one.low) * scale) for one in said],
+            "array": _rounded(numbers["left_out_high"] - numbers["left_out"]),
+            "arrayminus": _rounded(numbers["left_out"] - numbers["left_out_low"]),
         },
-        **{"mode": "markers", "name": those[0].group if counts else f"{those[0].group}, not counted"},
+        **{"mode": "markers", "name": group if counts else f"{group}, not counted"},
         marker={"color": colour, "symbol": symbol if counts else f"{symbol}-open", "size": 8},
         customdata=[
-            [named[each.id], significant(one.low * scale), significant(one.high * scale)]
-            for each, one in zip(those, said, strict=True)
+            [name, significant(low), significant(high)]
+            for name, low, high in zip(rows["name"], numbers["left_out_low"], numbers["left_out_high"], strict=True)
         ],
         hovertemplate="%{customdata[0]}<br>documented %{x:,.4~g}<br>predicted %{y:,.4~g} (%{customdata[1]} to "
         "%{customdata[2]})<extra></extra>",
     )
 
 
-def _rings(those: Sequence[LeftOut], scale: float) -> Iterator[go.Scatter]:
+def _rings(panel: _Panel) -> Iterator[go.Scatter]:
     """Yield rings around the figures that a band missed."""
-    chosen = [each for each in those if not each.said[MODEL].holds(each.documented)]
-    if chosen:
+    numbers = panel.shown(panel.rows[panel.rows["held"] == False])  # noqa: E712 - of a column
+    if len(numbers):
         yield go.Scatter(
-            x=[_round(each.documented * scale) for each in chosen],
-            y=[_round(each.said[MODEL].value * scale) for each in chosen],
+            x=_rounded(numbers["documented"]),
+            y=_rounded(numbers["left_out"]),
             **{"mode": "markers", "name": RINGED, "hoverinfo": "skip"},
             marker={"symbol": "circle-open", "size": 18, "color": "#000000", "line": {"width": 2}},
         )
@@ -209,12 +224,12 @@ def _show_once(figure: go.Figure) -> None:
         seen.add(trace.name)
 
 
-def _note(report: Validation, panels: dict[str, list[LeftOut]]) -> list[str]:
+def _note(report: Validation, panels: Sequence[_Panel]) -> list[str]:
     """Say what the marks are, and how many bands end beyond the axes."""
     cut = 0
-    for those in panels.values():
-        axis = _axis(those, 1.0)
-        cut += sum(each.said[MODEL].low < axis.low or each.said[MODEL].high > axis.high for each in those)
+    for panel in panels:
+        axis, numbers = panel.axis, panel.shown(panel.rows)
+        cut += int(((numbers["left_out_low"] < axis.low) | (numbers["left_out_high"] > axis.high)).sum())
     found = report.coverage
     text = [f"bars: 90 % bands, {found.held} of {found.figures} scored held"]
     beyond = "1 band goes on beyond the axes" if cut == 1 else f"{cut} bands go on beyond the axes"
@@ -223,7 +238,7 @@ def _note(report: Validation, panels: dict[str, list[LeftOut]]) -> list[str]:
 
 def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
     """Return the figure of signed errors of left-out figures: capplan, and below it the best rule of the system."""
-    scored = [report for report in reports if _scored(report)]
+    scored = [report for report in reports if len(_scored(report))]
     if not scored:
         return None
     figure = go.Figure()
@@ -250,10 +265,11 @@ def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
     return figure
 
 
-def _scored(report: Validation) -> list[LeftOut]:
+def _scored(report: Validation) -> pd.DataFrame:
     """Return the figures that scores are about; where no rule says anything, those that count."""
-    counted = [each for each in report.left_out if each.counts]
-    return [each for each in counted if len(each.said) > 1] or counted
+    counted = left_out_rows(report).query("not_scored == ''")
+    beside = counted.filter(regex="^(?!left_out_).+_error$").notna().any(axis=1)
+    return counted[beside] if beside.any() else counted
 
 
 def _error_guides(low: float, high: float) -> Iterator[go.Scatter]:
@@ -266,19 +282,18 @@ def _error_guides(low: float, high: float) -> Iterator[go.Scatter]:
 
 
 def _errors(report: Validation, name: str, height: float) -> go.Scatter:
-    own = name == MODEL
-    chosen, named = _scored(report), names(report.figures)
-    errors = [each.errors()[name] for each in chosen]
+    own, chosen = name == MODEL, _scored(report)
+    errors = chosen["left_out_error" if own else f"{name}_error"]
     symbols = ["triangle-left" if e < -FURTHEST else "triangle-right" if e > FURTHEST else "" for e in errors]
     return go.Scatter(
-        x=[_round(max(-FURTHEST, min(FURTHEST, error))) for error in errors],
+        x=_rounded(errors.clip(-FURTHEST, FURTHEST)),
         y=[_round(height)] * len(errors),
         **{"mode": "markers", "name": MODEL if own else "best rule"},
         marker={
             **{"color": COLOURS[0] if own else COLOURS[1], "size": 9, "opacity": 0.75},
             "symbol": [symbol or ("circle" if own else "diamond-open") for symbol in symbols],
         },
-        customdata=[[named[each.id], f"{error:+.1%}"] for each, error in zip(chosen, errors, strict=True)],
+        customdata=[[each, f"{error:+.1%}"] for each, error in zip(chosen["name"], errors, strict=True)],
         hovertemplate=f"{name}: %{{customdata[1]}}<br>%{{customdata[0]}}<extra></extra>",
     )
 

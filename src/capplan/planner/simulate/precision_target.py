@@ -1,4 +1,4 @@
-"""A precision that is asked of a simulation: `p99<2%` of every class, `acct.p99<1%` of one."""
+"""The precision that a simulation has to reach: `p99<2%` of every class, `acct.p99<1%` of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
 
 
 @dataclass(frozen=True)
-class Wish:
+class PrecisionTarget:
     """A precision that was asked for.
 
     Attributes
@@ -34,7 +34,7 @@ class Wish:
     relative: float
 
 
-def read_wish(text: str, classes: Sequence[str], everything: Sequence[str]) -> Wish:
+def read_precision_target(text: str, classes: Sequence[str], everything: Sequence[str]) -> PrecisionTarget:
     """Read a precision.
 
     Parameters
@@ -49,16 +49,17 @@ def read_wish(text: str, classes: Sequence[str], everything: Sequence[str]) -> W
     Raises
     ------
     InputError
-        When it is none, there is no such class or statistic, or it is finer than percentiles can be read.
+        When it is not a precision, names no class or statistic, or is finer than the resolution of percentiles.
     """
     asked = parse_precision(text)
     subject, _, statistic = asked.statistic.rpartition(".")
     if statistic not in STATISTICS:
-        raise InputError(f"{statistic!r} in the precision {text!r} is no statistic{nearest(statistic, STATISTICS)}")
+        raise InputError(f"{statistic!r} in the precision {text!r} is not a statistic{nearest(statistic, STATISTICS)}")
     if subject and subject not in classes:
-        raise InputError(f"{subject!r} in the precision {text!r} is no request class{nearest(subject, classes)}")
+        raise InputError(f"{subject!r} in the precision {text!r} is not a request class{nearest(subject, classes)}")
     if statistic != "mean" and asked.relative < FINEST:
         raise InputError(
-            f"the precision {text!r} is finer than percentiles are read: ask for {FINEST:.1%} or more, or for a mean"
+            f"the precision {text!r} is finer than the resolution of percentiles: ask for {FINEST:.1%} or more, or a "
+            "mean"
         )
-    return Wish(text, (subject,) if subject else tuple(everything), statistic, asked.relative)
+    return PrecisionTarget(text, (subject,) if subject else tuple(everything), statistic, asked.relative)

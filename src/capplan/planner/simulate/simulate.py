@@ -1,4 +1,4 @@
-"""`simulate`: replications of a system at one offered rate, with one set of parameters, and what they have seen."""
+"""`simulate`: replications of a system at one offered rate with one set of parameters, and their estimates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import check_number
-from capplan.planner.predict.controls import controls_of
 from capplan.planner.predict.predict import default_rate
-from capplan.planner.simulate.figures import Figures
-from capplan.planner.simulate.parts import Backlog, Estimate, PrecisionReached
-from capplan.planner.simulate.precision_target import Wish
-from capplan.planner.simulate.simulation import EVERY_CLASS, Horizon, OfferedSource, Simulation, WarmupSource
+from capplan.planner.simulate.estimates import SampleEstimates, controls_of
+from capplan.planner.simulate.precision_target import PrecisionTarget
+from capplan.planner.simulate.simulation import (
+    EVERY_CLASS,
+    Backlog,
+    Estimate,
+    Horizon,
+    OfferedSource,
+    PrecisionReached,
+    Simulation,
+    WarmupSource,
+)
 from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
 from capplan.simulator.analysis.precision import FIRST, replications_needed
 from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
@@ -64,8 +71,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     case = resolve(scenario, fitted)
     if case.system.ratios_only:
         raise InputError(
-            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate it at: "
-            f"ask `capplan predict {scenario.system}`"
+            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
+            f"run `capplan predict {scenario.system}` instead"
         )
     given = scenario.offered_per_s()
     offered = default_rate(case) if given is None else float(np.max(given))
@@ -87,8 +94,8 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
     if isinstance(traffic, Closed):
         if rate_per_s is not None:
             raise InputError(
-                f"--tps does not fit {network.name!r}, whose traffic is closed: its clients and their think time set"
-                " the rate"
+                f"--tps does not apply to {network.name!r}: its traffic is closed, so clients and think time set the "
+                "rate"
             )
         return Subject(network, None, None, "network")
     if rate_per_s is None:
@@ -99,7 +106,7 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
 
 @dataclass(frozen=True)
 class Design:
-    """How runs are made into a sample.
+    """How runs become a sample.
 
     Attributes
     ----------
@@ -107,13 +114,13 @@ class Design:
         What is estimated: the `steady` state, or means over a `finite` time.
     warmup
         Where the end of the warm-up comes from.
-    wish
+    precision
         The precision that decides how many replications there are; None where their number is given.
     """
 
     horizon: Horizon = "steady"
     warmup: WarmupSource = "mser"
-    wish: Wish | None = None
+    precision: PrecisionTarget | None = None
 
     def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
         """Return what all replications of a network leave out, given the first ones.
@@ -140,7 +147,7 @@ def observed(
     Raises
     ------
     InputError
-        When the plan or `processes` make no sense.
+        When the plan or `processes` is invalid.
     """
     rounds = _Rounds(progress)
     numbers = range(min(FIRST, plan.replications))
@@ -162,7 +169,7 @@ def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
 
 @dataclass
 class _Rounds:
-    """How far replications have come that are run in several rounds, each of which tells its own progress."""
+    """Progress of replications that run in several rounds, each with its own progress."""
 
     tell: Progress | None
     before: tuple[float, int] = (0.0, 0)
@@ -179,11 +186,11 @@ class _Rounds:
 
 
 def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -> int:
-    """Return how many replications there shall be in all, given those that are there; see `replications_needed`.
+    """Return how many replications to run in all, given the finished ones; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
     """
-    if design.wish is None:
+    if design.precision is None:
         return plan.replications
     if len(seen) < FIRST:
         return min(FIRST, plan.replications)
@@ -191,17 +198,17 @@ def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -
     backlog = _backlog(plan, sample)
     if backlog is not None and backlog.verdict == "overloaded":
         return len(seen)
-    found = _wished(_figures(plan, sample), design.wish)
-    return replications_needed(found, len(seen), design.wish.relative, plan.replications)
+    found = _widest(_figures(plan, sample), design.precision)
+    return replications_needed(found, len(seen), design.precision.relative, plan.replications)
 
 
-def _figures(plan: ReplicationPlan, sample: Sample) -> Figures:
-    return Figures(sample, controls_of(sample, plan.network))
+def _figures(plan: ReplicationPlan, sample: Sample) -> SampleEstimates:
+    return SampleEstimates(sample, controls_of(sample, plan.network))
 
 
-def _wished(figures: Figures, wish: Wish) -> ConfidenceInterval:
-    """Return the widest of the intervals that a wish is about."""
-    found = [figures.latency(name, wish.statistic) for name in wish.classes]
+def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
+    """Return the widest of the intervals of a precision target."""
+    found = [figures.latency(name, target.statistic) for name in target.classes]
     return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
 
@@ -216,7 +223,7 @@ def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
 def summed_up(
     target: str, subject: Subject, plan: ReplicationPlan, design: Design, seen: Sequence[Observation]
 ) -> Simulation:
-    """Return what the replications of a plan have seen.
+    """Return the estimates from the replications of a plan.
 
     Parameters
     ----------
@@ -243,7 +250,7 @@ def summed_up(
         warmup_source=design.warmup,
         settled=sample.settled,
         backlog=_backlog(plan, sample),
-        precision=_precision(figures, design.wish),
+        precision=_precision(figures, design.precision),
         seed=plan.seed,
         replications=len(seen),
         classes={name: figures.of_class(name) for name in (*together.classes, EVERY_CLASS)},
@@ -256,8 +263,8 @@ def summed_up(
     )
 
 
-def _precision(figures: Figures, wish: Wish | None) -> PrecisionReached | None:
-    if wish is None:
+def _precision(figures: SampleEstimates, target: PrecisionTarget | None) -> PrecisionReached | None:
+    if target is None:
         return None
-    relative = _wished(figures, wish).relative
-    return PrecisionReached(wish.text, relative, relative <= wish.relative)
+    relative = _widest(figures, target).relative
+    return PrecisionReached(target.text, relative, relative <= target.relative)

@@ -1,4 +1,4 @@
-"""What `simulate` answers: the contract `capplan.simulation/1`, as frozen data and as JSON.
+"""What `simulate` answers: the contract `capplan.simulation/2`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. The figures are those of one set
 of parameters, and the same for both engines, so neither the engine nor its speed stands here.
@@ -6,37 +6,347 @@ of parameters, and the same for both engines, so neither the engine nor its spee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 from capplan.models.results import plain
-from capplan.planner.simulate.parts import (
-    Backlog,
-    ClassFigures,
-    PoolFigures,
-    PoolKind,
-    PrecisionReached,
-    StationFigures,
-    StationKind,
-)
 
-SCHEMA = "capplan.simulation/1"
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCHEMA = "capplan.simulation/2"
 EVERY_CLASS = "*"
+COLUMNS = ("kind", "name", "quantity", "statistic", "value", "half_width", "unit")
 
 OfferedSource = Literal["given", "default", "network"]
 Horizon = Literal["steady", "finite"]
 WarmupSource = Literal["given", "mser", "none"]
+Verdict = Literal["steady", "overloaded", "unclear"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure, with the half-width of its 95 % interval.
+
+    Attributes
+    ----------
+    value
+        The figure; null without observations. In steady state it is that of all replications together, over a finite
+        horizon the mean over replications.
+    half_width
+        Half-width of the 95 % interval (Student's t): between replications, or where there are fewer than five of the
+        steady state, between overlapping batches of their time. Of a percentile it is at least 0.4 %, the resolution
+        of the histogram. Null where there are too few observations.
+    variance_ratio
+        Variance of the figure with control variates over that without; null where there are none.
+    """
+
+    value: float
+    half_width: float | None
+    variance_ratio: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyFigures:
+    """Latencies of the measured requests that completed, in milliseconds.
+
+    Attributes
+    ----------
+    mean
+        The mean.
+    p50
+        The median: half of the requests are faster.
+    p90
+        The 90th percentile.
+    p95
+        The 95th percentile.
+    p99
+        The 99th percentile.
+    p999
+        The 99.9th percentile.
+    max
+        The longest; null when no request completed. In steady state it is what was seen and has no interval: the
+        longer one looks, the longer it is. Over a finite horizon it is the mean of the longest of each replication.
+    hdr_histogram
+        All of them as an encoded HdrHistogram (V2, compressed, base64), in nanoseconds.
+    """
+
+    mean: Estimate
+    p50: Estimate
+    p90: Estimate
+    p95: Estimate
+    p99: Estimate
+    p999: Estimate
+    max: Estimate
+    hdr_histogram: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyByClock:
+    """Latencies by the clock that starts them.
+
+    Attributes
+    ----------
+    intended
+        From the intended start: includes waiting before the request is sent.
+    actual
+        From the actual start, as many load generators report. Equal unless the traffic is throttled.
+    """
+
+    intended: LatencyFigures
+    actual: LatencyFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Little:
+    """Little's law for the requests that clients wait for: `number` is about `rate_per_s` times `response_s`.
+
+    Attributes
+    ----------
+    number
+        Mean number of requests that clients wait for.
+    rate_per_s
+        Requests that start, per second.
+    response_s
+        Mean time from the actual start to the end, however a request ended.
+    error
+        Relative error; what remains are the requests that cross an end of the window.
+    """
+
+    number: Estimate
+    rate_per_s: Estimate
+    response_s: Estimate
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassFigures:
+    """Outcome of the measured requests of one class: those that started after the warm-up.
+
+    Attributes
+    ----------
+    started
+        How many there are, in all replications.
+    completed
+        How many were answered.
+    dropped
+        How many were dropped, after their last attempt.
+    timed_out
+        How many clients gave up, after their last attempt.
+    unfinished
+        How many never ended, because a station or pool stood still.
+    retries
+        Attempts beyond the first.
+    offered_per_s
+        Requests that started, per second.
+    throughput_per_s
+        Requests that completed after the warm-up and before the end of the traffic, per second.
+    drop_rate
+        Share that was dropped or timed out. Where there was none, the half-width is what independent losses could be
+        at most (3 over the number of requests); losses that come in clusters are rarer and larger.
+    latency_ms
+        Latencies of those that completed.
+    little
+        The check by Little's law.
+    """
+
+    started: int
+    completed: int
+    dropped: int
+    timed_out: int
+    unfinished: int
+    retries: int
+    offered_per_s: Estimate
+    throughput_per_s: Estimate
+    drop_rate: Estimate
+    latency_ms: LatencyByClock
+    little: Little
+
+
+@dataclass(frozen=True, kw_only=True)
+class StationFigures:
+    """What a station did after the warm-up, in all replications together.
+
+    Attributes
+    ----------
+    servers
+        How many servers it has.
+    utilisation
+        Share of its servers that was busy.
+    mean_queue
+        Mean number of visits that waited; under processor sharing, of those beyond the servers.
+    mean_number
+        Mean number of visits, waiting or served.
+    visits
+        How many visits were served.
+    mean_wait_ms
+        Mean wait before service; under processor sharing, the response beyond the demand. Null without visits.
+    mean_response_ms
+        Mean time from joining to leaving; null without visits.
+    drops
+        Visits that expired or were refused.
+    paused_share
+        Share of the time in which it stood still for a pause.
+    """
+
+    servers: int
+    utilisation: Estimate
+    mean_queue: Estimate
+    mean_number: Estimate
+    visits: int
+    mean_wait_ms: Estimate
+    mean_response_ms: Estimate
+    drops: int
+    paused_share: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class StationKind:
+    """Stations of one kind taken together: `cassandra/dc1/1`, `cassandra/dc1/2`, ... are `cassandra`.
+
+    Attributes
+    ----------
+    count
+        How many there are.
+    utilisation
+        Mean over them of the share of busy servers.
+    least_utilisation
+        That of the least loaded one.
+    most_utilisation
+        That of the most loaded one.
+    mean_queue
+        Mean over them of the mean number that waited.
+    mean_wait_ms
+        Mean wait over all visits; null without visits.
+    paused_share
+        Mean share of the time in which one stood still for a pause.
+    visits
+        How many visits were served by all of them.
+    drops
+        Visits that expired or were refused.
+    """
+
+    count: int
+    utilisation: Estimate
+    least_utilisation: Estimate
+    most_utilisation: Estimate
+    mean_queue: Estimate
+    mean_wait_ms: Estimate
+    paused_share: Estimate
+    visits: int
+    drops: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFigures:
+    """What a pool did after the warm-up, in all replications together.
+
+    Attributes
+    ----------
+    size
+        How many units it has.
+    mean_busy
+        Mean number of busy units.
+    p99_busy
+        Number of busy units that was not exceeded for 99 % of the time.
+    mean_queue
+        Mean number of requests that waited for a unit.
+    taken
+        How many units were handed out.
+    drops
+        Requests that found its queue full.
+    mean_wait_ms
+        Mean wait for a unit; null when none was taken.
+    mean_hold_ms
+        Mean time for which a unit was held; null when none was taken.
+    """
+
+    size: int
+    mean_busy: Estimate
+    p99_busy: Estimate
+    mean_queue: Estimate
+    taken: int
+    drops: int
+    mean_wait_ms: Estimate
+    mean_hold_ms: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolKind:
+    """Pools of one kind taken together.
+
+    Attributes
+    ----------
+    count
+        How many there are.
+    size
+        Mean number of units of one.
+    mean_busy
+        Mean over them of the mean number of busy units.
+    most_p99_busy
+        Number of busy units that was not exceeded for 99 % of the time, of the pool where it is largest.
+    mean_queue
+        Mean over them of the mean number that waited.
+    mean_wait_ms
+        Mean wait over all units taken; null when none was taken.
+    drops
+        Requests that found a queue full.
+    """
+
+    count: int
+    size: float
+    mean_busy: Estimate
+    most_p99_busy: Estimate
+    mean_queue: Estimate
+    mean_wait_ms: Estimate
+    drops: int
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Whether work piles up.
+
+    Attributes
+    ----------
+    verdict
+        `steady`, `overloaded` (then there is no steady state, and the figures depend on how long was simulated), or
+        `unclear` where that was too short to tell.
+    growth
+        What the backlog gains per second, as a share of the offered rate.
+    """
+
+    verdict: Verdict
+    growth: Estimate
+
+
+@dataclass(frozen=True)
+class PrecisionReached:
+    """The requested precision, and whether it was reached.
+
+    Attributes
+    ----------
+    asked
+        In the user's words, such as `p99<2%`.
+    relative
+        Half-width of that statistic's interval, as a share of its value; null where it has none.
+    reached
+        Whether that is narrow enough.
+    """
+
+    asked: str
+    relative: float
+    reached: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What replications of a system have seen, with one set of parameters.
+    """Estimates from replications of a system with one set of parameters.
 
     Attributes
     ----------
     target
-        What was asked for: a system or a file.
+        The target: a system or a file.
     network
         Name of the network that was run.
     scenario
@@ -63,13 +373,13 @@ class Simulation:
     backlog
         Whether work piles up; null where no open traffic comes, and over a finite horizon.
     precision
-        What became of the precision that was asked for; null when none was.
+        The requested precision; null when none was requested.
     seed
         The seed of every random number.
     replications
         How many independent runs there are.
     classes
-        What became of requests, by class; `*` is all of them.
+        Outcome of requests by class; `*` is all of them.
     stations
         What stations did, by name.
     station_kinds
@@ -111,22 +421,41 @@ class Simulation:
         """Return the value as JSON has it: plain tables, lists and finite numbers."""
         return {"schema": SCHEMA, **plain(self)}
 
+    def to_frame(self) -> DataFrame:
+        """Return the figures in tidy form, one statistic a row; times are in milliseconds.
 
-def simulation_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of what `Simulation.to_json` returns; every key is required."""
-    from capplan.models.language.document import schema  # pydantic takes longer to import than all the rest
+        Returns
+        -------
+        DataFrame
+            Columns `kind` (`class`, `station`, `station_kind`, `pool` or `pool_kind`), `name`, `quantity`,
+            `statistic`, `value`, `half_width` (nan where there is no interval) and `unit`.
+        """
+        from pandas import DataFrame  # slow to import
 
-    published = schema(Simulation)
-    published["properties"] = {"schema": {"const": SCHEMA, "type": "string"}, **published["properties"]}
-    for part in (published, *published["$defs"].values()):
-        part["additionalProperties"] = False
-        part["required"] = list(part["properties"])
-    for name, number in _UNSEEN:
-        published["$defs"][name]["properties"][number]["type"] = ["number", "null"]
-    return published
+        found = DataFrame(self._rows(), columns=list(COLUMNS))
+        return found.astype({"value": float, "half_width": float})
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for name, figures in self.classes.items():
+            yield from _class_rows(name, figures)
+        for kind in ("station", "station_kind", "pool", "pool_kind"):
+            for name, place in getattr(self, f"{kind}s").items():
+                for each in fields(place):
+                    unit, quantity = "ms" if each.name.endswith("_ms") else "1", each.name.removesuffix("_ms")
+                    yield kind, name, quantity, "", *_cells(getattr(place, each.name)), unit
 
 
-_UNSEEN = (  # null when nothing was there to see
-    ("Estimate", "value"),
-    ("PrecisionReached", "relative"),
-)
+def _class_rows(name: str, figures: ClassFigures) -> Iterator[tuple[Any, ...]]:
+    for count in ("started", "completed", "dropped", "timed_out", "unfinished", "retries"):
+        yield "class", name, "requests", count, getattr(figures, count), None, "1"
+    yield "class", name, "offered", "mean", *_cells(figures.offered_per_s), "1/s"
+    yield "class", name, "throughput", "mean", *_cells(figures.throughput_per_s), "1/s"
+    yield "class", name, "drop_rate", "mean", *_cells(figures.drop_rate), "1"
+    for clock in ("intended", "actual"):
+        for statistic, figure in vars(getattr(figures.latency_ms, clock)).items():
+            if isinstance(figure, Estimate):
+                yield "class", name, f"latency_{clock}", statistic, *_cells(figure), "ms"
+
+
+def _cells(figure: Estimate | float) -> tuple[float, float | None]:
+    return (figure.value, figure.half_width) if isinstance(figure, Estimate) else (figure, None)

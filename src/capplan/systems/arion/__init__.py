@@ -23,8 +23,8 @@ class Arion(System[ArionScenario]):
 
     name = "arion"
     summary = (
-        "gRPC masters in front of Hazelcast: lookups of many clients that each wait for their answer, unary or in "
-        "streams"
+        "gRPC masters in front of Hazelcast: lookups from many clients, each waiting for its answer (unary calls) or "
+        "streaming"
     )
     scenario = ArionScenario
     parameters = PARAMETERS

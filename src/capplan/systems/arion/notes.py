@@ -1,4 +1,4 @@
-"""What a prediction needs to know of `arion` beside its model."""
+"""What a reader must know of a prediction of `arion`, and what an outage leaves."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
-from capplan.models.language.parameter import thinned
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits
@@ -45,13 +45,13 @@ def excess(scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) ->
         words = f"{each:,.0f} clients of each master: none measured above {measured:,.0f}"
         found.append(Excess(math.log2(each / measured), words))
     if scenario.stream_messages > 1:
-        words = f"{scenario.stream_messages:,} requests share a stream: of streams no figure is documented"
+        words = f"{scenario.stream_messages:,} requests share a stream: no figure for streams is documented"
         found.append(Excess(_STREAMED, words))
     return found
 
 
 def excess_of_rates(scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) -> Sequence[Excess]:
-    """Return how far it does by few clients: they bound the rate, but a request that hardly waits was timed."""
+    """Return how far it does by few clients: they limit the rate, though unloaded times are known."""
     each, measured = _clients_of_each(scenario), min(_clients_of_each(test.scenario) for test in tests)
     if each >= measured:
         return ()
@@ -64,18 +64,18 @@ def _clients_of_each(scenario: ArionScenario) -> float:
 
 
 def _useful(case: Case[ArionScenario]) -> str:
-    """Say where more clients stop helping."""
+    """Return where more clients stop raising the throughput."""
     scenario, values = case.scenario, case.values
     sure = case.system.uncertainty(
         case.fitted, scenario, case.uncertainty.seed
-    )  # one master was measured, whatever is asked about
+    )  # as sure as for the one master that was measured
     many = sure.of_time(useful_clients(scenario, values))  # over the rate that they make it is a time
     rate = float(scenario.rps_per_client or _COMMON_RPS)
     paced = sure.of_rate(_draws(drooped_per_s(scenario, values) / scenario.servers / rate))
     return (
-        f"More clients stop helping at about {many.value:.0f} for each master ({many.low:.0f} to {many.high:.0f}) if "
-        f"each asks again as soon as it is answered, and at about {paced.value:,.0f} ({paced.low:,.0f} to "
-        f"{paced.high:,.0f}) if each asks {rate:g} times a second. {_crowds(case)}"
+        f"More clients stop raising throughput at about {many.value:.0f} per master ({many.low:.0f} to "
+        f"{many.high:.0f}) if each asks again as soon as it has its answer, and at about {paced.value:,.0f} "
+        f"({paced.low:,.0f} to {paced.high:,.0f}) if each asks {rate:g} times a second. {_crowds(case)}"
     )
 
 
@@ -86,10 +86,9 @@ def _few(case: Case[ArionScenario]) -> list[str]:
         return []
     bound = case.uncertainty.of_rate(carried_per_s(scenario, values))
     return [
-        f"A client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
-        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): clients bound "
-        "the capacity, not the masters. Latencies count from when a client asks: where it falls behind a schedule of "
-        "its own, that wait comes on top."
+        f"Each client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
+        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): the clients limit the capacity, "
+        "not the masters. Latency counts from when a client asks; delay behind a client's own schedule comes on top."
     ]
 
 
@@ -98,75 +97,75 @@ def _counted(clients: int) -> str:
 
 
 def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
-    """Say what becomes of a rate that clients cannot keep up: N clients at throughput X wait N / X."""
-    carried, scenario = figures.analysis.drift_per_s, case.scenario
-    if not figures.bounded or float(np.median(figures.peak_rate / carried)) < 1:
+    """Return what happens at a rate that clients cannot keep up: N clients at throughput X wait N / X."""
+    sustained, scenario = figures.analysis.drift_per_s, case.scenario
+    if not figures.bounded or float(np.median(figures.peak_rate / sustained)) < 1:
         return []
-    rate, mean = (float(np.median(each)) for each in (carried, figures.latency_s("read", "mean")))
+    rate, mean = (float(np.median(each)) for each in (sustained, figures.latency_s("read", "mean")))
     alone = scenario.clients == 1
     each = "The client waits" if alone else f"Each of the {scenario.clients:,} clients waits"
-    late = "it falls behind that rate" if alone else "they fall behind that rate and all of them wait"
+    late = "it falls behind that rate" if alone else "they fall behind that rate, and all of them wait"
     return [
-        f"The offered rate is beyond what is carried, {rate:,.0f} per second. {each} for its answer before it asks "
-        f"again, so {late}. Nothing is turned away: an answer takes {significant(mean * 1e3)} ms in the mean, clients "
-        "over throughput, from when a client asks."
+        f"The offered rate exceeds the sustained rate of {rate:,.0f} per second. {each} for its answer before it asks "
+        f"again, so {late}. No request is dropped: the mean response time is {significant(mean * 1e3)} ms (clients "
+        "over throughput), counted from when a client asks."
     ]
 
 
 def _crowds(case: Case[ArionScenario]) -> str:
-    """Say how long clients wait that ask again at once."""
-    carried = closed_per_s(case.scenario, case.values, _CROWDS)
-    means = np.median(_CROWDS / carried * 1e3, axis=0)
-    times = ", ".join(f"{count:,} wait {mean:.2g} ms" for count, mean in zip(_CROWDS, means, strict=True))
-    return f"Of clients of one master that ask again as soon as they are answered, {times} in the mean."
+    """Return how long clients wait that ask again at once."""
+    sustained = closed_per_s(case.scenario, case.values, _CROWDS)
+    means = np.median(_CROWDS / sustained * 1e3, axis=0)
+    times = ", ".join(f"{count:,} clients {mean:.2g} ms" for count, mean in zip(_CROWDS, means, strict=True))
+    return f"Clients of one master that ask again at once wait, on average: {times}."
 
 
 def _in_flight(case: Case[ArionScenario], figures: Figures) -> str:
-    """Say how many requests are under way, by Little's law; at most one for each client that waits."""
-    carried = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
-    number = _draws(carried * figures.latency_s("read", "mean")) / case.scenario.servers
+    """Return how many requests are in flight, by Little's law; at most one for each client that waits."""
+    sustained = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
+    number = _draws(sustained * figures.latency_s("read", "mean")) / case.scenario.servers
     if not np.all(np.isfinite(number)):
-        return "Beyond what a master carries, requests pile up in it for as long as it lasts."
+        return "The offered rate exceeds a master's capacity: its queue grows without bound."
     flight, most = case.uncertainty.of_time(number, "read"), np.inf
     if figures.bounded:
         most = _clients_of_each(case.scenario)
     value, low, high = (to_digits(min(each, most), 2) for each in (flight.value, flight.low, flight.high))
-    return f"At that rate about {value} requests of each master are under way ({low} to {high}): rate times mean time."
+    return f"At the offered rate about {value} requests are in flight per master ({low} to {high}), by Little's law."
 
 
 def _droop(case: Case[ArionScenario]) -> list[str]:
-    """Say what the highest rate is, and what is carried whatever waits, where clients are enough for it."""
+    """Return the highest rate, and the rate sustained under any backlog, where there are enough clients for it."""
     if case.solution.bottleneck == "clients":
         return []
     scenario, values = case.scenario, case.values
     peak = case.uncertainty.of_rate(_draws(peak_per_s(scenario, values)))
     left = case.uncertainty.of_rate(carried_per_s(scenario, values))
     return [
-        f"The masters peak at {peak.value:,.0f} per second. Whatever waits they carry {left.value:,.0f}: "
-        f"with {LONG_QUEUE:,} requests inside each they droop by {DROOP:.0%} (a guess: the document says slightly, "
-        "which may be 0 to 10 %)."
+        f"The masters peak at {peak.value:,.0f} requests per second. Under any backlog they sustain {left.value:,.0f}: "
+        f"with {LONG_QUEUE:,} requests queued in each, throughput droops by {DROOP:.0%} (a guess: the document says "
+        "slightly, which may be 0 to 10 %)."
     ]
 
 
 def _streams(case: Case[ArionScenario]) -> list[str]:
     if case.scenario.stream_messages > 1:
         return [
-            "Streams: the document says only that they are much better than unary calls. That a message costs a tenth "
-            "of a call is a guess, between 2.5 % (what a record of a watch takes) and half: the band is as wide. The "
-            "wait of a message for others of its stream is left out."
+            "Streams: the document says only that they are much better than unary calls. A message is assumed to cost "
+            "a tenth of a call, a guess between 2.5 % (a record of a watch) and half; the band covers that range. The "
+            "wait of a message for others of its stream is not modelled."
         ]
     return [
-        f"{_watch(case)} Streams of requests are said to be much better than these unary calls, without a figure: "
-        f"--stream-messages {_STREAM} guesses how much."
+        f"{_watch(case)} The document calls streams of requests much better than these unary calls, without a figure; "
+        f"--stream-messages {_STREAM} estimates by how much."
     ]
 
 
 def _watch(case: Case[ArionScenario]) -> str:
-    values, told = case.values, []
+    values, times = case.values, []
     for words, direct in (("through a master", False), ("directly from Hazelcast", True)):
         seconds = np.quantile(_draws(watch_s(values, direct=direct)), [0.5, 0.05, 0.95])
-        told.append(f"{seconds[0]:.2g} s {words} ({seconds[1]:.2g} to {seconds[2]:.2g})")
-    return f"A watch of {RECORDS:,} records takes {' and '.join(told)}."
+        times.append(f"{seconds[0]:.2g} s {words} ({seconds[1]:.2g} to {seconds[2]:.2g})")
+    return f"A watch of {RECORDS:,} records takes {' and '.join(times)}."
 
 
 def _draws(value: object) -> FloatArray:
@@ -188,12 +187,12 @@ class ArionNotes(Notes[ArionScenario]):
     """What a reader must know of `arion`."""
 
     rates = (
-        "Rates are requests per second over all masters; latencies are those of a client, with the network, from when "
-        "it asks."
+        "Rates are requests per second over all masters; latencies are those of a client, including the network, from "
+        "when it asks."
     )
     accuracy = (
-        "Without a simulation latencies are those of the closed form: within 2 % of one at 80 % of capacity; at 95 %, "
-        "up to 16 % shorter where a master has about 24 clients."
+        "Analytic latencies come from a closed form: within 2 % of simulation at 80 % of capacity, and at 95 % up to "
+        "16 % shorter where a master has about 24 clients."
     )
 
     def claims(self, scenario: ArionScenario) -> tuple[str, ...]:
@@ -204,13 +203,13 @@ class ArionNotes(Notes[ArionScenario]):
         ten, rate = int(rows["servers10.servers"].value), rows["servers10.capacity"].value
         alone = rows["peak.rps"].value
         return (
-            f"The document says that {ten} masters carry more than {rate:,.0f} requests per second. It measured one; the "
-            f"rest is multiplication. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were seen. This prediction "
-            "assumes that Hazelcast grows with the masters, as the document does.",
+            f"The document says that {ten} masters sustain more than {rate:,.0f} requests per second. It measured one "
+            f"and multiplied. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were measured. Like the "
+            "document, this prediction assumes that Hazelcast scales with the masters.",
         )
 
     def notes(self, case: Case[ArionScenario], capacity: Capacity, figures: Figures) -> list[str]:
-        """Return what depends on the layout; doubts about all of them stand in decision 0012, as the last note says."""
+        """Return what depends on the layout; decision 0012 has the doubts about all layouts."""
         del capacity
         unary = [] if case.scenario.stream_messages > 1 else [_useful(case), *_few(case)]
         return [
@@ -218,7 +217,7 @@ class ArionNotes(Notes[ArionScenario]):
             *(_beyond(case, figures) or [_in_flight(case, figures)]),
             *_droop(case),
             *_streams(case),
-            f"Guesses: a master works on {AT_ONCE} requests at once, the number that fits best, and their times are "
-            "exponential, on which percentiles hang: the document has means. What bounds a master, whether Hazelcast or "
-            "the load generator, is not said.",
+            f"Guesses: a master serves {AT_ONCE} requests at once, the number that fits best, and service times are "
+            "exponential, which determines percentiles, since the document has means. The document does not say what "
+            "limits a master: Hazelcast or the load generator.",
         ]

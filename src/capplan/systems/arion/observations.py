@@ -117,9 +117,9 @@ class ArionObservations(Observations[ArionScenario]):
     def kind_of(self, row: Evidence) -> Kind | None:
         """Return what a left-out figure tells of.
 
-        The number of clients that fill a master, over the rate that they make, is the time of a request. The throughput of
-        300 clients decides their time: an error of the rate comes out sevenfold there, so that figure tells of neither.
-        Watches have parameters of their own that nothing else speaks of: left out, they are at their priors.
+        The number of clients that fill a master, over the rate that they make, is the time of a request. The throughput
+        of 300 clients decides their time: an error of the rate comes out sevenfold there, so that figure tells of
+        neither. Watches have parameters of their own that nothing else speaks of: left out, they are at their priors.
         """
         if row.id in ("peak.rps", "clients1000.peak"):
             return "rate"
@@ -134,4 +134,5 @@ class ArionObservations(Observations[ArionScenario]):
         return None
 
     def not_scored(self, row: Evidence) -> str:
+        """Return why a row is not scored; empty where it is."""
         return "nothing else speaks of the time of a record in a watch" if row.id.startswith("watch.") else ""

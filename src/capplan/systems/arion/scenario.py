@@ -43,11 +43,11 @@ class ArionScenario(Scenario):
 
     system: Literal["arion"] = "arion"
     servers: Annotated[AtLeastOne, Option("gRPC masters.", "masters", measured=True)] = 1
-    clients: Annotated[AtLeastOne, Option("Clients of all masters together.", "clients")] = 1000
+    clients: Annotated[AtLeastOne, Option("Clients over all masters.", "clients")] = 1000
     rps_per_client: Annotated[
         PositivePerSecond | None,
         Option(
-            "Offered requests per second of each client, instead of --tps.",
+            "Offered requests per second per client, instead of --tps.",
             "offered requests per second of a client",
             "RATE",
             read=parse_rate_per_s,
@@ -55,7 +55,7 @@ class ArionScenario(Scenario):
         ),
     ] = None
     stream_messages: Annotated[
-        AtLeastOne, Option("Requests that share one streaming call; 1 is unary.", "requests of a stream")
+        AtLeastOne, Option("Requests per streaming call; 1 means unary calls.", "requests of a stream")
     ] = 1
     tps: Annotated[
         PositivePerSecond | None,
@@ -81,7 +81,7 @@ class ArionScenario(Scenario):
             )
         if self.rps_per_client is not None and self.tps is not None:
             raise InputError(
-                f"rps_per_client = {self.rps_per_client:g} and tps = {self.tps:g} both say what is offered, and "
+                f"rps_per_client = {self.rps_per_client:g} and tps = {self.tps:g} both give the offered rate, and "
                 f"{self.clients} clients at {self.rps_per_client:g} are {self.clients * self.rps_per_client:g} "
                 "requests per second: give one of them"
             )

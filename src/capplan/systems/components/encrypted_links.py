@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case, System
 from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE
-from capplan.models.language.parameter import Values, thinned
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.vcider import SYSTEM as VCIDER
@@ -82,9 +83,7 @@ def encryption_excess(scenario: Any) -> tuple[Excess, ...]:
     """Return how far encrypted links put a layout outside: no load test of these systems had any."""
     if scenario.encryption is None:
         return ()
-    return (
-        Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: no load test had them, a test of 2011 bounds their cost"),
-    )
+    return (Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: not load-tested, a test of 2011 bounds their cost"),)
 
 
 def encryption_notes(case: Case[Any]) -> list[str]:
@@ -97,10 +96,10 @@ def encryption_notes(case: Case[Any]) -> list[str]:
     full = _median_capacity(case, scenario, _with_costs(own, scenario, full=True))
     without = _median_capacity(case, changed(scenario, encryption=None, vpn=None), own)
     return [
-        f"Encryption in {_SPACES[scenario.vpn]} is assumed to cost between nothing and what it cost on machines of 2011 "
-        "(capplan predict vcider), with any share equally likely: a guess, since processors have had instructions for "
-        f"AES ever since. At that full cost the layout completes about {full:,.0f} TPS, without encryption "
-        f"{without:,.0f}{judged}. The band of the capacity ends where it does without encryption.",
+        f"Encryption in {_SPACES[scenario.vpn]} is assumed to cost between nothing and what it cost on machines of "
+        "2011 (capplan predict vcider), with any share equally likely: a guess, since processors have had "
+        f"instructions for AES ever since. At that full cost the layout completes about {full:,.0f} TPS, without "
+        f"encryption {without:,.0f}{judged}. The band of the capacity ends where it does without encryption.",
         "The cost of a message was measured in operations of that test's clusters and is scaled by the cost of an "
         "operation here. Both ends of a link do the same work for each message. No latency under encryption was "
         "measured: the added latency is derived from ratios of throughput.",

@@ -23,7 +23,9 @@ class Fedora4(System[Fedora4Scenario]):
     """Repository cluster with reads, creates and deletes from four regions."""
 
     name = "fedora4"
-    summary = "Repository of replicated nodes behind a load balancer: reads, creates and deletes from four regions"
+    summary = (
+        "Repository of fully replicated nodes behind a load balancer: reads, creates and deletes from four regions"
+    )
     scenario = Fedora4Scenario
     parameters = PARAMETERS
     reported = REPORTED

@@ -1,4 +1,4 @@
-"""What a prediction needs to know of `fedora4` beside its model."""
+"""What a reader must know of a prediction of `fedora4`, and what an outage leaves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.solution import Figures
@@ -14,7 +15,7 @@ from capplan.calibration.case.uncertainty import Offset
 from capplan.calibration.evidence.table import Evidence, select
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
-from capplan.models.language.parameter import Values, thinned
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
 from capplan.models.results import Band, Capacity, Outage
@@ -28,7 +29,7 @@ _FARTHEST = 3.0  # doublings, of a share of writes
 
 
 def excess_of_rates(scenario: Fedora4Scenario, tests: Sequence[LoadTest[Fedora4Scenario]]) -> Sequence[Excess]:
-    """Capacities were measured with few writes; times of writes alone tell little of them."""
+    """Return how far the share of writes lies above that of the measured capacities."""
     known = max(t.scenario.write_share for t in tests if any(row.quantity == "capacity" for row in t.rows))
     if scenario.write_share <= known:
         return []
@@ -44,13 +45,15 @@ def _measured(evidence: Sequence[Evidence], write_share: float) -> tuple[list[in
 
 
 def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
-    notes = ["Half of the writes are taken to create an object and half to delete one: a guess."]
+    notes = ["Half of the writes are assumed to create an object and half to delete one (a guess)."]
     if scenario.nodes == _UNEXPLAINED:
-        notes.append("Creates on three nodes took 21 to 29 ms in the test, more than on one and four: not explained.")
+        notes.append(
+            "In the test, creates took 21 to 29 ms on three nodes, more than on one and four. This is unexplained."
+        )
     if scenario.nodes > MEASURED_NODES:
         notes.append(
-            "Deletes took 61 to 66 ms on one and three nodes and 190 to 216 ms on four; on more nodes nobody measured "
-            "them, and the band says so."
+            "Deletes took 61 to 66 ms on one and three nodes and 190 to 216 ms on four. They were not measured on more "
+            "nodes, and the band reflects that."
         )
     return notes
 
@@ -66,11 +69,12 @@ def outages(case: Case[Fedora4Scenario], offered_tps: float) -> tuple[Outage, ..
 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
-    """Return the clients' round trip, which scatters as the document's do: the cluster's own time is less sure."""
+    """Return the clients' round trip, which varies as in the document; the time in the cluster is less certain."""
     return Offset(round_trip_s(scenario, values), ModelError(REPEATABILITY["region"]))
 
 
 def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
+    """Return the threads of a node."""
     del scenario
     return {"repository": THREADS}
 
@@ -79,11 +83,11 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
     """What a reader must know of `fedora4`."""
 
     rates = (
-        "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, with the "
-        "round trip."
+        "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, including "
+        "the round trip."
     )
     accuracy = (
-        "Without a simulation times are approximations: beside it, at half and at 80 % of the capacity of four and six "
+        "Analytic times are approximations: compared with simulation at 50 and 80 % of the capacity of four and six "
         "nodes, reads are up to 7 % off and creates up to 26 % too fast; --engine compiled simulates them."
     )
 
@@ -96,35 +100,35 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
         slope, start = np.polyfit(sizes, rates, 1)
         line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
         return (
-            f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes carry "
-            f"{rates[-1] / rates[0]:.2f} times what one does; the straight line through its capacities {kind} would reach "
-            f"{line:,.0f} TPS on {scenario.nodes} nodes. Nobody measured it. Where a measured size was left out, that line "
-            "came nearer than this model (capplan validate fedora4).",
+            f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes completed "
+            f"{rates[-1] / rates[0]:.2f} times the rate of one. A straight line through its capacities {kind} reaches "
+            f"{line:,.0f} TPS on {scenario.nodes} nodes, which was not measured. When a measured size was left out, "
+            "that line came nearer than this model (capplan validate fedora4).",
         )
 
     def notes(self, case: Case[Fedora4Scenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return the assumptions behind the figures of a layout."""
         del capacity, figures
         scenario: Fedora4Scenario = case.scenario
         notes = [
-            "The document's test objectives contradict one another (capplan evidence audit fedora4), so they are fitted as "
-            "separate experiments that share the costs of a read, of the cluster and of a write.",
-            "Requests come at random and so queue for a node's two cores (a guess: the document names no machine). The "
-            "document has 5 ms for reads at 100 to 600 requests per second, as if nobody queued: that its load generators "
-            "pace their requests is our reading. In another test, at 17 to 167 per second, it has 21 to 38 ms, which is "
-            "read "
-            "as clients further away.",
-            "The document has mean times only: how much requests differ is a guess, and percentiles hang on it.",
+            "The document's test objectives contradict one another (capplan evidence audit fedora4). They are fitted "
+            "as separate experiments that share the costs of a read, of the cluster and of a write.",
+            "Requests arrive at random and queue for a node's two cores (a guess: the document names no machine). The "
+            "document has 5 ms for reads at 100 to 600 requests per second, as without any queueing; we assume that "
+            "its load generators pace their requests. Another test, at 17 to 167 per second, has 21 to 38 ms, which "
+            "we attribute to more distant clients.",
+            "The document has mean times only. How much requests differ is a guess, and percentiles depend on it.",
         ]
         if scenario.nodes > 1:
             notes.append(
-                "That every request costs every other node some work, which bounds the capacity of any number of nodes, is "
-                "a hypothesis: it fits the measured capacities of one to four nodes within 3 % (one node: within the range "
-                "that the document prints), and misses sizes that are left out of the fit by up to 8 %."
+                "The model assumes that every request costs every other node some work, which limits the capacity of "
+                "any number of nodes. This hypothesis fits the measured capacities of one to four nodes within 3 % "
+                "(one node: within the printed range) and misses sizes left out of the fit by up to 8 %."
             )
         if scenario.nodes > MEASURED_NODES:
             notes.append(
-                "Other laws that fit the measured sizes about as well say 1 % less to 17 % more reads on six nodes, and "
-                "differ "
-                "more on larger clusters (docs/decisions/0009): the band is widened by two, not one, for each doubling."
+                "Other scaling laws that fit the measured sizes about as well predict 1 % fewer to 17 % more reads on "
+                "six nodes, and differ more on larger clusters (docs/decisions/0009). The band is therefore widened "
+                "by two, not one, for each doubling."
             )
         return notes + (_writes_notes(scenario) if scenario.write_share else [])

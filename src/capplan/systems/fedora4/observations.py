@@ -130,8 +130,8 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
         """Return what meets the goal: capacities within 3 %, means of regions within 5 % (SI).
 
-        Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for the
-        other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
+        Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for
+        the other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
         """
         if row.use != "fit" or row.scenario not in _GOALS:
             return None
@@ -141,7 +141,8 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
     def kind_of(self, row: Evidence) -> Kind | None:
         """Return what a left-out figure tells of; deletes on four nodes tell of nothing.
 
-        Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the prior's.
+        Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the
+        prior's.
         """
         if row.scenario == "capacity":
             return "rate"
@@ -150,6 +151,7 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return "time"
 
     def not_scored(self, row: Evidence) -> str:
+        """Return why a row is not scored; empty where it is."""
         if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
             return "nothing else speaks of the round trip to a region"
         if row.request_class == "delete" and row.fold == "n4":
@@ -157,6 +159,7 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return ""
 
     def scored(self, row: Evidence) -> Scored | None:
+        """Return what rules learn a row from; None where it is not scored."""
         if row.scenario in ("alone", "mixed"):
             return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
         if row.scenario != "capacity":

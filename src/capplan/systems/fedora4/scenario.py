@@ -65,10 +65,10 @@ class Fedora4Scenario(Scenario):
     system: Literal["fedora4"] = "fedora4"
     nodes: Annotated[AtLeastOne, Option("Nodes of the repository cluster.", "nodes", measured=True)] = 3
     write_share: Annotated[
-        WriteShare, Option("Writes as a share of the requests: 5%.", "share of writes", "SHARE", read=parse_share)
+        WriteShare, Option("Share of requests that write, such as 5%.", "share of writes", "SHARE", read=parse_share)
     ] = 0.0
     region: Annotated[
-        str, Option("Where the clients are: us-east, us-west, eu, asia.", "region of the clients", "NAME")
+        str, Option("Region of the clients: us-east, us-west, eu or asia.", "region of the clients", "NAME")
     ] = "us-east"
     tps: Annotated[
         PositivePerSecond | None,

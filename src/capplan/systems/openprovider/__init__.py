@@ -27,9 +27,9 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
 
     name = "openprovider"
     summary = (
-        "AAA (RADIUS) policy server on Cassandra 3.11: front nodes with a pool of workers, sessions of one authorization "
-        "and seven accounting requests to any data centre, reads and mutations with local coordinators, round trips "
-        "between data centres, accounting proxy, LDAP."
+        "AAA (RADIUS) policy server on Cassandra 3.11: front nodes with worker pools, sessions of one authorization "
+        "and seven accounting requests in any data centre, local coordinators, inter-DC round trips, accounting "
+        "proxy, LDAP"
     )
     scenario = OpenproviderScenario
     parameters = PARAMETERS

@@ -1,4 +1,4 @@
-"""What a prediction needs to know of `openprovider` beside its model."""
+"""What a reader must know of a prediction of `openprovider`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 
 _BY_LINK = {
-    "client": "Work on client links delays the answer to the start, and with it the next message, so that the row has "
-    "more time: it lowers them.",
-    "internode": "Work on links between nodes delays the row on its way: it raises them.",
+    "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "
+    "more time to arrive, so the probabilities fall.",
+    "internode": "Encryption between nodes delays the row on its way, so the probabilities rise.",
 }
-"""What encrypted links do to the probability that a session is not found."""
+"""Effect of encrypted links on the probability that a session is not found."""
 
 
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
+    """Return how far the wide-area links, consistency levels and encryption lie outside the documented tests."""
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
     levels = (scenario.consistency_read, scenario.consistency_write)
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
@@ -71,8 +72,8 @@ def _levels_note(case: Case[OpenproviderScenario]) -> str:
     worse = ", ".join(f"{'/'.join(_levels(each))} {each.misfit - best.misfit:+.1f}" for each in others)
     write, read = _levels(best)
     return (
-        f"The document names no consistency levels. Its figures fit writes at {write} and reads at {read} best "
-        f"(deviance {best.misfit:.1f}; {worse}): weak evidence, from 15 rounded figures."
+        f"The document names no consistency levels. Writes at {write} and reads at {read} fit its figures best "
+        f"(deviance {best.misfit:.1f}; {worse}). That is weak evidence, from 15 rounded figures."
     )
 
 
@@ -83,18 +84,20 @@ def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[s
         return []
     dcs = case.scenario.dcs
     notes = [
-        f"Of messages to {dcs} data centres in turn, {dcs - 1} in {dcs} go to another one than the start: the "
-        "probabilities are theirs. Whether they find the session hangs on ways and queues here. A garbage collection, "
-        "a dropped mutation or a lost node keeps a row away for far longer and is not modelled: below about 0.1 %, "
-        "these decide. Replicas are taken as independent, so that a read of two of them misses too rarely (by up to a "
-        "quarter at a gap of 0.5 ms with 80 % of the cores busy, by more in the tail)."
+        f"With {dcs} data centres in turn, {dcs - 1} of {dcs} messages go to another data centre than the start. The "
+        "probabilities are for those messages. They cover network delays and queues only: a garbage collection, a "
+        "dropped mutation or a lost node delays a row far longer, is not modelled, and dominates below about 0.1 %. "
+        "Replicas are assumed independent, which underestimates misses of two-replica reads (by up to a quarter at a "
+        "gap of 0.5 ms with 80 % of the cores busy, by more in the tail)."
     ]
     if case.scenario.encryption is not None:
-        told = " ".join(words for link, words in _BY_LINK.items() if link in LINKS[case.scenario.encryption])
-        notes.append(f"Encryption changes these probabilities. {told}")
+        effect = " ".join(words for link, words in _BY_LINK.items() if link in LINKS[case.scenario.encryption])
+        notes.append(f"Encryption changes these probabilities. {effect}")
     if heavy:
         names = ", ".join("/".join(levels) for levels in heavy)
-        notes.append(f"Reads/writes at {names} are not compared: Cassandra's cores would not carry this rate.")
+        notes.append(
+            f"Reads/writes at {names} are not compared: Cassandra's cores do not sustain this rate at those levels."
+        )
     return notes
 
 
@@ -106,10 +109,10 @@ def _front_note(evidence: Sequence[Evidence], scenario: OpenproviderScenario, ca
     seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
     nodes = scenario.dcs * scenario.front_nodes
     tier = seen * nodes
-    text = f"One policing node was seen to carry {seen:,.0f} TPS, so {nodes} carry at least {tier:,.0f}"
+    text = f"One policing node sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}"
     if capacity.high <= tier:
-        return text + ": more than Cassandra does."
-    return text + "; whether they carry more, up to this band, nobody measured: the policing tier may saturate first."
+        return text + ", more than Cassandra."
+    return text + ". No test shows whether they sustain more, so the policing tier may saturate first."
 
 
 def _production_note(case: Case[OpenproviderScenario]) -> str:
@@ -120,8 +123,8 @@ def _production_note(case: Case[OpenproviderScenario]) -> str:
     slow = case.system.solution(case.scenario, slow_values, folded=True).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
-        "The test's data were young. The document expects times 2 to 3 times higher in production; with Cassandra that "
-        f"much slower (--data-factor 3, 2) this layout carries about {few} to {many} TPS."
+        "The test ran on fresh data. The document expects service times 2 to 3 times higher in production; with "
+        f"Cassandra that much slower (--data-factor 3, 2), this layout sustains about {few} to {many} TPS."
     )
 
 
@@ -129,12 +132,12 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
     """What a reader must know of `openprovider`."""
 
     rates = (
-        "Rates are peak rates over all data centres, as the document counts them; latencies are means over bursts and "
-        "the time between them."
+        "Rates are peak rates over all data centres, as in the document; latencies are over bursts and the time "
+        "between them."
     )
     accuracy = (
-        "Percentiles are approximations, within about 7 % of simulation up to 85 % of capacity and too high above; "
-        "--engine compiled simulates them."
+        "Analytic percentiles are within about 7 % of simulation up to 85 % of capacity and too high above; --engine "
+        "compiled simulates them."
     )
 
     def claims(self, scenario: OpenproviderScenario) -> tuple[str, ...]:
@@ -145,16 +148,17 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         best = max(row.value for row in rows)
         linear = best * scenario.cass_nodes / 3
         return (
-            f"The document expects capacity to grow in proportion to the Cassandra nodes: {best:,.0f} TPS on 3 nodes per "
-            f"data centre would become {linear:,.0f} on {scenario.cass_nodes}. Nobody measured it.",
+            f"The document expects capacity to grow in proportion to the Cassandra nodes: from {best:,.0f} TPS with 3 "
+            f"nodes per data centre to {linear:,.0f} with {scenario.cass_nodes}. It did not measure this.",
         )
 
     def notes(self, case: Case[OpenproviderScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return what else a reader must know of the bottleneck, consistency levels, sessions and production data."""
         notes = []
         if case.solution.bottleneck == "cassandra-storage":
             notes.append(
-                "That the storage path (commit log, flush, compaction) saturates first is a hypothesis: of all tests only "
-                "TS4 bears on it, by growing so little over TS3."
+                "The storage path (commit log, flush, compaction) as the first bottleneck is a hypothesis. The only "
+                "evidence is TS4, which gained so little over TS3."
             )
         if case.solution.bottleneck != "workers":
             notes.append(_front_note(self.evidence, case.scenario, capacity))

@@ -126,6 +126,7 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
         return "rate" if row.quantity == "incoming_rate" else "time"
 
     def scored(self, row: Evidence) -> Scored | None:
+        """Return what rules learn a row from; None where it is not scored."""
         if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
             return None
         nodes = float(row.dcs * row.cass_nodes)
@@ -134,7 +135,9 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
         return Scored(f"{row.request_class} mean time", nodes, "times")
 
     def not_scored(self, row: Evidence) -> str:
+        """Return why a row is not scored; empty where it is."""
         return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
 
     def share_of_time(self, test: LoadTest[OpenproviderScenario], row: Evidence, values: Values) -> float | None:
+        """Return the largest share of the time that keeps the documented workers busy."""
         return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import node_name
 from capplan.models.cassandra.consistency import available
 from capplan.models.errors import InputError
-from capplan.models.language.parameter import Values, thinned
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band, Outage
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -99,9 +99,11 @@ class OpenproviderScenario(Scenario):
     distance: Annotated[
         str,
         Option(
-            "Distance instead of --rtt, for example 150; fibre routes are longer, by a calibrated factor.",
+            "Distance between data centres instead of --rtt, such as 150; a calibrated factor accounts for fibre "
+            "routes.",
             "distance, km",
             "KM",
+            unit="km",
             name="distance_km",
             read=_kilometres,
             replaces=("rtt",),
@@ -109,15 +111,15 @@ class OpenproviderScenario(Scenario):
     ] = "150km"
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...] | None,
-        Option("Round trip between data centres, for example 3ms.", "round trip, ms", "TIME"),
+        Option("Round-trip time between data centres, such as 3ms.", "round trip, ms", "TIME", unit="ms"),
     ] = None
-    proxy: Annotated[bool, Option("Forward accounting requests.", "accounting proxy")] = False
-    ldap: Annotated[bool, Option("Ask LDAP on each authorization.", "LDAP")] = False
+    proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
+    ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
     data_factor: Annotated[
         float,
         Field(gt=0, le=100),
         Option(
-            "Cassandra's times over the test's: 2.5.",
+            "Cassandra service times relative to the test, such as 2.5.",
             "times the test's service times",
             "X",
             read=_factor,
@@ -125,11 +127,9 @@ class OpenproviderScenario(Scenario):
         ),
     ] = 1.0
     encryption: Annotated[
-        str | None, Option("Encrypted links: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where links are encrypted: user or kernel space.", "encryption in", "WHERE")] = (
-        None
-    )
+    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
     tps: Annotated[
         PositivePerSecond | None,
         Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),

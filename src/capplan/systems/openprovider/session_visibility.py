@@ -11,8 +11,8 @@ from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from capplan.calibration.case.ensemble import Places, at_draws, spaced
 from capplan.calibration.case.solution import Figures, kind_of
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
@@ -83,16 +83,14 @@ class _Sampled:
         return self.case.scenario
 
     @cached_property
-    def chosen(self) -> NDArray[np.intp]:
+    def chosen(self) -> Places:
         """Which draws, evenly over the ensemble."""
-        draws = self.figures.analysis.draws
-        return np.arange(min(_DRAWS, draws)) * draws // min(_DRAWS, draws)
+        return spaced(self.figures.analysis.draws, _DRAWS)
 
     @cached_property
     def values(self) -> Values:
         """Parameter values at these draws."""
-        every = self.case.values
-        return {name: value[self.chosen] if isinstance(value, np.ndarray) else value for name, value in every.items()}
+        return at_draws(self.case.values, self.chosen)
 
     @cached_property
     def sampling(self) -> Sampling:

@@ -24,8 +24,8 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
 
     name = "rhino-shcm"
     summary = (
-        "Sh cache microservice (a JVM) on Cassandra: one application server that stalls now and then, with or without "
-        "caches, Cassandra on its own servers with a quorum of replicas, or colocated with the application."
+        "Sh cache microservice (a JVM) on Cassandra: one application server with occasional stalls and optional "
+        "caches; Cassandra on its own servers with quorum operations, or on the application's server"
     )
     scenario = RhinoShcmScenario
     parameters = PARAMETERS

@@ -1,4 +1,4 @@
-"""What a prediction needs to know of `rhino-shcm` beside its model."""
+"""What a reader must know of a prediction of `rhino-shcm`, and what an outage leaves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def excess(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenar
         return found
     if scenario.colocated:
         found.append(
-            Excess(_BESIDE, "one Cassandra node beside the application and others apart: measured one or the other")
+            Excess(
+                _BESIDE,
+                "one Cassandra node on the application's server and others apart: only one or the other was measured",
+            )
         )
     for count, words in ((scenario.nodes, "Cassandra nodes"), (scenario.replicas, "replicas")):
         if count != _APART:
@@ -39,7 +42,9 @@ def excess(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenar
             found.append(Excess(abs(math.log2(count / _APART)), what))
     if not scenario.cache:
         found.append(
-            Excess(_UNCACHED, "no caches with Cassandra apart: measured with Cassandra beside the application only")
+            Excess(
+                _UNCACHED, "no caches with Cassandra apart: measured only with Cassandra on the application's server"
+            )
         )
     return found
 
@@ -62,20 +67,18 @@ def _every(value: object, like: FloatArray) -> FloatArray:
 def _longest(case: Case[RhinoShcmScenario], offered: FloatArray) -> str:
     draws = _every(two_hour_maximum_s(case.scenario, case.values, offered) * 1e3, offered)
     if not np.all(np.isfinite(draws)):
-        return "No longest answer of two hours: with some draws of the parameters the rate is beyond capacity."
+        return "No two-hour maximum is predicted: for some parameter draws the rate exceeds the capacity."
     longest = case.uncertainty.of_time(draws, "request")
     return (
-        f"The longest answer of a run of two hours is likely to be about {longest.value:,.0f} ms ({longest.low:,.0f} "
-        "to "
-        f"{longest.high:,.0f}): a figure of that length of run, not of the system, and in single runs it varies more."
+        f"The longest response of a two-hour run is likely about {longest.value:,.0f} ms ({longest.low:,.0f} to "
+        f"{longest.high:,.0f}). It depends on the length of the run, and single runs vary more."
     )
 
 
 def _disk_note() -> str:
     return (
-        f"A Cassandra node used around {disk_bytes() / 1e9:.0f} GB of disk at most in tests of two hours with a "
-        "million "
-        "subscribers: 8 GB of commit log, its default limit, and so about 1 GB of data."
+        f"In two-hour tests with a million subscribers, a Cassandra node used at most about {disk_bytes() / 1e9:.0f} "
+        "GB of disk: 8 GB of commit log, its default limit, and so about 1 GB of data."
     )
 
 
@@ -86,29 +89,26 @@ def _stalls(case: Case[RhinoShcmScenario]) -> str:
         for kind in ("short", "long")
     )
     return (
-        f"That stalls of the JVMs make the tail ({short}, {long}, in the mean) is a hypothesis that fits; the document "
-        "does not say what stalled."
+        f"The model attributes the tail to JVM stalls ({short}, {long}, mean durations). This hypothesis fits, but the "
+        "document does not say what stalled."
     )
 
 
 def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -> list[str]:
     doubts = []
     if scenario.replicas >= _APART:
-        doubts.append("A quorum of replicas does not see the stall of one, and survives its loss.")
+        doubts.append("A quorum hides the stall of one replica and survives its loss.")
     full = float(np.median(_cassandra_full_per_s(figures)))
     if full > capacity.value > 0:
         doubts.append(
-            f"The application's server saturates first; Cassandra would be full at {full / capacity.value:.2g} times "
-            "this "
-            "capacity, so more nodes carry no more."
+            f"The application server saturates first. Cassandra would saturate at {full / capacity.value:.2g} times "
+            "this capacity, so more nodes do not raise it."
         )
     if not scenario.cache:
         doubts.append(
-            "The one test without caches had a lower median and 99th percentile than the test with them, at the same "
-            "load, "
-            "and a busier JVM. The model therefore gives Cassandra less work without caches. That rests on one run "
-            "of two "
-            "hours: no reason to switch caches off."
+            "The one test without caches had a lower median and 99th percentile than the test with caches at the same "
+            "load, and a busier JVM. The model therefore has a lower Cassandra service demand without caches. This "
+            "rests on one two-hour run and is no reason to switch caches off."
         )
     return doubts
 
@@ -134,27 +134,30 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
 
     rates = f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests."
     accuracy = (
-        "Without a simulation latencies are those of the closed form, which leaves Cassandra's own servers out: up to "
-        "18 % below a simulation with three nodes or more apart, up to 62 % below with one or two, whose stalls no "
-        "quorum hides, and within 8 % where it is colocated."
+        "Analytic latencies come from a closed form without Cassandra's own servers: up to 18 % below simulation with "
+        "three or more separate nodes, up to 62 % below with one or two, whose stalls no quorum hides, and within 8 % "
+        "when colocated."
     )
 
     def claims(self, scenario: RhinoShcmScenario) -> tuple[str, ...]:
+        """Return the conclusion of the document about the layout that it measured."""
         if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
             return ()
         rate = by_id(self.evidence)["t5.sustained_rate"].value
         return (
-            f"The document concludes that one application server with three Cassandra nodes handles {rate:,.0f} requests "
-            "per second sustainably; it measured that rate for two hours, and a higher one too.",
+            f"The document concludes that one application server with three Cassandra nodes sustains {rate:,.0f} "
+            "requests per second. It measured that rate for two hours, and a higher one as well.",
         )
 
     def notes(self, case: Case[RhinoShcmScenario], capacity: Capacity, figures: Figures) -> list[str]:
+        """Return what else a reader must know of cores, the longest response, disk, stalls and doubts."""
         scenario: RhinoShcmScenario = case.scenario
         values, offered = case.values, figures.peak_rate
         cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
         cpu = (
-            f"At that rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} to "
-            f"{cores.high:.1f}), beside what stalls{_and_links(scenario)} cost; `server` is its machine, stalls included."
+            f"At the offered rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} "
+            f"to {cores.high:.1f}), not counting stalls{_and_links(scenario)}; `server` is the whole machine, with "
+            "stalls."
         )
         return [
             cpu,

@@ -196,9 +196,9 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
     """The load tests of `rhino-shcm`."""
 
     goals_in_words = (
-        "Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and 35 % (A and "
-        "C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies by twenty, "
-        f"so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}."
+        "Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and 35 % (A "
+        "and C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies by "
+        f"twenty, so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}."
     )
     start = _NEAR_THE_FIT
     baselines: Mapping[str, Baseline] = MappingProxyType(
@@ -220,8 +220,9 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
     def repeatability(self, row: Evidence) -> float:
         """Return the relative standard deviation of a figure between repeats of the load test, beside its rounding.
 
-        Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by less
-        (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest latency.
+        Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by
+        less (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest
+        latency.
         """
         if row.quantity == "cpu":
             return 0.03
@@ -232,7 +233,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
 
     def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
-        """Return the root mean square logarithmic errors of the percentiles, by configuration; `medians` by row id, SI."""
+        """Return the root mean square log errors of the percentiles, by configuration; `medians` by row id, SI."""
         errors: dict[str, list[float]] = {name: [] for name in LIMITS}
         for test in self.load_tests():
             for row in test.rows:
@@ -247,10 +248,10 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
     def kind_of(self, row: Evidence) -> Kind | None:
         """Cores and the load at a latency tell of rates; the longest latency is only a check.
 
-        At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity, and
-        latencies there have no steady state, while the load itself is met within a few per cent. It is scored as the miss
-        that it is, and widens no band. Without caches there is one test: left out, its two parameters are at their priors,
-        and the error is the priors'.
+        At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity,
+        and latencies there have no steady state, while the load itself is met within a few per cent. It is scored as
+        the miss that it is, and widens no band. Without caches there is one test: left out, its two parameters are at
+        their priors, and the error is the priors'.
         """
         if row.layout["cache"] == "no":
             return None
@@ -259,7 +260,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Rules learn from the tests with the same database layout; the load is their size, and the latency is a load's."""
+        """Let rules learn from tests with the same database layout: they map the load to the latency."""
         load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
         if row.quantity == "cpu":
             return Scored("cores", load_per_s, "cores")
@@ -272,6 +273,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
 
     def not_scored(self, row: Evidence) -> str:
+        """Return why a row is not scored; empty where it is."""
         return "no other test is without caches" if row.layout["cache"] == "no" else ""
 
     def group_of(self, row: Evidence) -> str:

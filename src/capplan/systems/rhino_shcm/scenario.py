@@ -54,14 +54,12 @@ class RhinoShcmScenario(Scenario):
     system: Literal["rhino-shcm"] = "rhino-shcm"
     cass_nodes: Annotated[AtLeastOne | None, Option("Cassandra nodes.", "Cassandra nodes")] = None
     rf: Annotated[AtLeastOne | None, Option("Replicas of each row.", "replicas")] = None
-    colocated: Annotated[bool, Option("Cassandra on the application's host.", "colocated")] = False
-    cache: Annotated[bool, Option("Caches in the application.", "caches")] = True
+    colocated: Annotated[bool, Option("Run Cassandra on the application's server.", "colocated")] = False
+    cache: Annotated[bool, Option("Use the application's caches.", "caches")] = True
     encryption: Annotated[
-        str | None, Option("Encrypted links: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where links are encrypted: user or kernel space.", "encryption in", "WHERE")] = (
-        None
-    )
+    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
     sps: Annotated[
         PositivePerSecond | None,
         Option(
@@ -91,7 +89,7 @@ class RhinoShcmScenario(Scenario):
         object.__setattr__(self, "encryption", check_encryption(self.encryption, self.vpn, self.nodes))
         if self.sps is not None and self.tps is not None:
             raise InputError(
-                f"sps = {self.sps:g} and tps = {self.tps:g} both say what is offered, and sps is "
+                f"sps = {self.sps:g} and tps = {self.tps:g} both give the offered rate, and sps is "
                 f"{self.sps * SESSION_REQUESTS:g} requests per second: give one of them"
             )
 

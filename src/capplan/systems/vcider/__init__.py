@@ -22,8 +22,8 @@ class Vcider(System[VciderScenario]):
 
     name = "vcider"
     summary = (
-        "Cassandra on four nodes of an encrypted virtual network in the kernel, as ratios of throughput to native "
-        "interfaces with and without encryption in user space."
+        "Four Cassandra nodes on a virtual network that encrypts in the kernel: throughput relative to native "
+        "interfaces, with and without encryption in user space"
     )
     scenario = VciderScenario
     parameters = PARAMETERS

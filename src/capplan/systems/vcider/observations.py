@@ -56,9 +56,10 @@ class VciderObservations(Observations[VciderScenario]):
     """The load tests of `vcider`."""
 
     goals_in_words = (
-        "Goals: averages within 2 points of the ratio; root mean square error of the cells of 4 points with one replica "
-        "and of 2 points with three. (Ten trials of rented machines each: the cells scatter by as much.) Scenarios "
-        "beside the two encrypted references may share runs of the virtual network: then four are independent, not six."
+        "Goals: averages within 2 points of the ratio; root mean square error of the cells of 4 points with one "
+        "replica and of 2 points with three. (Ten trials of rented machines each: the cells scatter by as much.) "
+        "Scenarios beside the two encrypted references may share runs of the virtual network: then four are "
+        "independent, not six."
     )
     choices = tuple({"virtual_encrypts": each} for each in VIRTUAL)
 
@@ -91,7 +92,7 @@ class VciderObservations(Observations[VciderScenario]):
         return alone if is_cell(row) else alone / np.sqrt(len(WIDTHS))
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return what meets the goal: averages within two points, or inside their rounding. Cells have goals together."""
+        """Return what meets the goal: averages within two points or their rounding. Cells share a goal."""
         if is_cell(row):
             return None
         return min(row.value - AVERAGE, row.low), max(row.value + AVERAGE, row.high)

@@ -51,7 +51,7 @@ class VciderScenario(Scenario):
 
     system: Literal["vcider"] = "vcider"
     rf: Annotated[AtLeastOne, Option("Replicas of each row.", "replicas", measured=True)] = 3
-    column_bytes: Annotated[AtLeastOne, Option("Width of a column, bytes.", "bytes a column", measured=True)] = 128
+    column_bytes: Annotated[AtLeastOne, Option("Width of a column in bytes.", "bytes a column", measured=True)] = 128
     encryption: Annotated[
         str,
         Option("What the native reference encrypts: internode, client+internode or none.", "encrypted links", "LINKS"),
@@ -59,9 +59,9 @@ class VciderScenario(Scenario):
     virtual_encrypts: str = "same"
     tps: Annotated[
         PositivePerSecond | None,
-        Option("Not documented: leave it out.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+        Option("Not available: the documents have ratios only.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Not documented: leave it out.", "objectives")] = ()
+    slo: Annotated[tuple[str, ...], Option("Not available: the documents have ratios only.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.rf > NODES:

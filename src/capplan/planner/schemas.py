@@ -1,0 +1,39 @@
+"""JSON schemas of what `predict` and `simulate` answer, from their dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from capplan.models.language.document import schema
+from capplan.planner.predict.prediction import SCHEMA as PREDICTION
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
+from capplan.planner.simulate.simulation import Simulation
+
+_UNBOUNDED = [(name, number) for name in ("Band", "Capacity") for number in ("value", "low", "high")]
+_UNSEEN = [("Estimate", "value"), ("PrecisionReached", "relative")]
+
+
+def prediction_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Prediction.to_json`."""
+    return _strict(Prediction, PREDICTION, _UNBOUNDED)
+
+
+def simulation_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Simulation.to_json`."""
+    return _strict(Simulation, SIMULATION, _UNSEEN)
+
+
+def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the schema of a result in which every key is required, and some numbers may be null."""
+    published: dict[str, Any] = schema(result)
+    published["properties"] = {"schema": {"const": name, "type": "string"}, **published["properties"]}
+    for part in (published, *published["$defs"].values()):
+        part["additionalProperties"] = False
+        part["required"] = list(part["properties"])
+        for field in part["properties"].values():
+            field.pop("default", None)  # what Python may leave out stands in the document
+    for part, number in nullable:
+        published["$defs"][part]["properties"][number]["type"] = ["number", "null"]  # JSON has no infinity
+    return published

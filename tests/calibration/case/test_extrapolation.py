@@ -1,0 +1,107 @@
+"""How far a layout lies from the measured ones, in doublings, and what that widens."""
+
+from typing import Any
+
+import pytest
+
+from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
+from capplan.models.language.scenario import changed
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
+
+OPENPROVIDER = system("openprovider")
+TESTS = OPENPROVIDER.observations.load_tests()
+MEASURED = [OpenproviderScenario(dcs=dcs) for dcs in (1, 2, 4)]
+AXES = {"dcs": "data centres", "cass_nodes": "Cassandra nodes"}
+
+
+def found(**fields: Any) -> Extrapolation:
+    return OPENPROVIDER.extrapolation(changed(OpenproviderScenario(), **fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "basis", "doublings", "named"),
+    [
+        ({"dcs": 2}, "measured", 0.0, []),
+        ({"dcs": 3}, "interpolated", 0.0, ["3 data centres", "2 and 4"]),
+        ({"dcs": 8}, "extrapolated", 1.0, ["8 data centres", "above 4"]),
+        ({"cass_nodes": 2, "rf": 2}, "extrapolated", 0.585, ["2 Cassandra nodes", "below 3"]),
+        ({"dcs": 8, "cass_nodes": 6}, "extrapolated", 2.0, ["8 data centres", "6 Cassandra nodes"]),
+    ],
+)
+def test_distance_is_counted_in_doublings_of_the_axes(
+    fields: dict[str, Any], basis: str, doublings: float, named: list[str]
+) -> None:
+    far = extrapolation(changed(OpenproviderScenario(), **fields), MEASURED, AXES)
+
+    assert far.basis == basis
+    assert (far.doublings, far.doublings_of_times) == pytest.approx((doublings, doublings), abs=1e-3)
+    assert all(each in far.why for each in named)
+
+
+def test_other_ways_of_being_outside_add_up_and_some_concern_rates_only() -> None:
+    far = extrapolation(
+        OpenproviderScenario(dcs=8), MEASURED, AXES, [Excess(0.5, "a load")], [Excess(0.25, "a mixture")]
+    )
+
+    assert (far.doublings, far.doublings_of_times) == pytest.approx((1.75, 1.5))
+    assert all(each in far.why for each in ("data centres", "a load", "a mixture"))
+
+
+@pytest.mark.parametrize(("widening", "rate", "time"), [(0.0, 1.0, 1.0), (0.5, 1.75, 1.5), (1.0, 2.5, 2.0)])
+def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: float) -> None:
+    far = Extrapolation(1.5, 1.0, "extrapolated", "made up")
+
+    assert far.factors(widening) == pytest.approx({"rate": rate, "time": time})
+
+
+@pytest.mark.parametrize(
+    ("fields", "doublings"),
+    [
+        ({"cass_nodes": 12}, 2.0),
+        ({"front_nodes": 4}, 1.0),
+        ({"front_workers": 32}, 1.0),
+        ({"data_factor": 2.0}, 1.0),
+        ({"distance": "300km"}, 1.0),
+        ({"distance": "75km"}, 1.0),
+        ({"distance": "0km"}, 3.0),
+        ({"cass_nodes": 6, "data_factor": 4.0}, 3.0),
+        ({"dcs": 1, "distance": "5000km"}, 0.0),
+    ],
+)
+def test_openprovider_counts_its_axes_and_the_distance(fields: dict[str, Any], doublings: float) -> None:
+    assert found(**fields).doublings == pytest.approx(doublings)
+    assert found(**fields).basis == ("extrapolated" if doublings else "measured")
+
+
+def test_openprovider_adds_up_its_axes() -> None:
+    both, nodes, level = found(dcs=4, consistency_read="LOCAL_ONE"), found(dcs=4), found(consistency_read="LOCAL_ONE")
+
+    assert both.doublings == pytest.approx(nodes.doublings + level.doublings)
+    assert min(nodes.doublings, level.doublings) > 0
+
+
+@pytest.mark.parametrize(("nearer", "farther"), [("2ms", "4ms"), ("4ms", "200ms"), ("1ms", "0ms")])
+def test_openprovider_compares_round_trips_with_that_of_the_distance(nearer: str, farther: str) -> None:
+    assert 0 < found(rtt=nearer).doublings < found(rtt=farther).doublings
+
+
+def test_the_longest_of_a_matrix_of_round_trips_counts() -> None:
+    matrix = (("0", "2ms", "2ms"), ("2ms", "0", "100ms"), ("2ms", "100ms", "0"))
+    assert found(rtt=matrix) == found(rtt="100ms")
+
+
+def test_a_load_above_the_measured_ones_counts_where_capacities_were_not_measured() -> None:
+    shcm = system("rhino-shcm")
+    asked = shcm.scenario()
+
+    assert shcm.extrapolation(asked, 2520.0) == shcm.extrapolation(asked)
+    assert shcm.extrapolation(asked, 5040.0).doublings == pytest.approx(1.0)
+    assert found() == OPENPROVIDER.extrapolation(OpenproviderScenario(), 1e6)
+
+
+def test_reasons_are_one_sentence() -> None:
+    for far in (found(), found(cass_nodes=6), found(rtt="9ms"), found(consistency_write="ALL")):
+        assert far.why.endswith(".")
+        assert not far.why[0].islower()
+        assert "\n" not in far.why

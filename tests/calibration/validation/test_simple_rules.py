@@ -1,0 +1,186 @@
+"""What simple rules say, with bands from their own errors: worked out by hand."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from typing import Any
+
+import pytest
+from tests.calibration.altered_systems import observing
+
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.observations import Observations, Scored
+from capplan.calibration.validation.baselines import BASELINES, linear, persistence
+from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import estimates_by_rules
+from capplan.systems.registry import names, system
+from capplan.systems.vcider.observations import is_cell
+
+T_TWO, T_ONE = 2.919985580355516, 6.313751514675043  # 95th percentiles of Student's t, tables
+VCIDER = system("vcider").observations
+ROW = VCIDER.load_tests()[0].rows[0]
+Figure = tuple[str, str, float, float]  # family, fold, size, value
+
+
+def said(figures: Sequence[Figure], units: dict[str, str] | None = None) -> dict[str, dict[str, IntervalEstimate]]:
+    """Ask the rules about figures named `family.fold`; `units` by family where they differ."""
+    rows = [
+        replace(ROW, id=f"{family}.{fold}", fold=fold, value=value, unit=(units or {}).get(family, "1"))
+        for family, fold, _, value in figures
+    ]
+    families = {f"{family}.{fold}": Scored(family, size, family) for family, fold, size, _ in figures}
+    its = observing(system("vcider"), scored=lambda row: families[row.id], baselines={**BASELINES, "linear": linear})
+    return estimates_by_rules(its.observations, rows)
+
+
+def around(value: float, half: float) -> object:
+    """Return a figure with a band of this half-width in the logarithm, for comparison with `astuple`."""
+    made: object = pytest.approx((value, value * math.exp(-half), value * math.exp(half)))
+    return made
+
+
+DOUBLING = [("F", "a", 1.0, 100.0), ("F", "b", 2.0, 200.0), ("F", "c", 4.0, 400.0)]
+
+
+def test_a_rule_errs_as_it_did_on_the_other_scenarios() -> None:
+    """Persistence says 200 of `c`; of `a` from `b` it said twice as much, of `b` from `a` half."""
+    assert astuple(said(DOUBLING)["F.c"]["persistence"]) == around(200.0, T_TWO * math.log(2))
+
+
+def test_a_rule_that_never_errs_has_a_band_of_no_width() -> None:
+    for name, value in (("F.a", 100.0), ("F.b", 200.0), ("F.c", 400.0)):
+        assert astuple(said(DOUBLING)[name]["linear"]) == pytest.approx((value, value, value))
+
+
+def test_degrees_of_freedom_are_scenarios_and_errors_are_figures() -> None:
+    """Two figures of `b`: three errors, log 2 twice and log 4 once, of two scenarios."""
+    figures = [("F", "a", 1.0, 100.0), ("F", "b", 2.0, 200.0), ("F", "c", 4.0, 400.0)]
+    rows = [*figures[:2], ("F", "b", 3.0, 400.0), figures[2]]
+    ids = ["F.a", "F.b", "F.b2", "F.c"]
+    made = [
+        replace(ROW, id=name, fold=fold, value=value, unit="1")
+        for name, (_, fold, _, value) in zip(ids, rows, strict=True)
+    ]
+    sizes = {name: Scored("F", size, "F") for name, (_, _, size, _) in zip(ids, rows, strict=True)}
+    its = observing(system("vcider"), scored=lambda row: sizes[row.id], baselines={"persistence": persistence})
+    found = estimates_by_rules(its.observations, made)["F.c"]["persistence"]
+
+    root_mean_square = math.sqrt((math.log(2) ** 2 + math.log(2) ** 2 + math.log(4) ** 2) / 3)
+    assert astuple(found) == around(400.0, T_TWO * root_mean_square)
+
+
+OTHER_FAMILY = [("F", "a", 1.0, 1.0), ("F", "b", 3.0, 2.0), ("G", "c", 1.0, 1.0), ("G", "d", 3.0, 4.0)]
+
+
+def test_with_one_other_scenario_the_errors_are_those_of_other_families() -> None:
+    """Persistence errs by a factor of four in G, both ways, and by two in F."""
+    found = said(OTHER_FAMILY)
+
+    assert astuple(found["F.a"]["persistence"]) == around(2.0, T_TWO * math.log(4))
+    assert astuple(found["F.b"]["persistence"]) == around(1.0, T_TWO * math.log(4))
+    assert astuple(found["G.c"]["persistence"]) == around(4.0, T_TWO * math.log(2))
+
+
+def test_all_other_families_count() -> None:
+    found = said([*OTHER_FAMILY, ("H", "e", 1.0, 1.0), ("H", "f", 3.0, 8.0)])
+    root_mean_square = math.sqrt((math.log(4) ** 2 + math.log(8) ** 2) / 2)
+
+    t_four = 2.131846786326649
+    assert astuple(found["F.a"]["persistence"]) == around(2.0, t_four * root_mean_square)
+
+
+def test_own_errors_come_before_those_of_other_families() -> None:
+    with_others = said([*DOUBLING, ("G", "d", 1.0, 1.0), ("G", "e", 3.0, 4.0)])
+
+    assert with_others["F.c"] == said(DOUBLING)["F.c"]
+
+
+def test_other_families_are_without_the_scenario_too() -> None:
+    """G's scenarios are F's: without `a`, one is left in each, and nothing tells how wide the band is."""
+    found = said([("F", "a", 1.0, 1.0), ("F", "b", 3.0, 2.0), ("G", "a", 1.0, 1.0), ("G", "b", 3.0, 4.0)])["F.a"]
+
+    assert found["persistence"].value == 2.0
+    assert math.isnan(found["persistence"].low)
+    assert math.isnan(found["persistence"].high)
+
+
+def test_errors_of_times_say_nothing_of_ratios() -> None:
+    found = said(OTHER_FAMILY, {"G": "s"})["F.a"]["persistence"]
+
+    assert (found.value, math.isnan(found.low)) == (2.0, True)
+
+
+def test_a_family_with_one_scenario_is_said_nothing_of() -> None:
+    found = said([*DOUBLING, ("G", "a", 1.0, 1.0)])
+
+    assert found["G.a"] == {}
+    assert set(found["F.a"]) == set(BASELINES)
+
+
+def test_a_rule_that_says_less_than_nothing_has_that_alone_as_its_band() -> None:
+    falling = [("F", "a", 1.0, 300.0), ("F", "b", 2.0, 100.0), ("F", "c", 4.0, 50.0)]
+    found = said(falling)["F.c"]["affine"]
+
+    assert found.value == pytest.approx(-300.0)
+    assert (found.low, found.high) == (found.value, found.value)
+    assert found.interval_score(50.0) == math.inf
+
+
+def test_a_rule_that_said_less_than_nothing_elsewhere_may_be_off_by_anything() -> None:
+    """Of `d` the line through the others is above zero, but of `c` that through `a` and `b` was below."""
+    falling = [("F", "a", 1.0, 300.0), ("F", "b", 2.0, 100.0), ("F", "c", 4.0, 50.0), ("F", "d", 0.5, 350.0)]
+    found = said(falling)["F.d"]["affine"]
+
+    assert found.value > 0
+    assert (found.low, found.high) == (0.0, math.inf)
+
+
+def test_the_order_of_figures_does_not_matter() -> None:
+    tied = [("F", "a", 2.0, 100.0), ("F", "b", 4.0, 300.0), ("F", "c", 3.0, 250.0), ("F", "d", 8.0, 500.0)]
+
+    assert said(tied)["F.c"]["persistence"].value == 100.0  # as near as `b`: the first scenario's
+    for name, rules in said(tied).items():
+        for rule, found in said(tied[::-1])[name].items():
+            assert astuple(found) == pytest.approx(astuple(rules[rule]))
+
+
+def rows_of(its: Observations[Any]) -> list[Evidence]:
+    return [row for test in its.load_tests() for row in test.rows]
+
+
+@pytest.mark.parametrize("its", [system(name).observations for name in names()], ids=names())
+def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Observations[Any]) -> None:
+    rows = rows_of(its)
+    for fold in sorted({row.fold for row in rows if its.scored(row)})[:1]:
+        changed = [replace(row, value=row.value * 1.5) if row.fold == fold else row for row in rows]
+        before, after = estimates_by_rules(its, rows), estimates_by_rules(its, changed)
+        mine = [row.id for row in rows if row.fold == fold and row.id in before]
+        assert mine
+        assert repr([after[name] for name in mine]) == repr([before[name] for name in mine])
+        assert repr(after) != repr(before)
+
+
+def test_every_rule_has_a_band_on_every_ratio_of_vcider() -> None:
+    """Two replication factors beside each reference: the bands come from the other references."""
+    cells = [row for row in rows_of(VCIDER) if is_cell(row)]
+    found = estimates_by_rules(VCIDER, rows_of(VCIDER))
+
+    assert set(found) == {row.id for row in cells}
+    for rules in found.values():
+        assert set(rules) == {"persistence", "linear", "affine", "USL"}
+        assert all(0 < each.low < each.value < each.high < math.inf for each in rules.values())
+
+
+def test_persistence_on_a_ratio_of_vcider_by_hand() -> None:
+    """With one replica and no encryption: the first width with three; errors are those beside the other references."""
+    cells = {row.id: row.value for row in rows_of(VCIDER) if is_cell(row)}
+    errors = []
+    for reference in ("both", "internode"):
+        for rf, other in ((1, 3), (3, 1)):
+            first = cells[f"r{other}.{reference}.c32"]  # all widths have the same size: the first is the nearest
+            errors += [math.log(first / cells[f"r{rf}.{reference}.c{width}"]) for width in (32, 64, 128, 192, 256)]
+    root_mean_square = math.sqrt(sum(each**2 for each in errors) / 20)
+
+    t_four = 2.131846786326649
+    found = estimates_by_rules(VCIDER, rows_of(VCIDER))["r1.none.c256"]["persistence"]
+    assert astuple(found) == around(cells["r3.none.c32"], t_four * root_mean_square)

@@ -1,0 +1,178 @@
+"""Encryption in predictions: its costs over draws, the distance, and that nothing changes without it."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capplan.calibration.case.ensemble import thinned
+from capplan.calibration.case.solution import Solution
+from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE, LINKS
+from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.simulate.simulate import of_scenario
+from capplan.systems.components.encrypted_links import _with_costs, encryption_notes
+from capplan.systems.registry import resolve, scenario, system
+from capplan.systems.vcider.network import in_kernel, user_space
+
+WITH_CASSANDRA = ("openprovider", "rhino-shcm")
+VCIDER = system("vcider")
+EVERY = pytest.mark.parametrize("name", WITH_CASSANDRA)
+
+
+def values_of(asked: Scenario, *, full: bool = False) -> Values:
+    its = system(asked.system)
+    return (
+        _with_costs(its.fitted().values(its.parameters), asked, full=True) if full else its.values(its.fitted(), asked)
+    )
+
+
+def solution(asked: Scenario, values: Values, *, folded: bool = False) -> Solution:
+    return system(asked.system).solution(asked, values, folded=folded)
+
+
+def shares(asked: Scenario, **more: Any) -> tuple[FloatArray, FloatArray]:
+    found = values_of(asked, **more)
+    return np.asarray(found[CLIENT_SHARE]), np.asarray(found[INTERNODE_SHARE])
+
+
+@EVERY
+def test_without_encryption_the_values_are_the_calibrated_ones(name: str) -> None:
+    plain, its = scenario(name), system(name)
+    fitted, found = its.fitted(), values_of(plain)
+    known = fitted.values(its.parameters)
+
+    assert list(found) == list(known)
+    assert all(np.array_equal(found[each], value) for each, value in known.items())
+    assert its.median_values(fitted, plain) == fitted.median_values(its.parameters)
+    assert its.prior_values(plain) == defaults(its.parameters)
+
+
+@EVERY
+def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
+    asked = scenario(name, encryption="client+internode")
+    draws = len(system(name).fitted().draws)
+    for part, most in zip(shares(asked), shares(asked, full=True), strict=True):
+        assert part.shape == most.shape == (draws,)
+        assert np.sort(part / most) == pytest.approx((np.arange(draws) + 0.5) / draws)
+    known = user_space(VCIDER.fitted().values(VCIDER.parameters), 640.0)
+    for most, each in zip(shares(asked, full=True), known, strict=True):
+        assert set(most) <= set(np.asarray(each))
+        assert np.median(most) == pytest.approx(np.median(each), rel=0.02)
+    medians = system(name).median_values(system(name).fitted(), asked)
+    assert medians[CLIENT_SHARE] == pytest.approx(np.median(shares(asked)[0]))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dcs": 1}, {"cass_nodes": 4}, {"dcs": 2, "consistency_read": "LOCAL_ONE"}], ids=str
+)
+def test_one_entry_for_all_has_the_same_encrypted_links(fields: dict[str, Any]) -> None:
+    asked = scenario("openprovider", encryption="client+internode", **fields)
+    values = thinned(values_of(asked))
+    folded, whole = (solution(asked, values, folded=each) for each in (True, False))
+
+    assert folded.capacity == pytest.approx(whole.capacity, rel=3e-6)  # the width of its last bracket
+    rate = float(np.median(whole.capacity)) / 2
+    assert folded.at(rate).latencies_s("acct") == pytest.approx(whole.at(rate).latencies_s("acct"), rel=1e-5)
+
+
+def test_the_kernel_never_costs_more_than_user_space() -> None:
+    """In every draw of the test of 2011: nothing in the model forces it, the ratios do."""
+    values = VCIDER.fitted().values(VCIDER.parameters)
+    kernel, user = in_kernel(values, 640.0), user_space(values, 640.0)
+
+    assert np.all(np.asarray(kernel.client) < np.asarray(user.client))
+    assert np.all(np.asarray(kernel.internode) < np.asarray(user.internode))
+
+
+@EVERY
+def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
+    """None above plain, none in user space above the kernel's, none of two links above that of one."""
+
+    def capacity(**fields: str) -> FloatArray:
+        asked = changed(scenario(name), **fields)
+        return solution(asked, thinned(values_of(asked)), folded=True).capacity
+
+    plain = capacity()
+    for links in LINKS:
+        kernel, user = capacity(encryption=links, vpn="kernel"), capacity(encryption=links)
+        assert np.all(user <= kernel * (1 + 1e-5))
+        assert np.all(kernel <= plain * (1 + 1e-5))
+        assert np.array_equal(user, capacity(encryption=links, vpn="user"))
+        assert np.all(capacity(encryption="client+internode") <= user * (1 + 1e-5))
+
+
+@EVERY
+@pytest.mark.parametrize("links", list(LINKS))
+def test_encrypted_links_are_outside_of_every_measurement(name: str, links: str) -> None:
+    plain, encrypted = (system(name).extrapolation(each) for each in (scenario(name), scenario(name, encryption=links)))
+
+    assert plain.basis == "measured"
+    assert encrypted.basis == "extrapolated"
+    assert encrypted.doublings == pytest.approx(plain.doublings + 1)
+
+
+@lru_cache
+def asked(name: str, **fields: str) -> Prediction:
+    return predict(scenario(name, **fields), engine="analytic")
+
+
+def capacity_of(made: Prediction) -> float:
+    assert made.capacity_tps is not None
+    return made.capacity_tps.value
+
+
+@EVERY
+def test_the_note_has_the_capacity_at_full_cost_and_without(name: str) -> None:
+    plain, encrypted = asked(name), asked(name, encryption="client+internode", vpn="user")
+    words = encryption_notes(resolve(scenario(name, encryption="client+internode", vpn="user")))[0].split()
+    full, without = (float(word.replace(",", "")) for word in words if word[0].isdigit() and "," in word)
+
+    assert full < capacity_of(encrypted) < without
+    assert without == pytest.approx(capacity_of(plain), rel=0.02)
+    assert encrypted.scenario["encryption"] == "client+internode"
+    assert encrypted.scenario["vpn"] == "user"
+    assert "encryption" not in plain.scenario
+
+
+@EVERY
+def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
+    """Bands are wider with encryption, and reach higher but for what bounds them."""
+    made = [asked(name, **fields) for fields in ({}, {"encryption": "client", "vpn": "kernel"})]
+    bands = [[each.capacity_tps, *(left.capacity_tps for left in each.outages)] for each in made]
+
+    for plain, kernel in zip(*bands, strict=True):
+        assert plain is not None
+        assert kernel is not None
+        assert kernel.high == plain.high
+        assert kernel.low < plain.low or plain.high == 0
+
+
+def test_what_is_left_after_an_outage_is_encrypted_too() -> None:
+    plain, encrypted = asked("openprovider"), asked("openprovider", encryption="internode")
+    for without, left in zip(plain.outages, encrypted.outages, strict=True):
+        if without.available:
+            assert left.capacity_tps is not None
+            assert without.capacity_tps is not None
+            assert left.capacity_tps.value < without.capacity_tps.value
+
+
+@EVERY
+def test_a_simulation_has_the_encrypted_links(name: str) -> None:
+    """The same layout at one rate: every visit to Cassandra by an encrypted message is one more step."""
+    plain, encrypted = (
+        of_scenario(scenario(name, tps=100.0, **fields)).network for fields in ({}, {"encryption": "internode"})
+    )
+
+    assert plain != encrypted
+    assert [station.name for station in plain.stations] == [station.name for station in encrypted.stations]
+
+
+def test_objectives_of_an_encrypted_layout_are_judged() -> None:
+    made = predict(scenario("openprovider", encryption="client", slo=("acct.p99<1s",)), engine="analytic")
+
+    assert made.objectives[0].met is True

@@ -1,0 +1,207 @@
+"""Which documented figures the model of the Sh cache microservice is compared with, and what it says of them."""
+
+import numpy as np
+import pytest
+
+from capplan.calibration.evidence.table import PERCENTILES
+from capplan.models.language.parameter import Values, defaults
+from capplan.systems.registry import system
+from capplan.systems.rhino_shcm import observations
+from capplan.systems.rhino_shcm.network import PARAMETERS, application_cores, network, saturation_per_s
+from capplan.systems.rhino_shcm.observations import (
+    LONGEST,
+    REFERENCE,
+    at_the_edge,
+    carried,
+    closed_s,
+    load_at_latency,
+    simulated_s,
+)
+
+SHCM = system("rhino-shcm")
+ITS = SHCM.observations
+TESTS = ITS.load_tests()
+T1, T2, T3, T5 = TESTS[0], TESTS[1], TESTS[2], TESTS[4]
+SIMULATED_S = {"p50": 0.006, "p75": 0.025, "p90": 0.08, "p95": 0.14, "p99": 0.3, LONGEST: 0.8}
+
+
+@pytest.fixture
+def not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take simulated latencies from a table: a test of what becomes of them need not wait for two-hour runs."""
+    found = {name: np.array([value]) for name, value in SIMULATED_S.items()}
+    monkeypatch.setattr(observations, "_at_reference", lambda *_: found)
+
+
+def test_seven_independent_load_tests() -> None:
+    assert [test.name for test in TESTS] == ["T1", "T2", "T3", "T4", "T5", "T6", "T7"]
+    assert len({test.fold for test in TESTS}) == 7
+
+
+def test_the_layouts_are_the_documented_ones() -> None:
+    layouts = [(t.scenario.nodes, t.scenario.replicas, t.scenario.colocated, t.scenario.cache) for t in TESTS]
+
+    assert layouts == [(1, 1, True, True)] * 3 + [(3, 3, False, True)] * 3 + [(1, 1, True, False)]
+    assert [t.scenario.offered_per_s() for t in TESTS] == pytest.approx([1800, 1980, 2160, 1800, 2160, 2520, 1800])
+
+
+def test_each_load_test_has_cores_five_percentiles_and_a_maximum_and_those_of_a_their_load() -> None:
+    for test in TESTS:
+        load = [("request_rate", "constant")] if test.name in ("T1", "T2", "T3") else []
+        assert sorted((row.quantity, row.statistic) for row in test.rows) == sorted(
+            [("cpu", "mean"), *(("latency", name) for name in (*PERCENTILES, LONGEST)), *load]
+        )
+
+
+@pytest.mark.usefixtures("not_simulated")
+def test_at_the_reference_parameters_figures_are_the_simulated_ones() -> None:
+    said = ITS.predicted([T2], REFERENCE)
+
+    assert {row.statistic: float(said[row.id][0]) for row in T2.rows if row.quantity == "latency"} == pytest.approx(
+        SIMULATED_S
+    )
+    cores = next(row for row in T2.rows if row.quantity == "cpu")
+    assert float(said[cores.id][0]) == application_cores(T2.scenario, REFERENCE, 1980.0)
+
+
+@pytest.mark.usefixtures("not_simulated")
+def test_figures_move_with_the_closed_form() -> None:
+    longer = {**REFERENCE, "long_stall_s": REFERENCE["long_stall_s"] * 1.1}
+    for row in T2.rows:
+        if row.quantity == "latency":
+            moved = float(ITS.predicted([T2], longer)[row.id][0]) / SIMULATED_S[row.statistic]
+            closed = [float(closed_s(T2.scenario, values, row.statistic, 1980.0)[0]) for values in (longer, REFERENCE)]
+            assert moved == pytest.approx(closed[0] / closed[1])
+            assert moved > 1
+
+
+@pytest.mark.usefixtures("not_simulated")
+def test_draws_beyond_capacity_have_latencies_far_from_any_documented_one() -> None:
+    draws = {**REFERENCE, "cassandra_s": np.array([1.0, 2.0]) * REFERENCE["cassandra_s"]}
+    assert float(np.asarray(saturation_per_s(T3.scenario, draws))[1]) < 2160
+
+    said = ITS.predicted([T3], draws)
+    for row in T3.rows:
+        assert said[row.id].shape in ((1,), (2,))
+        assert np.all(np.isfinite(said[row.id]))
+        if row.statistic == "p90":
+            assert said[row.id][1] > 10 * said[row.id][0]
+
+
+@pytest.mark.parametrize("name", ["long_stall_s", "application_s"])
+def test_simulated_figures_move_as_the_closed_form_does(name: str) -> None:
+    """What carries the figures from the reference to other draws, held against simulations with common random numbers.
+
+    Runs of 2,400 s: a percentile has an error of 6 to 8 %, of which common random numbers leave less than a fifth in a
+    ratio. A closed form that did not move at all would be wrong by 0.12 to 0.36.
+    """
+    draws = {**REFERENCE, name: REFERENCE[name] * np.array([1.0, 1.1])}
+    simulated = simulated_s(network(T1.scenario, draws, T1.scenario.offered_per_s()), 2400.0, 1)
+    for level in ("p75", "p90", "p95", "p99"):
+        closed = closed_s(T1.scenario, draws, level, T1.scenario.offered_per_s())
+        assert simulated[level][1] / simulated[level][0] == pytest.approx(float(closed[1] / closed[0]), abs=0.05)
+
+
+def test_simulated_figures_are_near_the_closed_form() -> None:
+    """It leaves out Cassandra's replicas, which are worth 5 to 20 %; short runs scatter by 10 %."""
+    simulated = simulated_s(network(T5.scenario, REFERENCE, T5.scenario.offered_per_s()), 400.0, 1)
+    for level in PERCENTILES:
+        ratio = float(simulated[level][0] / closed_s(T5.scenario, REFERENCE, level, T5.scenario.offered_per_s())[0])
+        assert 0.8 < ratio < 1.5
+    assert simulated[LONGEST][0] > simulated["p99"][0]
+
+
+@pytest.mark.usefixtures("not_simulated")
+def test_the_load_at_the_models_own_latency_is_the_load() -> None:
+    values: Values = {**REFERENCE, "long_stall_s": REFERENCE["long_stall_s"] * 1.03}
+    p90 = next(row for row in T2.rows if row.statistic == "p90")
+    latency = carried(T2)["p90"] * float(closed_s(T2.scenario, values, "p90", 1700.0)[0])
+    documented = type(p90)(**{**vars(p90), "value": latency})
+
+    assert float(load_at_latency(T2, documented, values)[0]) == pytest.approx(1700.0, rel=1e-6)
+
+
+@pytest.mark.usefixtures("not_simulated")
+def test_the_load_of_a_test_is_compared_with_that_at_which_the_model_has_its_p90() -> None:
+    said = ITS.predicted([T2], REFERENCE)
+    p90 = next(row for row in T2.rows if row.statistic == "p90")
+    again = carried(T2)["p90"] * float(closed_s(T2.scenario, REFERENCE, "p90", said["t2.rps"][0])[0])
+
+    assert again == pytest.approx(p90.value, rel=1e-6)
+    assert said["t2.rps"][0] > 1980.0  # 292 ms are more than the 80 ms of the table
+
+
+def test_one_test_is_at_the_edge_of_its_capacity() -> None:
+    assert {test.name for test in TESTS if at_the_edge(test.rows[0])} == {"T3"}
+
+
+def test_only_cores_are_judged_alone_and_percentiles_by_configuration() -> None:
+    rows = [row for test in TESTS for row in test.rows]
+    assert {row.quantity for row in rows if ITS.bounds_of(row) is not None} == {"cpu"}
+    assert all(
+        ITS.bounds_of(row) == pytest.approx((0.9 * row.value, 1.1 * row.value)) for row in rows if row.unit == "1"
+    )
+    assert {row.quantity for row in rows if ITS.kind_of(row) == "rate"} == {"cpu", "request_rate"}
+    neither = [row for row in rows if ITS.kind_of(row) is None]
+    assert {row.statistic for row in neither if row.fold not in ("T3", "T7")} == {LONGEST}
+    assert {row.quantity for row in neither if row.fold == "T3"} == {"latency"}
+    assert {row.id for row in neither if row.fold == "T7"} == {row.id for row in TESTS[6].rows}  # alone without caches
+
+
+def test_goals_are_root_mean_squares_of_log_errors() -> None:
+    exact = {row.id: row.value for test in TESTS for row in test.rows}
+    assert [(goal.value, goal.limit, goal.met) for goal in ITS.goals(exact)] == [
+        (0.0, 0.15, True),
+        (0.0, 0.35, True),
+        (0.0, 0.35, True),
+    ]
+    twice = {name: 2 * value for name, value in exact.items()}
+    assert [goal.value for goal in ITS.goals(twice)] == pytest.approx([np.log(2)] * 3)
+    assert not any(goal.met for goal in ITS.goals(twice))
+
+
+def test_the_test_at_the_edge_repeats_worst() -> None:
+    rows = [row for test in TESTS for row in test.rows if row.statistic == "p90"]
+
+    assert max(rows, key=ITS.repeatability).fold == "T3"
+    assert all(0 < ITS.repeatability(row) < 1 for test in TESTS for row in test.rows)
+
+
+def test_left_out_figures_are_scored_beside_rules_that_know_the_load() -> None:
+    scored = [ITS.scored(row) for test in TESTS for row in test.rows]
+    known = [each for each in scored if each is not None]
+
+    assert len(known) == 7 * 6 + 3
+    assert {each.size for each in known if not each.family.startswith("load")} == {1800.0, 1980.0, 2160.0, 2520.0}
+    assert sorted(each.size for each in known if each.family.startswith("load")) == [0.0588, 0.292, 1.19]
+    # Cores, each percentile with the database here or there, and the load at a latency.
+    assert len({each.family for each in known}) == 12
+
+
+def test_the_search_starts_where_the_tests_are_simulated_and_that_is_no_prior() -> None:
+    medians = defaults(PARAMETERS)
+
+    assert {name: REFERENCE[name] for name in ITS.start} == dict(ITS.start)
+    assert set(ITS.start) == {parameter.name for parameter in PARAMETERS if parameter.free}
+    for parameter in PARAMETERS:
+        if parameter.free:
+            # Within the prior's 95 %, as a prior that is stated as a range must be.
+            assert abs(np.log(ITS.start[parameter.name] / parameter.value)) < 1.96 * parameter.log_sd
+    assert any(ITS.start[name] != medians[name] for name in ITS.start)
+
+
+@pytest.mark.parametrize("name", ["T4", "T5", "T6"])
+def test_the_packaged_figures_of_configuration_b_are_what_the_model_says(name: str) -> None:
+    """Held against a simulation of 1,200 s at one value of each fitted parameter, 2 to 3 million requests.
+
+    Such a run scatters by at most 3.3 % in these percentiles (eight seeds), and the one value of each parameter is at
+    most 3.1 % away from the median of the draws. So 10 % fails a correct program less than once in forty for each
+    figure (here the seed is fixed), and passes a figure that is 20 % off less than once in forty.
+    """
+    fitted = SHCM.fitted()
+    test = next(each for each in TESTS if each.name == name)
+    stored = {figure.id: figure.predicted for figure in fitted.figures}
+    simulated = simulated_s(
+        network(test.scenario, fitted.median_values(PARAMETERS), test.scenario.offered_per_s()), 1200.0, 1, seed=2026
+    )
+    for level in ("p50", "p75", "p90", "p95"):
+        assert float(simulated[level][0]) == pytest.approx(stored[f"{name.lower()}.{level}"], rel=0.10), level

@@ -1,0 +1,237 @@
+"""What every system has in common: its contract, its packaged calibration, its answers."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import pytest
+
+from capplan.calibration.case.solution import kind_of
+from capplan.calibration.system import System
+from capplan.models.errors import InputError
+from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
+from capplan.models.language.traffic import Open
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.schemas import prediction_schema
+from capplan.systems.registry import every_system, names, resolve, scenario, system
+
+EVERY = pytest.mark.parametrize("its", every_system(), ids=names())
+WITH_RATES = [each for each in every_system() if not each.ratios_only]
+RATED = pytest.mark.parametrize("its", WITH_RATES, ids=[each.name for each in WITH_RATES])
+ASKED: Mapping[str, dict[str, Any]] = {
+    "openprovider": {"dcs": 1, "tps": 5000.0},
+    "rhino-shcm": {"cass_nodes": 5, "sps": 1300.0},
+    "fedora4": {"nodes": 6, "write_share": 0.05, "region": "asia"},
+    "vcider": {"rf": 3, "column_bytes": 512},
+    "arion": {"servers": 10, "clients": 10_000, "rps_per_client": 30.0},
+}
+
+
+def test_the_five_documented_systems_are_found() -> None:
+    assert names() == ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")
+
+
+@EVERY
+def test_a_system_stands_under_its_name_and_has_a_scenario(its: System[Any]) -> None:
+    assert system(its.name) is its
+    assert scenario(its.name) == its.scenario()
+    assert scenario(its.name).system == its.name
+    assert its.summary
+
+
+@EVERY
+def test_every_field_that_lays_it_out_is_an_option_with_help_and_a_label(its: System[Any]) -> None:
+    kind: type[Scenario] = its.scenario
+    options = options_of(kind)
+
+    assert {"tps", "slo"} <= set(options) <= set(fields_of(kind))
+    assert all(option.help and option.label for option in options.values())
+
+
+@EVERY
+def test_a_scenario_has_a_rate_and_objectives_or_refuses_them(its: System[Any]) -> None:
+    if not its.ratios_only:
+        assert changed(its.scenario(), tps=123.0, slo=("capacity>1",)).tps == 123.0
+        return
+    for field in ({"tps": 123.0}, {"slo": ("capacity>1",)}):
+        with pytest.raises(InputError):
+            changed(its.scenario(), **field)
+
+
+@EVERY
+def test_the_network_is_of_the_system_at_the_offered_rate(its: System[Any]) -> None:
+    made = its.network(its.scenario(), defaults(its.parameters), 300.0)
+    known = {request.name for request in made.classes}
+
+    assert made.name == its.name
+    assert isinstance(made.traffic, Open)
+    assert its.classes(its.scenario())
+    assert all(set(its.reported[name]) <= known for name in its.classes(its.scenario()))
+
+
+@EVERY
+def test_every_parameter_has_a_source_and_fitted_ones_are_free(its: System[Any]) -> None:
+    assert len({each.name for each in its.parameters}) == len(its.parameters)
+    for each in its.parameters:
+        assert each.source.strip()
+        assert each.value > 0
+        assert each.free or each.kind != "fitted"
+
+
+@EVERY
+def test_every_fitted_figure_is_compared_once_and_in_its_fold(its: System[Any]) -> None:
+    tests = its.observations.load_tests()
+    compared = [row.id for test in tests for row in test.rows]
+
+    assert len(compared) == len(set(compared))
+    assert {row.id for row in its.evidence if row.use == "fit"} <= set(compared)
+    assert all(row.fold == test.fold for test in tests for row in test.rows)
+
+
+@EVERY
+def test_every_row_names_a_known_source(its: System[Any]) -> None:
+    known = {source.id for source in its.sources}
+
+    assert known
+    assert {row.source for row in its.evidence} <= known
+
+
+@EVERY
+def test_the_packaged_calibration_is_of_today_s_evidence_and_keeps_every_figure(its: System[Any]) -> None:
+    fitted = its.fitted()
+    compared = {row.id for test in its.observations.load_tests() for row in test.rows}
+
+    assert fitted.data_hash == its.data_hash
+    assert {figure.id for figure in fitted.figures} == {figure.id for figure in fitted.left_out} == compared
+    assert len(fitted.draws) >= 200
+    assert len(set(fitted.draws)) > len(fitted.draws) / 2
+
+
+@EVERY
+def test_a_case_keeps_what_was_solved_when_its_rate_is_set(its: System[Any]) -> None:
+    case = resolve(its.scenario())
+    solution, values = case.solution, case.values
+
+    assert case.system is its
+    assert case.at(100.0).solution is solution
+    assert case.at(100.0).values is values
+    assert case.at(100.0).offered_per_s == 100.0
+    assert case.changed(case.scenario) == case
+
+
+@EVERY
+def test_every_measured_layout_is_inside_the_measured_range(its: System[Any]) -> None:
+    for test in its.observations.load_tests():
+        writes_alone = any(row.quantity == "latency" and row.layout.get("action") for row in test.rows)
+        if not writes_alone:  # of such a mix no rate was measured
+            assert its.extrapolation(test.scenario).doublings == 0, test.name
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "doublings"),
+    [
+        ("rhino-shcm", {"colocated": True}, 0.0),
+        ("rhino-shcm", {"colocated": True, "cache": False}, 0.0),
+        ("rhino-shcm", {"cache": False}, None),
+        ("rhino-shcm", {"rf": 2}, None),
+        ("rhino-shcm", {"cass_nodes": 5}, None),
+        ("rhino-shcm", {"cass_nodes": 3, "colocated": True}, None),
+        ("fedora4", {"nodes": 1}, 0.0),
+        ("fedora4", {"nodes": 4, "write_share": 0.05, "region": "asia"}, 0.0),
+        ("fedora4", {"nodes": 8}, 1.0),
+        ("fedora4", {"nodes": 2, "write_share": 0.07}, None),
+        ("vcider", {"rf": 3, "column_bytes": 32}, 0.0),
+        ("vcider", {"rf": 2, "encryption": "none"}, 0.0),
+        ("vcider", {"rf": 4}, 0.415),
+        ("vcider", {"column_bytes": 512}, 1.0),
+        ("vcider", {"column_bytes": 16}, 1.0),
+        ("vcider", {"virtual_encrypts": "all"}, 1.0),
+        ("arion", {"clients": 30}, 0.0),
+        ("arion", {"clients": 25}, 0.263),
+        ("arion", {"clients": 1}, 4.907),
+        ("arion", {"servers": 2, "clients": 3}, None),
+        ("arion", {"clients": 2000}, 1.0),
+        ("arion", {"stream_messages": 1000}, None),
+    ],
+    ids=str,
+)
+def test_how_far_a_layout_is_outside_the_measured_ones(
+    name: str, layout: dict[str, Any], doublings: float | None
+) -> None:
+    """None: outside, by a distance that is a guess."""
+    far = system(name).extrapolation(scenario(name, **layout))
+
+    assert (far.basis == "extrapolated") is (doublings != 0)
+    assert far.doublings > 0 if doublings is None else far.doublings == pytest.approx(doublings, abs=1e-3)
+
+
+@RATED
+def test_objectives_may_name_the_stations_that_there_are_and_no_others(its: System[Any]) -> None:
+    made = its.network(its.scenario(), defaults(its.parameters), 1.0)
+    for resource in {kind_of(station.name) for station in made.stations}:
+        (objective,) = resolve(scenario(its.name, slo=(f"{resource}.utilisation<80%",))).objectives
+        assert objective.text == f"{resource}.utilisation<80%"
+    with pytest.raises(InputError, match="tape"):
+        _ = resolve(scenario(its.name, slo=("tape.utilisation<80%",))).objectives
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "unknown"),
+    [
+        ("rhino-shcm", {"colocated": True, "slo": ("cassandra.utilisation<50%",)}, "cassandra"),
+        ("fedora4", {"slo": ("create.p99<20ms",)}, "create"),
+    ],
+)
+def test_an_objective_on_what_the_layout_does_not_have_is_refused(
+    name: str, layout: dict[str, Any], unknown: str
+) -> None:
+    with pytest.raises(InputError, match=unknown):
+        _ = resolve(scenario(name, **layout)).objectives
+
+
+def test_an_objective_that_nothing_meets_leaves_no_capacity() -> None:
+    made = predict(scenario("rhino-shcm", slo=("request.mean<1ms",)), engine="analytic")
+
+    assert made.capacity_tps is not None
+    assert made.capacity_tps.value == 0.0
+    assert made.objectives[0].met is False
+
+
+@pytest.fixture(scope="module", params=[each.name for each in WITH_RATES])
+def prediction(request: pytest.FixtureRequest) -> Prediction:
+    """Ask each system about a layout; the analytic engine, for speed."""
+    return predict(scenario(request.param, **ASKED[request.param]), engine="analytic")
+
+
+def test_every_answer_follows_the_published_schema(prediction: Prediction) -> None:
+    document = json.loads(json.dumps(prediction.to_json()))
+    jsonschema.validate(document, prediction_schema())
+
+    assert document["capacity_tps"]["low"] < document["capacity_tps"]["value"] < document["capacity_tps"]["high"]
+    assert document["evidence"]["sources"]
+    assert document["latency_ms"]
+
+
+def test_every_answer_names_its_bottleneck_and_orders_its_percentiles(prediction: Prediction) -> None:
+    assert prediction.bottleneck in (*prediction.utilisation, "workers", "native-transport")
+    for latency in prediction.latency_ms.values():
+        percentiles = [latency.p50, latency.p90, latency.p95, latency.p99, latency.p999]
+        values = [band.value for band in percentiles if band is not None]
+        assert values == sorted(values)
+        assert len(values) == 5
+
+
+def test_a_system_of_ratios_has_bands_of_them_and_nothing_else() -> None:
+    made = predict(scenario("vcider", **ASKED["vcider"]))
+    jsonschema.validate(json.loads(json.dumps(made.to_json())), prediction_schema())
+
+    assert made.capacity_tps is None
+    assert made.offered_tps is None
+    assert not made.latency_ms
+    assert made.throughput_ratio == next(iter(made.throughput_ratios.values()))
+    for band in made.throughput_ratios.values():
+        assert 0 < band.low < band.value < band.high
+    assert made.evidence.sources
