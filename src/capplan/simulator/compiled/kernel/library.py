@@ -43,13 +43,12 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))  # calls release the interpreter's lock
-        library.capplan_description.restype = ctypes.POINTER(Described)
         library.capplan_fault.restype = ctypes.c_char_p
         self.fault = library.capplan_fault
         self.begin = _entry(library, "begin", 0)
         self.settle = _entry(library, "settle", 1)
         self.advance = _entry(library, "advance", 2)
-        described = _described(library)
+        described = describe(path)
         compare(described)
         self.size = described["Kernel"][1]
         self.places = {name: described[f"Kernel.{name}"] for name in (*Program._fields, *State._fields)}
@@ -115,9 +114,12 @@ def _entry(library: ctypes.CDLL, name: str, numbers: int) -> ctypes._NamedFuncPo
     return function
 
 
-def _described(library: ctypes.CDLL) -> dict[str, tuple[int, int]]:
-    found, described = {}, library.capplan_description()
-    for each in described:
+def describe(path: Path) -> dict[str, tuple[int, int]]:
+    """Return what a library says of its records, numbers and source: offset (or value) and size by name."""
+    library = ctypes.CDLL(str(path))
+    library.capplan_description.restype = ctypes.POINTER(Described)
+    found = {}
+    for each in library.capplan_description():
         if each.name is None:
             break
         found[each.name.decode()] = each.offset, each.size
