@@ -35,7 +35,7 @@ INTRODUCTION = """\
 
 Made by `just bench`; do not edit. Every contender ran in a process of its own, pinned to one core; they took turns,
 and a rate is the median of {rounds} rounds (lowest and highest beside it). A time counts only if the answer is right.
-Imports, compilation and a first small run are not in the rates but in the column *start-up*. Figures of a shared
+Imports and a first small run are not in the rates but in the column *start-up*. Figures of a shared
 machine scatter by ten per cent or more: read the ratios.
 
 Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
@@ -53,11 +53,6 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         yield "Long runs", note, _lengths(found["lengths"])
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
-    if found.get("compilation"):
-        note = (
-            "The compiled engine's first run on a machine compiles; later ones load what it compiled (start-up above)."
-        )
-        yield "First run of the compiled engine", note, _compilation(found["compilation"])
 
 
 def _contest(rows: list[Row]) -> Table:
@@ -92,12 +87,6 @@ def _lengths(rows: list[Row]) -> Table:
         cells = [f"{row['requests']:,}", f"{cost:.2f}", f"{row['seconds']:.1f}", f"{row['peak_mib']:.0f}"]
         table.append([row["label"], *cells])
     return table
-
-
-def _compilation(row: Row) -> Table:
-    if "failed" in row:
-        return [["", ""], ["not counted", row["failed"]]]
-    return [["seconds", "peak MiB"], [f"{row['warm_s']:.1f}", f"{row['peak_mib']:.0f}"]]
 
 
 def as_text(found: dict[str, Any]) -> str:
