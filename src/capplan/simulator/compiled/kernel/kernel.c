@@ -15,6 +15,12 @@ EXPORT const char *capplan_fault(void) { return fault_text; }
 EXPORT const char *capplan_fault(void) { return "unknown"; }
 #endif
 
+/* For tests of sampling. */
+EXPORT i64 capplan_quantile(const Kernel *k, i64 distribution_number, i64 word) {
+  RETURN_ON_FAULT(FAULT);
+  return quantile_ticks(k, distribution_number, (u64)word);
+}
+
 /* Start everything that starts by itself: the first arrivals, clients, and processes of stations. */
 EXPORT i64 capplan_begin(Kernel *k) {
   RETURN_ON_FAULT(FAULT);
