@@ -1,5 +1,6 @@
-/* The simulation kernel: runs a network, lowered to arrays, event by event (record 0006; the arrays are those of `layout.h`). It
-   allocates nothing and calls nothing but `llrint`. When arrays are nearly full it returns, and Python enlarges them. */
+/* The simulation kernel: runs a network, lowered to arrays, event by event (record 0006; the arrays are those of
+   `layout.h`). It allocates nothing and calls nothing but `llrint`. When arrays are nearly full it returns, and Python
+   enlarges them. */
 #include "description.h"
 #include "instructions.h"
 #include "session.h"
