@@ -1,5 +1,6 @@
 """The options of a command are the fields of its target's scenario; an option of another system is refused by name."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,7 +120,7 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
 
     def predicted(chosen: Scenario, **_: Any) -> Prediction:
         asked.append(chosen)
-        return prediction(objectives=())
+        return replace(prediction(), objectives=())
 
     monkeypatch.setattr(predict_command, "predict", predicted)
     words = TYPED[name].split()
