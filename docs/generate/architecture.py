@@ -1,6 +1,6 @@
 """Write the tree of modules into docs/explanation/architecture.md: one line a file, from its docstring.
 
-    uv run python docs/generate/architecture.py
+uv run python docs/generate/architecture.py
 """
 
 from __future__ import annotations

@@ -125,8 +125,9 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
     monkeypatch.setattr(predict_command, "predict", predicted)
     words = TYPED[name].split()
     given = {word.removeprefix("--").removeprefix("no-") for word in words if word.startswith("--")}
-    own = {flag(option.name or field)[2:]: field for field, option in options_of(system(name).scenario).items()}
-    usual = defaults_of(system(name).scenario)
+    kind: type[Scenario] = system(name).scenario
+    own = {flag(option.name or field)[2:]: field for field, option in options_of(kind).items()}
+    usual = defaults_of(kind)
 
     assert main(["predict", name, *words, "--json"]) == 0
     assert {option for option in given if getattr(asked[0], own[option]) != usual[own[option]]} == given
