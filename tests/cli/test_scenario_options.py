@@ -1,5 +1,6 @@
 """The options of a command are the fields of its target's scenario; an option of another system is refused by name."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,13 +120,14 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
 
     def predicted(chosen: Scenario, **_: Any) -> Prediction:
         asked.append(chosen)
-        return prediction(objectives=())
+        return replace(prediction(), objectives=())
 
     monkeypatch.setattr(predict_command, "predict", predicted)
     words = TYPED[name].split()
     given = {word.removeprefix("--").removeprefix("no-") for word in words if word.startswith("--")}
-    own = {flag(option.name or field)[2:]: field for field, option in options_of(system(name).scenario).items()}
-    usual = defaults_of(system(name).scenario)
+    kind: type[Scenario] = system(name).scenario
+    own = {flag(option.name or field)[2:]: field for field, option in options_of(kind).items()}
+    usual = defaults_of(kind)
 
     assert main(["predict", name, *words, "--json"]) == 0
     assert {option for option in given if getattr(asked[0], own[option]) != usual[own[option]]} == given
