@@ -7,6 +7,7 @@ from tests.simulator.test_both_engines import network
 
 from capplan.models.errors import MissingError, RefusedError
 from capplan.models.language.station import Station
+from capplan.models.language.traffic import Poisson
 from capplan.simulator.compiled import state
 from capplan.simulator.compiled.engine import simulate
 from capplan.simulator.compiled.kernel import layout as at
@@ -43,4 +44,4 @@ def test_elements_have_the_size_of_their_types() -> None:
 def test_more_work_at_once_than_records_have_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "MOST_RECORDS", 1000)
     with pytest.raises(RefusedError):
-        simulate(network(visit(1000, "a"), 1000.0, Station("a", 1, "ps")), 10.0, seed=1)
+        simulate(network(visit(1000, "a"), 1000.0, Station("a", 1, "ps"), arrivals=Poisson()), 10.0, seed=1)
