@@ -23,9 +23,10 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
-# Run the long versions of what is checked at random: 2,000 networks in both engines
+# Run the long versions of what is checked at random: 2,000 networks in both engines, and in a kernel that checks itself
 trust:
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
+    CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
 
 # Make the reference pages anew from the code (minutes: the accuracy page simulates)
 docs:

@@ -39,7 +39,7 @@ Imports, compilation and a first small run are not in the rates but in the colum
 machine scatter by ten per cent or more: read the ratios.
 
 Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
-Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
+Python {python}, numpy {numpy}, SimPy {simpy}.
 """
 
 

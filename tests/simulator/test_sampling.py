@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,7 +97,6 @@ def test_ticks_are_nanoseconds_and_round_to_even() -> None:
             to_ticks(wrong)
 
 
-@numba.njit
 def flat_ticks(flat: Any, law: int, uniform: float) -> int:
     """Sample row `law` of `FlatDistributions` (as a tuple of its arrays), as another engine has to."""
     _, kind, ticks, scale, first, count, first_part, numbers, parts = flat

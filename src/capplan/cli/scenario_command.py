@@ -7,7 +7,7 @@ from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -105,7 +105,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
 
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
     name, metavar = option.name or field, option.metavar or None
-    kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+    kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
     if get_origin(hint) is tuple:
         annotation: Any = list[str] | None
         declared = typer.Option(metavar=metavar or "TEXT", help=option.help)

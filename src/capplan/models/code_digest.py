@@ -29,7 +29,7 @@ def code_digest(
     suffixes : tuple of str
         Endings of the files to include.
     plain : bool
-        Ignore comments, docstrings and the versions of numpy, scipy and numba. Otherwise every byte and these versions
+        Ignore comments, docstrings and the versions of numpy and scipy. Otherwise every byte and these versions
         count.
     package : Path
         Folder of the package; capplan's own when left out.
@@ -45,7 +45,7 @@ def code_digest(
         text = uncommented(path.read_text(encoding="utf-8")).encode() if plain else path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + text)
     if not plain:
-        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")).encode())
+        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy")).encode())
     return digest.hexdigest()
 
 

@@ -18,6 +18,10 @@ class RefusedError(InputError):
     """A construct or feature that this part of capplan does not support; the message names it."""
 
 
+class MissingError(InputError):
+    """A part of capplan that is not installed; the message says how to get it."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest the known word closest to a misspelt one.
 

@@ -1,1 +1,1 @@
-"""arion."""
+"""One folder a system, and the registry that finds them."""

@@ -1,1 +1,1 @@
-"""case."""
+"""What one question needs from a calibration: solution, uncertainty, model error, extrapolation."""

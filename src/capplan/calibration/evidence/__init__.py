@@ -1,1 +1,1 @@
-"""evidence."""
+"""Documented figures with their sources and rounding."""

@@ -1,1 +1,1 @@
-"""validation."""
+"""Left-out figures compared with the model and with simple rules."""
