@@ -31,6 +31,7 @@ trust:
 # Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:
     uv run python docs/generate/schemas.py
+    uv run python docs/generate/architecture.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/accuracy.py
 
