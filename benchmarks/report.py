@@ -35,9 +35,9 @@ INTRODUCTION = """\
 # Speed
 
 Written by `just bench`; do not edit. Every contender ran in its own process, pinned to one core. They took turns, and a
-rate is the median of {rounds} rounds (lowest and highest in the next column). A time only counts if the answer is right.
-Rates exclude imports and a first small run; the column *start-up* has these. Figures of a shared machine scatter by ten
-per cent or more: read the ratios.
+rate is the median of {rounds} rounds (lowest and highest in the next column). A time only counts if the answer is
+right. Rates exclude imports and a first small run; the column *start-up* has these. Figures of a shared machine scatter
+by ten per cent or more: read the ratios.
 
 Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
 Python {python}, numpy {numpy}, SimPy {simpy}.
