@@ -35,7 +35,7 @@ INTRODUCTION = """\
 # Speed
 
 Written by `just bench`; do not edit. Every contender ran in its own process, pinned to one core. They took turns, and a
-rate is the median of {rounds} rounds (lowest and highest in the next column). A time only counts if the answer is right.
+rate is the median of {rounds} rounds (lowest and highest in the next column). A time counts if the answer is right.
 Rates exclude imports, compilation and a first small run; the column *start-up* has these. Figures of a shared machine
 scatter by ten per cent or more: read the ratios.
 
