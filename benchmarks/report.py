@@ -36,8 +36,8 @@ INTRODUCTION = """\
 
 Written by `just bench`; do not edit. Every contender ran in its own process, pinned to one core. They took turns, and a
 rate is the median of {rounds} rounds (lowest and highest in the next column). A time counts if the answer is right.
-Rates exclude imports, compilation and a first small run; the column *start-up* has these. Figures of a shared machine
-scatter by ten per cent or more: read the ratios.
+Rates exclude imports and a first small run; the column *start-up* has these. Figures of a shared machine scatter by ten
+per cent or more: read the ratios.
 
 Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
 Python {python}, numpy {numpy}, SimPy {simpy}.
@@ -54,11 +54,6 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         yield "Long runs", note, _lengths(found["lengths"])
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
-    if found.get("compilation"):
-        note = (
-            "The compiled engine's first run on a machine compiles; later ones load what it compiled (start-up above)."
-        )
-        yield "First run of the compiled engine", note, _compilation(found["compilation"])
 
 
 def _contest(rows: list[Row]) -> Table:
@@ -93,12 +88,6 @@ def _lengths(rows: list[Row]) -> Table:
         cells = [f"{row['requests']:,}", f"{cost:.2f}", f"{row['seconds']:.1f}", f"{row['peak_mib']:.0f}"]
         table.append([row["label"], *cells])
     return table
-
-
-def _compilation(row: Row) -> Table:
-    if "failed" in row:
-        return [["", ""], ["not counted", row["failed"]]]
-    return [["seconds", "peak MiB"], [f"{row['warm_s']:.1f}", f"{row['peak_mib']:.0f}"]]
 
 
 def as_text(found: dict[str, Any]) -> str:

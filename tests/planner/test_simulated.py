@@ -1,4 +1,4 @@
-"""Simulated latencies of draws: mixture of phases, effect of the budget, and runs without requests."""
+"""Simulated latencies of draws: mixture of phases, effect of the budget, and runs that show nothing."""
 
 import itertools
 import json

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from capplan.models.errors import RefusedError
 from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
@@ -34,6 +35,7 @@ RECORDS: dict[str, tuple[np.dtype[np.void], str | None]] = {
     "visits": (at.VISIT, None),
 }
 CHILDREN = 4  # of a node of the future event list; all of them are compared
+MOST_RECORDS = 1 << 27  # of a kind: completions keep the number of a visit in so many bits
 ROOM = 64  # records at the start, beyond what one event can use
 
 
@@ -142,7 +144,13 @@ def _lists(count: int) -> Records:
 
 
 def grown(state: State, lowered: Lowered) -> State:
-    """Return the state with twice the room wherever it is nearly full."""
+    """Return the state with twice the room wherever it is nearly full.
+
+    Raises
+    ------
+    RefusedError
+        When more would be in progress at once than the kernel's records have numbers for.
+    """
     header = state.header
     larger: dict[str, Any] = {}
     for name, (_, beside) in RECORDS.items():
@@ -180,6 +188,11 @@ def _doubled(rows: Ints) -> Ints:
 
 def _more_records(state: State, name: str) -> Records:
     rows: Records = getattr(state, name)
+    if 2 * len(rows) > MOST_RECORDS:
+        raise RefusedError(
+            f"more than {len(rows):,} {name} are in progress at once, the most that the compiled engine holds: "
+            "shorten the run, or lower its load"
+        )
     free, added = state.header[name], np.zeros_like(rows)
     added["next"] = np.arange(len(rows) + 1, 2 * len(rows) + 1)
     added["next"][-1] = free["first"]

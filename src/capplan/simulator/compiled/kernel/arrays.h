@@ -30,7 +30,7 @@ INLINE i64 within(i64 index, i64 count, const char *array) {
 #endif
 
 #define ELEMENT(k, array, index) (&(k)->array.first[within(index, (k)->array.count, #array)])
-/* `name(k, index)` is the element of an array; `name(k, index)` of a row array is the first element of a row. */
+/* `name(k, index)` is an element of an array, `name(k, row, column)` one of an array with rows. */
 #define ACCESS(Type, name, array) \
   INLINE Type *name(const Kernel *k, i64 index) { return ELEMENT(k, array, index); }
 #define ACCESS_ROW(Type, name, array)                                  \
@@ -106,7 +106,8 @@ INLINE PoolTotals *pool_totals(const Kernel *k, i64 interval, i64 number) {
   return ELEMENT(k, pool_totals, interval * k->pools.count + number);
 }
 INLINE i64 *pool_busy(const Kernel *k, i64 interval, i64 pool, i64 units) {
-  return ELEMENT(k, pool_busy, (interval * k->pools.count + pool) * k->pool_busy.width + within(units, k->pool_busy.width, "a row of pool_busy"));
+  within(units, k->pool_busy.width, "a row of pool_busy");
+  return ELEMENT(k, pool_busy, (interval * k->pools.count + pool) * k->pool_busy.width + units);
 }
 
 INLINE i64 operation_of(const Instruction *i) { return i->op_step >> 24; }

@@ -1,6 +1,6 @@
-/* The visits in service at a processor-sharing station, ordered by the V at which they end. A station has two lists, of visits
-   that a thread waits for and of detached ones. A list is sorted, the earliest last; a long one is a heap, from place 1
-   on. At place 0 stands a completion that never comes. */
+/* The visits in service at a processor-sharing station, ordered by the V at which they end. A station has two lists, of
+   visits that a thread waits for and of detached ones. A list is sorted, the earliest last; a long one is a heap, from
+   place 1 on. At place 0 stands a completion that never comes. */
 #pragma once
 #include "records.h"
 

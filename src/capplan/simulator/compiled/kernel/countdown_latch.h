@@ -1,8 +1,9 @@
-/* Countdown latches (record 0006, Pools, joins, countdown latches): a thread waits for signals, in groups, from branches inside the
-   latch's step, and gives up when no branch is left that could send one.
+/* Countdown latches (record 0006, Pools, joins, countdown latches): a thread waits for signals, in groups, from
+   branches inside the latch's step, and gives up when no branch is left that could send one.
 
-   `working` counts the branches that may still signal a latch, `users` those who hold its record. Of signals on their way that
-   end their branch, `coming` counts all, and the `pending` first, as many as are missing, have their keys in `keys`. */
+   `working` counts the branches that may still signal a latch, `users` those who hold its record. Of signals on their
+   way that end their branch, `coming` counts all, and the `pending` first, as many as are missing, have their keys in
+   `keys`. */
 #pragma once
 #include "future_event_list.h"
 

@@ -1,5 +1,5 @@
-/* What Python compares with its own layout when it loads the library: sizes and offsets of all records, where the arrays of a run
-   stand, and the numbers that both sides know by name. */
+/* What Python compares with its own layout when it loads the library: sizes and offsets of all records, where the
+   arrays of a run stand, and the numbers that both sides know by name. */
 #pragma once
 #include "layout.h"
 

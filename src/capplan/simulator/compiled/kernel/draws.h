@@ -87,12 +87,15 @@ RARE i64 ticks_of_other_kinds(const Kernel *k, const Distribution *d, f64 u) {
   return rounded((low + (place - (f64)index) * (high - low)) * 1e9);
 }
 
-/* A duration drawn from a distribution, in ticks. */
-INLINE i64 drawn_ticks(const Kernel *k, i64 number_of_distribution, u64 key, u64 draw) {
+/* The quantile of a distribution at u = (word + 1/2) / 2**52, in ticks. */
+INLINE i64 quantile_ticks(const Kernel *k, i64 number_of_distribution, u64 word) {
   const Distribution *d = distribution(k, number_of_distribution);
-  u64 word = word_of(key, draw);
   if (LIKELY(d->kind == TABLE)) return rounded(from_word(k, d, word) * d->scale);
   return ticks_of_other_kinds(k, d, uniform_of(word));
+}
+/* A duration drawn from a distribution, in ticks. */
+INLINE i64 drawn_ticks(const Kernel *k, i64 number_of_distribution, u64 key, u64 draw) {
+  return quantile_ticks(k, number_of_distribution, word_of(key, draw));
 }
 /* A number, or a duration, drawn by an instruction for an attempt. */
 INLINE f64 drawn_uniform(const Kernel *k, i64 attempt, const Instruction *i) {

@@ -1,5 +1,5 @@
-/* Fixed-rate stations (record 0006, Stations): first come, first served, and nothing ever changes their speed. So the times
-   of a visit are known, and counted, when it joins. */
+/* Fixed-rate stations (record 0006, Stations): first come, first served, and nothing ever changes their speed. So the
+   times of a visit are known, and counted, when it joins. */
 #pragma once
 #include "draws.h"
 #include "tally.h"

@@ -1,7 +1,8 @@
 /* The future event list: a heap of events with four children a node, ordered by (tick, rank), and the checks of
    processor-sharing stations, which precede all events of their tick.
 
-   Waits of one fixed length end in the order in which they start. So a list keeps them, and only its first is in the heap. */
+   Waits of one fixed length end in the order in which they start. So a list keeps them, and only its first is in the
+   heap. */
 #pragma once
 #include "records.h"
 
@@ -72,7 +73,8 @@ INLINE void schedule_in_list(Kernel *k, i64 tick, i64 rank, i64 load, i64 list) 
   }
   append(k, waits, tick, rank, load);
 }
-/* Remove the first event, the end of a wait; the next one of its list takes its place. Return its load without the list. */
+/* Remove the first event, the end of a wait; the next one of its list takes its place. Return its load without the
+   list. */
 INLINE i64 take_wait(Kernel *k, i64 load) {
   i64 list = load >> LIST_SHIFT;
   if (list == 0) {
@@ -124,7 +126,8 @@ INLINE void schedule_check(Kernel *k, i64 slot, i64 tick) {
   *next_check(k) = best;
 }
 
-/* A thread goes on, in its order, at the end of this tick's earlier events: a service that ended, something handed over. */
+/* A thread goes on, in its order, at the end of this tick's earlier events: a service that ended, something handed
+   over. */
 INLINE void schedule_service(Kernel *k, i64 thread) {
   if (thread == NONE) return;
   const Thread *t = thread_at(k, thread);

@@ -1,5 +1,5 @@
-/* Hedges (record 0006, Hedge): a fork-join of which one branch is needed. In the table stand start and latches of the first
-   branch, those of the spare, and the ticks after which the spare starts. */
+/* Hedges (record 0006, Hedge): a fork-join of which one branch is needed. In the table stand start and latches of the
+   first branch, those of the spare, and the ticks after which the spare starts. */
 #pragma once
 #include "fork_join.h"
 

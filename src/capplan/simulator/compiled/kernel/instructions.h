@@ -1,5 +1,5 @@
-/* Carries out instructions. An instruction returns the place where its thread goes on, or NONE when the thread waits or has
-   ended. A new instruction needs a number in `layout.h` and in `layout.py`, and a line here. */
+/* Carries out instructions. An instruction returns the place where its thread goes on, or NONE when the thread waits or
+   has ended. A new instruction needs a number in `layout.h` and in `layout.py`, and a line here. */
 #pragma once
 #include "batch.h"
 #include "delay.h"

@@ -1,5 +1,6 @@
-/* The simulation kernel: runs a network, lowered to arrays, event by event (record 0006; the arrays are those of `layout.h`). It
-   allocates nothing and calls nothing but `llrint`. When arrays are nearly full it returns, and Python enlarges them. */
+/* The simulation kernel: runs a network, lowered to arrays, event by event (record 0006; the arrays are those of
+   `layout.h`). It allocates nothing and calls nothing but `llrint`. When arrays are nearly full it returns, and Python
+   enlarges them. */
 #include "description.h"
 #include "instructions.h"
 #include "session.h"
@@ -14,6 +15,12 @@ EXPORT const char *capplan_fault(void) { return fault_text; }
 #define RETURN_ON_FAULT(value) (void)0
 EXPORT const char *capplan_fault(void) { return "unknown"; }
 #endif
+
+/* For tests of sampling. */
+EXPORT i64 capplan_quantile(const Kernel *k, i64 distribution_number, i64 word) {
+  RETURN_ON_FAULT(FAULT);
+  return quantile_ticks(k, distribution_number, (u64)word);
+}
 
 /* Start everything that starts by itself: the first arrivals, clients, and processes of stations. */
 EXPORT i64 capplan_begin(Kernel *k) {

@@ -13,8 +13,8 @@ typedef uint64_t u64;
 typedef double f64;
 /* An event's place in the total order: the tick above the rank. */
 typedef unsigned __int128 EventKey __attribute__((aligned(8)));
-/* Where a visit ends on the scale of V: whole ticks in the upper 64 bits, then parts of one (37 bits), then the number of
-   the visit (27). */
+/* Where a visit ends on the scale of V: whole ticks in the upper 64 bits, then parts of one (37 bits), then the number
+   of the visit (27). */
 typedef unsigned __int128 Completion __attribute__((aligned(8)));
 
 #define NEVER (INT64_C(1) << 62)
@@ -27,8 +27,8 @@ enum EventKind { RESUME, CHANGE, PROCESS, SERVICE, DELAY, TIMEOUT, START };
 /* What `advance` returns. */
 enum Outcome { REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT };
 
-/* Instructions, with what their operands A, B, C and D hold. A branch stands in the table as its first instruction and the
-   countdown latches that it may signal: bit n for the n-th latch outwards. */
+/* Instructions, with what their operands A, B, C and D hold. A branch stands in the table as its first instruction and
+   the countdown latches that it may signal: bit n for the n-th latch outwards. */
 enum Operation {
   VISIT_FIXED_RATE,       /* A station, B distribution */
   VISIT_PROCESSOR_SHARING, /* A station, B distribution, C 1 when a visit that nobody waits for follows there */
@@ -36,7 +36,7 @@ enum Operation {
   SEND_PROCESSOR_SHARING, /* A station, B distribution; the step is that of the visit before, if there is one */
   VISIT_LAST,             /* A station, B distribution: fixed rate, and the request is done when it ends */
   WAIT,                   /* A distribution, B scale of the delay */
-  WAIT_FIXED,             /* A place of the ticks in the table, B list of such waits or -1, C 1 when only a signal follows */
+  WAIT_FIXED,             /* A place of the ticks in the table, B list of such waits or -1, C 1 when a signal ends it */
   WAIT_LAST,              /* A distribution: the request is done when it is over */
   ACQUIRE,                /* A pool, B local that keeps since when */
   RELEASE,                /* A pool, B local */
@@ -97,8 +97,8 @@ typedef struct {
   i64 pacing_tick, began;
 } Session;
 typedef struct { i32 next, needed, spare, owner, users; } ForkJoin;
-/* Signals that are on their way, and end their branch, are no events of their own: the latch keeps the keys of the first
-   that it needs, and has one event, `due`, for the last of these. */
+/* Signals that are on their way, and end their branch, are no events of their own: the latch keeps the keys of the
+   first that it needs, and has one event, `due`, for the last of these. */
 typedef struct {
   i32 next, outer, needed, working, owner, users, coming, pending;
   EventKey due, keys[MOST_SIGNALS];
@@ -128,11 +128,11 @@ typedef struct { i32 head, tail; } List;
 typedef struct {
   i64 since, whole, parts, sigma, busy_ticks, queued_ticks; /* V and sums, right at tick `since` */
   i32 served, servers, count[2];                            /* up to here one cache line */
-  i32 heaped[2], kind, plain, host, slot, waiting, known_down, rates, rate_count, paused, down, processes, process_count,
-      server_free, lazy;
+  i32 heaped[2], kind, plain, host, slot, waiting, known_down, rates, rate_count, paused, down;
+  i32 processes, process_count, server_free, lazy;
   i64 expiry, paused_since;
   i64 visits, waited, responded; /* since the last flush, all in this interval */
-  i64 list_at[2], room;          /* places of its completions, awaited and detached; of place 0 a completion never comes */
+  i64 list_at[2], room;          /* of its completions, awaited and detached; that at place 0 never comes */
 } Station;
 enum Waiting { AWAITED, DETACHED }; /* whether a thread waits for the end of a visit */
 typedef struct { i64 cores, busy, count; } Host;

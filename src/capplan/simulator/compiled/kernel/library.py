@@ -48,6 +48,7 @@ class Library:
         self.begin = _entry(library, "begin", 0)
         self.settle = _entry(library, "settle", 1)
         self.advance = _entry(library, "advance", 2)
+        self.quantile = _entry(library, "quantile", 2)
         described = describe(path)
         compare(described)
         self.size = described["Kernel"][1]
@@ -100,6 +101,10 @@ class Kernel:
     def advance(self, tick: int, rank: int) -> int:
         """Run all events before a key; return why the kernel stopped."""
         return self._checked(self.library.advance(self._address, tick, rank))
+
+    def quantile(self, distribution: int, word: int) -> int:
+        """Return the ticks that a 52-bit word draws from a row of the distributions."""
+        return int(self.library.quantile(self._address, distribution, word))
 
     def _checked(self, outcome: int) -> int:
         if outcome == at.FAULT:

@@ -1,5 +1,5 @@
-/* Stations whose visits in service share one speed (record 0006, Stations): processor sharing, and first come, first served where
-   the speed can change. What can change a speed is done between `before_change` and `after_change`. */
+/* Stations whose visits in service share one speed (record 0006, Stations): processor sharing, and first come, first
+   served where the speed can change. What can change a speed is done between `before_change` and `after_change`. */
 #pragma once
 #include "completions.h"
 #include "future_event_list.h"
@@ -13,12 +13,13 @@ INLINE void count_visit(Kernel *k, Station *s, i64 joined, i64 aside, i64 tick) 
   else count_past_visit(k, s - k->stations.first, joined, responded, waited);
 }
 
-/* The tick at which a completion came, or comes, at speed 1: V was `whole` at tick `since`, the parts are still the same. */
+/* The tick at which a completion came, or comes, at speed 1: V was `whole` at tick `since`, the parts are still the
+   same. */
 INLINE i64 tick_at_speed_one(const Station *s, Completion c, i64 since, i64 whole) {
   return since + (whole_of(c) - whole) + (parts_of(c) > s->parts);
 }
-/* Remove detached visits that have ended since V was `whole` at tick `since`, all at speed 1 with a server each: so nobody's
-   speed changed, and it can be done later. Return the sum of the ticks since they ended. */
+/* Remove detached visits that have ended since V was `whole` at tick `since`, all at speed 1 with a server each: so
+   nobody's speed changed, and it can be done later. Return the sum of the ticks since they ended. */
 INLINE __int128 remove_ended_detached(Kernel *k, Station *s, i64 since, i64 whole) {
   __int128 late = 0;
   while (is_due(k, s, DETACHED)) {
@@ -191,9 +192,9 @@ INLINE void send_next(Kernel *k, i64 station, i64 thread) {
   if (LIKELY(demand > 0)) begin_service(k, station_at(k, station), NONE, demand, now);
   else count_visit(k, station_at(k, station), now, 0, now);
 }
-/* The check of a station: all visits leave whose service has ended, and those that wait take the free servers. When a single
-   thread goes on, and nothing else happens at this tick (`undisturbed`: the run does not stop at it), return that thread
-   instead of scheduling an event for it. */
+/* The check of a station: all visits leave whose service has ended, and those that wait take the free servers. When a
+   single thread goes on, and nothing else happens at this tick (`undisturbed`: the run does not stop at it), return
+   that thread instead of scheduling an event for it. */
 INLINE i64 check_station(Kernel *k, i64 station, int undisturbed) {
   i64 ran = before_change(k, station), now = header(k)->now, alone = NONE;
   Station *s = station_at(k, station);

@@ -1,5 +1,6 @@
-/* Records that are allocated and freed, and lists. Before every event there are at least `margin` free records of each kind,
-   so allocation cannot fail; when fewer are left, the kernel returns before the next event and Python enlarges the arrays. */
+/* Records that are allocated and freed, and lists. Before every event there are at least `margin` free records of each
+   kind, so allocation cannot fail; when fewer are left, the kernel returns before the next event and Python enlarges
+   the arrays. */
 #pragma once
 #include "arrays.h"
 

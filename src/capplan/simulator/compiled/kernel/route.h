@@ -9,7 +9,9 @@ INLINE i64 choose(Kernel *k, i64 thread, i64 pc) {
 }
 INLINE Target *target_of(const Kernel *k, const Route *r, i64 target) { return target_at(k, r->first + target); }
 /* Targets that are known to be down are left out, unless all are. */
-INLINE int is_left_out(const Kernel *k, const Route *r, i64 target) { return r->avoid > 0 && target_of(k, r, target)->down > 0; }
+INLINE int is_left_out(const Kernel *k, const Route *r, i64 target) {
+  return r->avoid > 0 && target_of(k, r, target)->down > 0;
+}
 INLINE i64 first_of_least(const Kernel *k, const Route *r) {
   i64 target = NONE, least_value = 0;
   for (i64 each = 0; each < r->count; each++) {

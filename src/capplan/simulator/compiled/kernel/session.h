@@ -1,5 +1,5 @@
-/* Sessions and their requests: starts, timeouts, retries, ends, and the clients of closed and throttled traffic (record 0006,
-   Traffic; Timeouts and retries; The end). */
+/* Sessions and their requests: starts, timeouts, retries, ends, and the clients of closed and throttled traffic (record
+   0006, Traffic; Timeouts and retries; The end). */
 #pragma once
 #include "records.h"
 #include "traffic.h"

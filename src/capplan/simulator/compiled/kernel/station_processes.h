@@ -26,7 +26,8 @@ static void change_pauses(Kernel *k, i64 station, i32 change) {
 }
 static void mark(Kernel *k, i64 process, i64 start, i64 end) {
   Header *h = header(k);
-  if (h->marked < k->marks.count && h->interval < k->bounds.count - 1) *mark_at(k, h->marked++) = (Mark){start, end, process};
+  if (h->marked < k->marks.count && h->interval < k->bounds.count - 1)
+    *mark_at(k, h->marked++) = (Mark){start, end, process};
 }
 /* Start a process that is off, end one that is on. */
 RARE void turn(Kernel *k, i64 process) {

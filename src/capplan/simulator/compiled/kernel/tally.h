@@ -1,5 +1,5 @@
-/* Counting, in the terms of `results/tally.py`. A sum of a series stops at 2**63 - 1 ticks (record 0006, Reports); sums of
-   pairs cannot outgrow their columns. */
+/* Counting, in the terms of `results/tally.py`. A sum of a series stops at 2**63 - 1 ticks (record 0006, Reports); sums
+   of pairs cannot outgrow their columns. */
 #pragma once
 #include "arrays.h"
 

@@ -1,5 +1,5 @@
-/* Visits to stations, and the ends of requests. A visit or delay that is the last step of a request with no timeout is counted when
-   it starts (VISIT_LAST, WAIT_LAST). */
+/* Visits to stations, and the ends of requests. A visit or delay that is the last step of a request with no timeout is
+   counted when it starts (VISIT_LAST, WAIT_LAST). */
 #pragma once
 #include "fixed_rate_station.h"
 #include "processor_sharing_station.h"
