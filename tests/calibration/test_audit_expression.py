@@ -1,4 +1,4 @@
-"""The arithmetic of the audits: exact cases, intervals that enclose, and a grammar that refuses anything else."""
+"""The arithmetic of the audits: exact cases, intervals that contain the result, and a grammar that refuses all else."""
 
 import math
 from dataclasses import replace

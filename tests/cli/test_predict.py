@@ -1,4 +1,4 @@
-"""`capplan predict`: tables, JSON and CSV; exit 1 for no, exit 2 and one sentence for what cannot be read."""
+"""`capplan predict`: tables, JSON and CSV; exit code 1 for "no", exit code 2 and one sentence for bad input."""
 
 import csv
 import io

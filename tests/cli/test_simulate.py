@@ -1,4 +1,4 @@
-"""`capplan simulate`: the same figures from both engines; tables, JSON, CSV, traces and plots; one sentence for no."""
+"""`capplan simulate`: same figures from both engines; tables, JSON, CSV, traces, plots; one sentence for bad input."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The digest of the code: what the code does counts, how it is explained does not."""
+"""The digest of the code: it depends on what the code does, not on comments and docstrings."""
 
 import io
 import tokenize

@@ -1,4 +1,4 @@
-"""Laws against their textbook values, against numeric integration, and as inverse pairs of quantile and cdf."""
+"""Distributions against textbook values and numeric integration; quantile function and CDF invert each other."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The example scenarios answer as their page says."""
+"""The example scenarios have the verdicts that their page states."""
 
 import re
 from pathlib import Path

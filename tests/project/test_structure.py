@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: links, layers, no import cycles, light imports, nothing of one machine."""
+"""Rules of the project that a machine can check: links, layers, import cycles, light imports, portable files."""
 
 import re
 import subprocess

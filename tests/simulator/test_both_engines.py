@@ -1,4 +1,4 @@
-"""Cases that random networks hardly meet: both engines must give the same run, request by request."""
+"""Cases that random networks rarely reach: both engines must give the same run, request by request."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Workers: results, errors, and what becomes of processes that die or are left."""
+"""Workers: results, errors, and processes that die or are abandoned."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""What every system has in common: its contract, its packaged calibration, its answers."""
+"""What every system has: its contract, its packaged calibration, its answers."""
 
 import json
 from collections.abc import Mapping

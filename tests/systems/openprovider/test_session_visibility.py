@@ -1,4 +1,4 @@
-"""How likely a session is not found: which levels, which gaps, and what the bands are made of."""
+"""Sessions that are not found: which levels and gaps are reported, and the parts of the bands."""
 
 from collections.abc import Iterator
 from dataclasses import replace
