@@ -10,7 +10,7 @@ from scipy import stats
 
 from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.validation.backtest import LeftOut
-from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
-from capplan.calibration.validation.estimate import IntervalEstimate
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit

@@ -54,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _forget() -> None:
     """Let the registry look for systems again."""
-    for found in (registry._homes, registry.system):
+    for found in (registry._locations, registry.system):
         found.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == "kiosk"]:
         del sys.modules[name]

@@ -1,4 +1,4 @@
-"""What load tests of a system measured, what its model says of each figure, and what a good fit is."""
+"""Observations: what load tests measured, what the model predicts for each figure, and what a good fit is."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from capplan.models.language.units import FloatArray
 S = TypeVar("S", bound=Scenario)
 Kind = Literal["rate", "time"]
 UTILISATION = "utilisation"
-_BELOW_CAPACITY = 0.999  # where no time is finite at the capacity
+_BELOW_CAPACITY = 0.999  # share of the capacity at which times are predicted if they are infinite at the capacity
 
 
 class Observed(Protocol[S]):
-    """What observations need of the system that was measured: see `capplan.calibration.system.System`."""
+    """What observations need from the measured system; see `capplan.calibration.system.System`."""
 
     name: str
     scenario: type[S]
@@ -32,11 +32,11 @@ class Observed(Protocol[S]):
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """Every row of evidence."""
+        """All rows of evidence."""
 
     @property
     def reported(self) -> Mapping[str, tuple[str, ...]]:
-        """Request classes as reported."""
+        """Classes of the network, by reported request class."""
 
     def solution(self, scenario: S, values: Values) -> Solution:
         """Analyse a layout."""
@@ -49,13 +49,13 @@ class LoadTest(Generic[S]):
     Attributes
     ----------
     name : str
-        The document's name of it.
+        Its name in the document.
     fold : str
-        The independent scenario that it belongs to; cross-validation leaves out whole folds.
+        Its independent scenario; cross-validation leaves out whole folds.
     scenario : Scenario
-        Its layout.
+        Its layout and traffic.
     rows : tuple of Evidence
-        Its figures that can be compared with the model.
+        Its figures that the model can predict.
     """
 
     name: str
@@ -71,11 +71,11 @@ class Goal:
     Attributes
     ----------
     name : str
-        What has to be small, in words.
+        What must be small, in words.
     value, limit : float
-        What it is, and the most that it may be.
+        The value reached, and the highest value that meets the goal.
     share : bool
-        Whether they are shares, shown in per cent.
+        Whether both are shares, shown in per cent.
     """
 
     name: str
@@ -95,11 +95,11 @@ class Scored(NamedTuple):
     Attributes
     ----------
     family : str
-        The figures that the rules may learn from; figures of one family measure the same thing.
+        Name of the figures that the rules may learn from; figures of one family measure the same quantity.
     size : float
-        What the rules scale by, such as the number of nodes or the load.
+        The variable that the rules scale by, such as the number of nodes or the load.
     group : str
-        The figures that a verdict covers together.
+        Name of the figures that a verdict summarises together.
     """
 
     family: str
@@ -108,28 +108,34 @@ class Scored(NamedTuple):
 
 
 class Observations(Generic[S]):
-    """What load tests of a system measured, and what its model says of each figure.
+    """What load tests of a system measured, and what its model predicts for each figure.
 
-    By default, rows of one `scenario` with one layout are a load test, and rows of one `fold` (of one scenario where
-    the column is empty) are left out together. The defaults predict
+    A system overrides what the defaults do not cover. By default, rows with the same `scenario` and layout are one load
+    test, and rows of one `fold` (of one scenario if the column is empty) are left out together. The defaults predict
 
-    - rates (unit `1/s`): the capacity,
-    - times (unit `s`, a mean or a percentile): at the offered rate of the layout (`tps=...`), at most at the capacity;
-      at the capacity where the layout has no rate and times are finite there,
-    - `utilisation` (unit `1` or `%`): of the most loaded kind of station, at that rate.
+    - rates (unit `1/s`) as the capacity,
+    - times (unit `s`, a mean or a percentile) at the offered rate of the layout (`tps=...`), limited to the capacity;
+      without an offered rate, at the capacity, provided that times are finite there,
+    - `utilisation` (unit `1` or `%`) as that of the most loaded kind of station, at the same rate.
+
+    Parameters
+    ----------
+    system : System
+        The measured system.
 
     Attributes
     ----------
     start : mapping of float
-        Where the search for the most probable parameters starts, by name; empty: at the medians of the priors.
+        Start of the search for the most probable parameters, by name, SI; empty: the medians of the priors.
     choices : tuple of mappings
-        What the documents leave open, as fields of the scenario. Each is fitted; the scenario's defaults are kept.
+        Choices that the documents leave open, as fields of the scenario. Each is fitted, to compare their deviance; the
+        calibration uses the scenario's defaults.
     logarithmic : bool
-        Whether repeats scatter in the logarithm: half is then as far off as twice.
+        Whether the logarithm of a figure scatters between repeats: half the figure is then as far off as twice.
     baselines : mapping of functions
-        The simple rules that predictions are compared with.
+        The simple rules that predictions are compared with, by name.
     goals_in_words : str
-        What counts as a good fit, for people.
+        The goals, in words for the reader.
     """
 
     start: Mapping[str, float] = MappingProxyType({})
@@ -142,17 +148,22 @@ class Observations(Generic[S]):
         self.system = system
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
-        """Return the documented load tests: the rows of one `scenario` with one layout.
+        """Return the documented load tests.
 
         Parameters
         ----------
         choice : mapping of str, optional
-            Values of the fields that the documents leave open; the scenario's defaults when left out.
+            Values of scenario fields that the documents leave open; the scenario's defaults by default.
+
+        Returns
+        -------
+        tuple of LoadTest
+            One per `scenario` and layout of the evidence.
 
         Raises
         ------
         InputError
-            When the `layout` of a row names what is no field of the scenario.
+            If the `layout` of a row has a key that is not a field of the scenario.
         """
         groups: dict[tuple[str, S], list[Evidence]] = {}
         for row in self.system.evidence:
@@ -167,29 +178,31 @@ class Observations(Generic[S]):
         given = {name: value for name, value in columns.items() if name in known and value is not None}
         for name in row.layout:
             if name not in known:
-                raise InputError(f"{row.id}: {name!r} in its layout is no field of the scenario{nearest(name, known)}")
+                raise InputError(
+                    f"{row.id}: {name!r} in its layout is not a field of the scenario{nearest(name, known)}"
+                )
         layout = {name: _read(text) for name, text in row.layout.items()}
         return self.system.scenario(**{**given, **layout, **choice})
 
     def predicted(self, tests: Sequence[LoadTest[S]], values: Values) -> dict[str, FloatArray]:
-        """Return what the model says of every figure of some load tests.
+        """Predict every figure of some load tests.
 
         Parameters
         ----------
         tests : sequence of LoadTest
             The load tests.
         values : mapping
-            Parameter values, SI; numbers, or arrays over draws.
+            Parameter values by name, SI; numbers, or arrays (draws,).
 
         Returns
         -------
         dict of arrays (draws,)
-            By row id, SI.
+            Predictions by row id, SI.
 
         Raises
         ------
         InputError
-            When a row is none of those that the defaults can predict.
+            If the defaults cannot predict a row.
         """
         return {row.id: figure for test in tests for row, figure in self._figures(test, values)}
 
@@ -208,7 +221,7 @@ class Observations(Generic[S]):
                 yield row, figures.time_s(self._classes(row, figures.asked), _level(row))
 
     def _classes(self, row: Evidence, asked: Sequence[str]) -> tuple[str, ...]:
-        """Return the classes of the network that a row sums up; all that are asked where it names none."""
+        """Return the classes of the network that a row covers; all classes in the traffic if it names none."""
         reported = self.system.reported
         if row.request_class and row.request_class not in reported:
             known = nearest(row.request_class, reported)
@@ -217,33 +230,45 @@ class Observations(Generic[S]):
         return tuple(name for each in names for name in reported[each])
 
     def repeatability(self, row: Evidence) -> float:
-        """Return the relative standard deviation of a repeat of the load test, besides the rounding."""
+        """Return the relative standard deviation of a figure between repeats of its load test, without the rounding.
+
+        Parameters
+        ----------
+        row : Evidence
+            The figure.
+        """
         del row
         return 0.05
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return the lowest and highest prediction that meet the goal of a figure, SI; None: it has no goal."""
+        """Return the lowest and highest prediction that meet a figure's goal, SI; None if it has no goal of its own."""
         del row
         return None
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """Return whether the error of a left-out figure is one of rates or of times; None: of neither."""
+        """Return the model error that the error of a left-out figure contributes to; None: to neither."""
         if row.unit == "s":
             return "time"
         return "rate" if row.unit == "1/s" or row.quantity == UTILISATION else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Return how a left-out figure is compared with simple rules; None: it is not."""
+        """Return how a left-out figure is compared with simple rules; None: not at all."""
         del row
         return None
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a left-out figure is not scored; empty: it is."""
+        """Return why a left-out figure is not scored, as a clause after "because"; empty: it is scored."""
         del row
         return ""
 
     def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
-        """Return the goals that several figures share, from the medians of the predictions (SI, by row id)."""
+        """Return the goals that several figures share.
+
+        Parameters
+        ----------
+        medians : mapping of float
+            Median predictions by row id, SI.
+        """
         del medians
         return ()
 
@@ -253,27 +278,43 @@ class Observations(Generic[S]):
         return ""
 
     def group(self, scenario: S, request_class: str) -> str:
-        """Return the group that the times of a request class of a scenario belong to."""
+        """Return the group of the times of a request class of a scenario."""
         del scenario, request_class
         return ""
 
     def share_of_time(self, test: LoadTest[S], row: Evidence, values: Values) -> float | None:
-        """Return the share of time during which a counted quantity is at most the figure; None: does not apply."""
+        """Return the share of time during which a quantity is at most the documented figure.
+
+        Parameters
+        ----------
+        test, row
+            The load test, and its figure.
+        values : mapping of float
+            One value of each parameter, SI.
+
+        Returns
+        -------
+        float or None
+            The share; None if this does not apply to the figure.
+        """
         del test, row, values
         return None
 
 
 def _level(row: Evidence) -> float | None:
-    """Return the level of a percentile; None for a mean."""
+    """Return the level of a row's percentile; None for a mean."""
     if row.unit == "s" and row.statistic in ("mean", "unspecified"):
         return None
     if row.unit == "s" and row.statistic in PERCENTILES:
         return PERCENTILES[row.statistic]
-    raise InputError(f"{row.id}: a {row.statistic} of {row.quantity} needs a prediction of the system's own")
+    raise InputError(
+        f"{row.id}: the defaults cannot predict the {row.statistic} of {row.quantity}: override `predicted` in the "
+        "system's observations"
+    )
 
 
 def _read(text: str) -> Any:
-    """Read a value of a `layout` column: a number, yes or no, or a word."""
+    """Convert a value of a `layout` column: a number, yes or no, or a word."""
     if text in ("yes", "no"):
         return text == "yes"
     for kind in (int, float):

@@ -1,7 +1,7 @@
-"""The contract of a system: what every layer may ask of it, and what its author has to provide.
+"""The contract of a system: what its author provides, and what the other layers use.
 
-Required are a name, a summary, a scenario, parameters and a network. Everything else has a default that works: the
-observations read `evidence.csv` beside the system's code, a system without outages has none to report, and so on.
+A name, a summary, a scenario, parameters and a network are required. Everything else has a default: observations come
+from `evidence.csv` beside the system's code, there are no outages to report, and so on.
 """
 
 from __future__ import annotations
@@ -37,18 +37,23 @@ from capplan.models.results import Capacity, Outage, SessionNotFound
 
 S = TypeVar("S", bound=Scenario)
 DEFAULT_BUDGET_S = 0.8
-"""Seconds of simulation on a nominal machine, unless a system says otherwise."""
+"""Default computing time of a simulation on a nominal machine, seconds."""
 
 
 class Notes(Generic[S]):
     """What a reader must know besides the figures, in plain sentences.
 
+    Parameters
+    ----------
+    evidence : tuple of Evidence
+        Evidence about the system, which notes may quote.
+
     Attributes
     ----------
     rates : str
-        What rates and latencies of this system are.
+        How rates and latencies of this system are defined.
     accuracy : str
-        How far the analytic solver is off without a simulation.
+        How far the analytic solver is off, compared with a simulation.
     """
 
     rates: str = "Rates are requests per second over the whole layout; latencies are those of a client."
@@ -58,40 +63,58 @@ class Notes(Generic[S]):
         self.evidence = evidence
 
     def claims(self, scenario: S) -> tuple[str, ...]:
-        """Return what documents claim about such a layout without a measurement."""
+        """Return what documents claim about such a layout without a measurement, one sentence each."""
         del scenario
         return ()
 
     def notes(self, case: Case[S], capacity: Capacity, figures: Figures) -> list[str]:
-        """Return what else a reader must know of a case, its capacity and its figures at the offered rate."""
+        """Return notes on a prediction.
+
+        Parameters
+        ----------
+        case : Case
+            What was asked.
+        capacity : Capacity
+            Its capacity.
+        figures : Figures
+            Its figures at the offered rate.
+
+        Returns
+        -------
+        list of str
+            Notes, in plain sentences.
+        """
         del case, capacity, figures
         return []
 
     def notes_on_ratios(self, case: Case[S]) -> list[str]:
-        """Return the same for a system that is documented as ratios only."""
+        """Return notes on a prediction of a system that is documented as ratios only."""
         del case
         return []
 
 
 class System(ABC, Generic[S]):
-    """A system that can be asked about.
+    """A system: scenario, parameters and network, with what was observed of it.
+
+    Subclass it, set the first four attributes and implement `network`; override other methods where their defaults do
+    not fit. Export one instance as `SYSTEM`.
 
     Attributes
     ----------
     name : str
-        Its name on the command line.
+        Name on the command line.
     summary : str
         What is modelled, in one sentence.
     scenario : type
-        The scenario that lays it out; see `capplan.models.language.scenario`.
+        Class of its scenarios; see `capplan.models.language.scenario`.
     parameters : tuple of Parameter
-        What its network is composed from besides the layout.
+        Parameters of its network.
     budget_s : float
-        Default time of simulation on a nominal machine, seconds.
+        Default computing time of a simulation on a nominal machine, seconds.
     widening : float
-        Growth of the model error with each doubling outside the measured range, as a share of itself.
+        Growth of the model error per doubling outside the measured range, as a share of itself.
     ratios_only : bool
-        Whether its documents have ratios of throughput only; see `ratios`.
+        Whether its documents have only ratios of throughput; see `ratios`.
     """
 
     name: str
@@ -104,61 +127,92 @@ class System(ABC, Generic[S]):
 
     @abstractmethod
     def network(self, scenario: S, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
-        """Compose the system as a queueing network with open traffic.
+        """Compose the queueing network of a layout, with open traffic.
 
         Parameters
         ----------
         scenario : Scenario
             The layout.
         values : mapping
-            Parameter values by name, SI; numbers, or arrays over draws for the analytic solver.
+            Parameter values by name, SI; numbers, or arrays (draws,) for the analytic solver.
         rate_per_s : number
             Offered peak rate, requests per second over the whole layout.
         lost : set of str
-            Stations that are down, by name.
+            Names of stations that are down.
+
+        Returns
+        -------
+        Network
+            The network.
         """
 
     # Request classes
 
     @cached_property
     def reported(self) -> Mapping[str, tuple[str, ...]]:
-        """Request classes as reported to people, each with the classes of the network that it sums up."""
-        usual = self.network(self.scenario(), defaults(self.parameters), 1.0)
-        return {each.name: (each.name,) for each in usual.classes}
+        """Classes of the network, by the request class that reports combine them in."""
+        default = self.network(self.scenario(), defaults(self.parameters), 1.0)
+        return {each.name: (each.name,) for each in default.classes}
 
     def traffic_mix(self, scenario: S) -> Collection[str]:
-        """Return the reported classes that the traffic of a scenario has."""
+        """Return the reported classes in the traffic of a scenario."""
         del scenario
         return self.reported
 
     def classes(self, scenario: S) -> tuple[str, ...]:
-        """Return the reported classes of a scenario in the order of `reported`."""
+        """Return the reported classes in the traffic of a scenario, in the order of `reported`."""
         mix = self.traffic_mix(scenario)
         return tuple(name for name in self.reported if name in mix)
 
     # Closed forms
 
     def folded(self, scenario: S, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose the network as one of its like entries sees it, for `Analysis`; None where entries differ."""
+        """Compose a smaller network with one entry that represents all; None if entries differ.
+
+        `Analysis` with `alike=kind_of` gives the same figures for it as for `network`, in less time.
+
+        Parameters
+        ----------
+        scenario, values, rate_per_s
+            As for `network`.
+        """
         del scenario, values, rate_per_s
         return None
 
     def response_s(self, scenario: S, values: Values, rate_per_s: FloatArray, level: float | None) -> FloatArray:
-        """Return the response time in closed form, seconds over draws; override where one beats the solver.
+        """Return the response time in closed form; override it if a closed form is better than the solver.
 
         Parameters
         ----------
         scenario, values
-            The layout and the parameters.
-        rate_per_s : array
-            Offered rate, requests per second.
+            As for `network`.
+        rate_per_s : array (..., draws)
+            Offered rates, requests per second.
         level : float or None
-            Level of a percentile, or None for the mean.
+            Level of a percentile; None for the mean.
+
+        Returns
+        -------
+        array (..., draws)
+            Response times, seconds.
         """
         raise NotImplementedError
 
     def settling_s(self, scenario: S, values: Values, rate_per_s: FloatArray) -> FloatArray:
-        """Return how long the system takes to settle from empty, seconds over draws."""
+        """Return the settling time from an empty system, seconds.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        rate_per_s : array (draws,)
+            Offered rate, requests per second.
+
+        Returns
+        -------
+        array
+            One value, or one per draw.
+        """
         del scenario, values, rate_per_s
         return np.array(0.5)
 
@@ -168,34 +222,55 @@ class System(ABC, Generic[S]):
         return False
 
     def ratios(self, scenario: S, values: Values) -> Mapping[str, FloatArray]:
-        """Return throughput over that of reference layouts, for a system with `ratios_only`.
+        """Return the ratios of throughput to that of reference layouts, for a system with `ratios_only`.
 
-        The reference that was asked about comes first; arrays are over draws.
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+
+        Returns
+        -------
+        mapping of arrays (draws,)
+            Ratios by name of the reference; the reference of the scenario comes first.
         """
         raise NotImplementedError
 
     # Parameter values
 
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
-        """Return all parameter values of a layout, the free ones as arrays (draws,)."""
+        """Return all parameter values of a layout, SI.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            The calibration.
+        scenario : Scenario
+            The layout.
+
+        Returns
+        -------
+        dict
+            By name: arrays (draws,) for free parameters, numbers for the others.
+        """
         del scenario
         return fitted.values(self.parameters)
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
-        """Return one value of each parameter: the draw nearest to the centre of the ensemble."""
+        """Return one value of each parameter, SI: the draw nearest to the centre of the ensemble."""
         del scenario
         return fitted.median_values(self.parameters)
 
     def prior_values(self, scenario: S) -> Values:
-        """Return the prior medians of a layout's parameters."""
+        """Return the prior median of each parameter, SI."""
         del scenario
         return defaults(self.parameters)
 
-    # What was observed, and what to tell of it
+    # Observations and notes
 
     @cached_property
     def observations(self) -> Observations[S]:
-        """What load tests measured, and what the model says of it."""
+        """Load tests, and predictions of their figures."""
         return Observations(self)
 
     @cached_property
@@ -204,34 +279,58 @@ class System(ABC, Generic[S]):
         return Notes(self.evidence)
 
     def outages(self, case: Case[S], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what is left when parts of the layout are lost, at an offered rate in requests per second."""
+        """Return what the layout still completes when nodes or data centres are lost.
+
+        Parameters
+        ----------
+        case : Case
+            The layout with its calibration.
+        offered_per_s : float
+            Offered peak rate that the survivors take over, requests per second.
+        """
         del case, offered_per_s
         return ()
 
     def sessions_not_found(self, case: Case[S], figures: Figures) -> tuple[SessionNotFound, ...]:
-        """Return how likely a session that just started is not found elsewhere, at the offered rate."""
+        """Return the probability that a session just started is not found in another data centre.
+
+        Parameters
+        ----------
+        case : Case
+            The layout with its calibration.
+        figures : Figures
+            Its figures at the offered rate.
+        """
         del case, figures
         return ()
 
     def workers(self, scenario: S) -> Mapping[str, Number]:
-        """Return the units of each outermost pool, by what they are workers of."""
+        """Return the units of each outermost pool, by kind of the station that they work on."""
         del scenario
         return {}
 
-    # How sure a figure is
+    # Uncertainty
 
     def excess(self, scenario: S, tests: Sequence[LoadTest[S]]) -> Sequence[Excess]:
-        """Return how far a layout lies outside the measured ones in other ways than along its numeric fields."""
+        """Return how far a layout lies outside the measured ones, apart from its numeric fields.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The layout.
+        tests : sequence of LoadTest
+            The load tests that count as measured.
+        """
         del scenario, tests
         return ()
 
     def excess_of_rates(self, scenario: S, tests: Sequence[LoadTest[S]]) -> Sequence[Excess]:
-        """Return the same for what matters to rates only, since times were measured there."""
+        """Return the same as `excess` for ways that matter to rates only, because times were measured there."""
         del scenario, tests
         return ()
 
     def highest_measured_rate(self, scenario: S, tests: Sequence[LoadTest[S]]) -> float | None:
-        """Return the highest measured rate of such a layout, where capacities were not measured; else None."""
+        """Return the highest measured rate of such a layout, requests per second; None if capacities were measured."""
         del scenario, tests
         return None
 
@@ -241,59 +340,66 @@ class System(ABC, Generic[S]):
         return NO_OFFSET
 
     def upper_bound(self, scenario: S) -> S | None:
-        """Return a layout that certainly completes as much or more; no band of a capacity ends above its own."""
+        """Return a layout that certainly completes at least as much; its capacity limits the band of this one's."""
         del scenario
         return None
 
-    # Provided by the contract
+    # Provided for every system
 
     @cached_property
     def folder(self) -> Traversable:
         """The folder of the system's package: code, `evidence.csv`, `source.toml`, `fitted.json`."""
         spec = sys.modules[type(self).__module__].__spec__
         if spec is None or spec.parent is None:
-            raise InputError(f"system {self.name!r} stands in no package, so it has no evidence")
+            raise InputError(f"system {self.name!r} is not in a package: move its code into one, beside its evidence")
         return files(spec.parent)
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
-        """Every row of evidence about the system, in the order of its file."""
+        """All rows of evidence about the system, in file order."""
         return read_rows(self.folder / "evidence.csv", self.name)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Where the evidence comes from."""
+        """Sources of the evidence, in file order."""
         return read_sources(self.folder / "source.toml")
 
     @cached_property
     def data_hash(self) -> str:
-        """SHA-256 of the evidence; a fit stores it to show what it has seen."""
+        """SHA-256 of the evidence; a fitted file stores the hash of the evidence that it was fitted to."""
         return rows_hash(self.evidence)
 
     @property
     def fitted_path(self) -> Path:
-        """Where the system's own calibration stands."""
+        """Path of the packaged calibration."""
         return Path(str(self.folder / "fitted.json"))
 
     def fitted(self) -> Fitted:
-        """Return the system's own calibration.
+        """Return the packaged calibration.
 
         Raises
         ------
         InputError
-            When there is none, or the evidence has changed since.
+            If there is none, or it does not match the evidence or the parameters.
         """
         if not self.fitted_path.is_file():
             raise InputError(f"system {self.name!r} is not calibrated: run `capplan calibrate {self.name}`")
         return self.checked(read_fitted(self.fitted_path), self.fitted_path.name)
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:
-        """Return a calibration if it belongs to this system's evidence and parameters; `where` names it.
+        """Return a calibration if it matches this system's evidence and parameters.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            The calibration.
+        where : str
+            Name of its file, for messages.
 
         Raises
         ------
         InputError
-            When it was fitted to other evidence or with other parameters.
+            If it was fitted to other evidence or with other parameters.
         """
         names = tuple(parameter.name for parameter in self.parameters if parameter.free)
         folds = {row.id: row.fold for test in self.observations.load_tests() for row in test.rows}
@@ -313,14 +419,23 @@ class System(ABC, Generic[S]):
 
         Parameters
         ----------
-        scenario, values
-            The layout and its parameters, numbers or arrays over draws.
+        scenario : Scenario
+            The layout.
+        values : mapping
+            Parameter values by name, SI; numbers, or arrays (draws,).
         lost : set of str
-            Stations that are down.
+            Names of stations that are down.
         folded : bool
-            Analyse one entry for all where they see the same: faster, equal to rounding, but not for a simulation.
+            Analyse one entry that represents all, if there is one. This is faster and equal up to rounding, but its
+            network cannot be simulated.
         place : array of int (draws,), optional
-            For each draw of the ensemble, the place of its representative among the values; left out, values have all.
+            For each draw of the ensemble, the index of its representative among `values`; by default `values` has all
+            draws.
+
+        Returns
+        -------
+        Solution
+            The analysed layout.
         """
         whole = self.folded(scenario, values, 1.0) if folded and not lost else None
         network = whole or self.network(scenario, values, 1.0, lost)
@@ -341,16 +456,21 @@ class System(ABC, Generic[S]):
     def extrapolation(
         self, scenario: S, rate_per_s: float | None = None, tests: Sequence[LoadTest[S]] | None = None
     ) -> Extrapolation:
-        """Measure how far a layout, and a rate on it, lie from the measured ones.
+        """Measure how far a layout and a rate lie from the measured ones.
 
         Parameters
         ----------
         scenario : Scenario
             The layout.
         rate_per_s : float, optional
-            The offered rate; left out, only the layout counts.
+            Offered rate, requests per second; by default only the layout counts.
         tests : sequence of LoadTest, optional
-            The load tests that count; all when left out.
+            The load tests that count as measured; all by default.
+
+        Returns
+        -------
+        Extrapolation
+            The distance, and its reasons.
         """
         known = self.observations.load_tests() if tests is None else tests
         outside = [*self.excess(scenario, known), *self._excess_of_load(scenario, rate_per_s, known)]
@@ -370,11 +490,21 @@ class System(ABC, Generic[S]):
         return [Excess(math.log2(rate_per_s / highest), words)]
 
     def model_errors(self, fitted: Fitted, unseen: str | None = None) -> ModelErrors:
-        """Estimate the model errors from scenarios that were left out of a refit; see `model_errors`."""
+        """Estimate the model errors; see `capplan.calibration.case.model_error.model_errors`."""
         return model_errors(self.observations, fitted, unseen)
 
     def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
-        """Return how wide bands are among the measured layouts, besides the parameters."""
+        """Return the uncertainty of figures of a measured layout.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            The calibration.
+        scenario : Scenario
+            The layout.
+        seed : int
+            Seed of the pairing of parameter draws with model errors.
+        """
         known = self.model_errors(fitted)
         groups = {name: self.observations.group(scenario, name) for name in self.reported}
         by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
@@ -385,27 +515,28 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-_KEPT = ("representatives", "values", "solution", "objectives", "_near")  # of a case, whatever the offered rate
+_KEPT = ("representatives", "values", "solution", "objectives", "_near")  # independent of the offered rate
 
 
 @dataclass(frozen=True)
 class Case(Generic[S]):
-    """A scenario with its system and its calibration: resolved once, then passed on.
+    """A scenario with its system and its calibration, resolved once and passed on.
 
     Attributes
     ----------
     system : System
         The system.
     scenario : Scenario
-        What is asked about.
+        The layout and its traffic.
     fitted : Fitted
         The calibration.
     seed : int
-        Seed of every random number.
+        Seed of all random numbers.
     offered_per_s : float or None
-        Offered peak rate at which figures are wanted, requests per second; None: not decided yet.
+        Offered peak rate of the figures, requests per second; None: not decided yet.
     draws : int or None
-        How many draws of the ensemble are solved, each for those near it: fast, and never for a simulation; None: all.
+        Number of representative draws to solve instead of the whole ensemble, which is faster; None: all draws, as a
+        simulation needs.
     """
 
     system: System[S]
@@ -416,25 +547,25 @@ class Case(Generic[S]):
     draws: int | None = None
 
     def at(self, offered_per_s: float) -> Case[S]:
-        """Return the case at an offered rate; what was solved already is kept."""
-        found = replace(self, offered_per_s=offered_per_s)
-        vars(found).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
-        return found
+        """Return the case at an offered rate, requests per second; it keeps results that do not depend on the rate."""
+        case = replace(self, offered_per_s=offered_per_s)
+        vars(case).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
+        return case
 
     def changed(self, scenario: S) -> Case[S]:
-        """Return the same question about another scenario of the system."""
+        """Return a case with another scenario of the same system, and no offered rate yet."""
         return replace(self, scenario=scenario, offered_per_s=None)
 
     @cached_property
     def representatives(self) -> Representatives | None:
-        """The draws that are solved; None: all are."""
+        """The solved draws; None: all draws are solved."""
         if self.draws is None:
             return None
         return representatives(self.system.values(self.fitted, self.scenario), self.draws)
 
     @cached_property
     def values(self) -> dict[str, Number]:
-        """All parameter values, the free ones as arrays (solved draws,)."""
+        """All parameter values by name, SI; arrays (solved draws,) for free parameters."""
         every = self.system.values(self.fitted, self.scenario)
         return every if self.representatives is None else at_draws(every, self.representatives.chosen)
 
@@ -453,7 +584,7 @@ class Case(Generic[S]):
         Raises
         ------
         InputError
-            When one cannot be read, or names a request class or a resource that the layout does not have.
+            If an objective cannot be parsed, or names a request class or a resource that the layout does not have.
         """
         if not self.scenario.slo:
             return ()
@@ -462,30 +593,27 @@ class Case(Generic[S]):
 
     @cached_property
     def extrapolation(self) -> Extrapolation:
-        """How far the layout and the offered rate lie from the measured ones."""
+        """Distance of the layout and the offered rate from the measured ones."""
         return self.system.extrapolation(self.scenario, self.offered_per_s)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """How wide bands are, besides the parameters.
-
-        Rates are as uncertain as at the capacity, times as uncertain as at the offered rate.
-        """
+        """Uncertainty of the figures: of rates as at the capacity, of times as at the offered rate."""
         return self._near.widened(time=self.extrapolation.factors(self.system.widening)["time"])
 
     @cached_property
     def _near(self) -> Uncertainty:
-        """The uncertainty with rates as at the capacity, and times as among the measured layouts."""
-        its = self.system
-        near = its.uncertainty(self.fitted, self.scenario, self.seed)
-        every = self.values if self.draws is None else its.values(self.fitted, self.scenario)
-        at_capacity = its.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
-        return replace(near, offset=its.offset(self.scenario, every)).widened(
-            rate=at_capacity.factors(its.widening)["rate"]
+        """Uncertainty of rates as at the capacity, and of times as in a measured layout."""
+        system = self.system
+        measured = system.uncertainty(self.fitted, self.scenario, self.seed)
+        every = self.values if self.draws is None else system.values(self.fitted, self.scenario)
+        at_capacity = system.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
+        return replace(measured, offset=system.offset(self.scenario, every)).widened(
+            rate=at_capacity.factors(system.widening)["rate"]
         )
 
     @cached_property
     def upper_bound(self) -> Case[S] | None:
-        """A case that certainly completes as much or more, where there is one."""
+        """A case that certainly completes at least as much, if there is one."""
         bound = self.system.upper_bound(self.scenario)
         return None if bound is None else self.changed(bound)

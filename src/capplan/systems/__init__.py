@@ -1,1 +1,1 @@
-"""One folder a system, and the registry that finds them."""
+"""The systems: one folder each, found by name."""

@@ -1,4 +1,4 @@
-"""The audit of a system by name."""
+"""The audit of a system, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from capplan.systems.registry import system
 
 
 def audit(target: str | System[Any]) -> AuditReport:
-    """Audit the evidence about a system: check its documented figures against operational laws and its own claims.
+    """Check the documented figures of a system against operational laws and the documents' own claims.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def audit(target: str | System[Any]) -> AuditReport:
     Returns
     -------
     AuditReport
-        What each check finds: expected and documented interval, a verdict, and the finding in words.
+        The result of each check: expected and documented interval, a verdict, and an explanation in words.
 
     Raises
     ------
     InputError
         If there is no such system, it has no evidence or no `audit.toml`, or one of these breaks a rule.
     """
-    its = system(target) if isinstance(target, str) else target
-    return audit_rows(read_checks(its.folder), its.evidence)
+    audited = system(target) if isinstance(target, str) else target
+    return audit_rows(read_checks(audited.folder), audited.evidence)

@@ -1,7 +1,7 @@
-"""Find systems by name: the folders beside this file, and what installed packages add.
+"""Find systems by name: the folders beside this file, and the systems of other installed packages.
 
-A package adds a system by an entry point of the group `capplan.systems` whose name is the system's and whose value
-names its `SYSTEM`.
+A package adds a system by an entry point in the group `capplan.systems`: its name is the name of the system, and its
+value refers to the `SYSTEM` object.
 """
 
 from __future__ import annotations
@@ -22,45 +22,50 @@ from capplan.models.language.scenario import Scenario
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
-_ORDER = ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")  # of the documents; others follow by name
+_ORDER = ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")  # order in reports; others follow by name
 
 
 @lru_cache(maxsize=1)
-def _homes() -> Mapping[str, str | EntryPoint]:
-    """Return where each system stands: a module, or an entry point of another package."""
-    own = [each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg]
-    found: dict[str, str | EntryPoint] = {
-        name.replace("_", "-"): f"capplan.systems.{name}" for name in own if name not in _NO_SYSTEMS
+def _locations() -> Mapping[str, str | EntryPoint]:
+    """Return the location of each system: a module, or an entry point of another package."""
+    packages = [each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg]
+    locations: dict[str, str | EntryPoint] = {
+        name.replace("_", "-"): f"capplan.systems.{name}" for name in packages if name not in _NO_SYSTEMS
     }
     for point in entry_points(group="capplan.systems"):
-        found.setdefault(point.name, point)
-    first = {name: found[name] for name in _ORDER if name in found}
-    return {**first, **{name: found[name] for name in sorted(found)}}
+        locations.setdefault(point.name, point)
+    first = {name: locations[name] for name in _ORDER if name in locations}
+    return {**first, **{name: locations[name] for name in sorted(locations)}}
 
 
 def names() -> tuple[str, ...]:
-    """Return the name of every system, without importing any."""
-    return tuple(_homes())
+    """Return the names of all systems, without importing them."""
+    return tuple(_locations())
 
 
 @lru_cache(maxsize=64)
 def system(name: str) -> System[Any]:
-    """Return a system.
+    """Return a system by name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the system, such as `openprovider`.
 
     Raises
     ------
     InputError
-        When there is none of this name.
+        If there is no system of this name.
     """
-    home = _homes().get(name)
-    if home is None:
+    location = _locations().get(name)
+    if location is None:
         raise InputError(f"system {name!r} does not exist{nearest(name, names())}")
-    found: System[Any] = home.load() if isinstance(home, EntryPoint) else import_module(home).SYSTEM
-    return found
+    loaded: System[Any] = location.load() if isinstance(location, EntryPoint) else import_module(location).SYSTEM
+    return loaded
 
 
 def every_system() -> tuple[System[Any], ...]:
-    """Return every system."""
+    """Return all systems, in the order of `names`."""
     return tuple(system(name) for name in names())
 
 
@@ -69,68 +74,83 @@ def scenario(name: str = DEFAULT, **layout: Any) -> Scenario:
 
     Parameters
     ----------
-    name
+    name : str
         Name of the system.
     **layout
-        Fields of its scenario; what is left out has its default.
+        Fields of its scenario; the others have their defaults.
 
     Raises
     ------
     InputError
-        When there is no such system, or a field breaks a rule.
+        If there is no such system, or a field breaks a rule.
     """
-    found: Scenario = system(name).scenario(**layout)
-    return found
+    made: Scenario = system(name).scenario(**layout)
+    return made
 
 
 def read_scenario(path: str | Path) -> Scenario:
-    """Read a scenario from a TOML file; one without `system` is of `openprovider`.
+    """Read a scenario from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; without a key `system`, it is a scenario of `openprovider`.
 
     Raises
     ------
     InputError
-        When the file cannot be read, is no TOML, or breaks a rule of the scenario.
+        If the file cannot be read, is not TOML, or breaks a rule of the scenario.
     """
     tables = read_toml(Path(path))
     name = tables.get("system", DEFAULT)
     if not isinstance(name, str):
         raise InputError(f"{path}: system = {name!r} must be a text in quotes")
     try:
-        wanted = system(name)
+        owner = system(name)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    found: Scenario = load(wanted.scenario, tables, str(path))
-    return found
+    read: Scenario = load(owner.scenario, tables, str(path))
+    return read
 
 
 def read_calibration(path: str | Path) -> Fitted:
-    """Read a fitted file and check that it belongs to its system as it is today.
+    """Read a fitted file and check that it matches its system.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
 
     Raises
     ------
     InputError
-        When it cannot be read, its system does not exist, or its evidence or parameters have changed.
+        If the file cannot be read, its system does not exist, or the evidence or the parameters differ.
     """
     fitted = read_fitted(Path(path))
     return system(fitted.system).checked(fitted, Path(path).name)
 
 
 def resolve(scenario: Scenario, fitted: Fitted | None = None, seed: int = 1) -> Case[Any]:
-    """Return a scenario with its system and its calibration: everything that an answer is made from.
+    """Resolve a scenario: find its system and its calibration.
 
     Parameters
     ----------
     scenario : Scenario
-        What is asked about.
+        The layout and its traffic.
     fitted : Fitted, optional
-        The calibration to use; the system's own when left out.
+        The calibration; the packaged one by default.
     seed : int
-        Seed of every random number.
+        Seed of all random numbers.
+
+    Returns
+    -------
+    Case
+        Everything that predictions need.
 
     Raises
     ------
     InputError
-        When the system is not calibrated.
+        If the system is not calibrated.
     """
-    its = system(scenario.system)
-    return Case(its, scenario, fitted or its.fitted(), seed)
+    owner = system(scenario.system)
+    return Case(owner, scenario, fitted or owner.fitted(), seed)

@@ -67,7 +67,7 @@ def test_what_the_packaged_file_must_have() -> None:
     assert 0.1 < FITTED.posterior.acceptance < 1
     # The walk found the draws where they belong: five standard errors.
     assert FITTED.posterior.shift < 5 * np.sqrt(1 / FITTED.posterior.effective_sample_size + 1 / len(FITTED.draws))
-    assert [each.misfit for each in FITTED.hypotheses] == sorted(each.misfit for each in FITTED.hypotheses)
+    assert [each.deviance for each in FITTED.hypotheses] == sorted(each.deviance for each in FITTED.hypotheses)
     assert len({(each.choice["consistency_read"], each.choice["consistency_write"]) for each in FITTED.hypotheses}) == 4
     assert {figure.id for figure in FITTED.left_out} == {figure.id for figure in FITTED.figures}
     assert all(figure.low <= figure.predicted <= figure.high for figure in (*FITTED.figures, *FITTED.left_out))

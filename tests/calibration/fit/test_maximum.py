@@ -7,16 +7,9 @@ import pytest
 from scipy import stats
 
 from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit import maximum as module
-from capplan.calibration.fit.maximum import (
-    Maximum,
-    Problem,
-    Scatter,
-    deviance_residual,
-    log_likelihood,
-    maximum,
-    rows_to_fit,
-)
+from capplan.calibration.fit import problem as module
+from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.problem import Problem, Scatter, deviance_residual, log_likelihood, rows_to_fit
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider.observations import REPEATABILITY
@@ -121,8 +114,8 @@ def test_the_maximum_is_the_mean_weighted_by_precision(best: Maximum) -> None:
 
     # The figure is normal in its value, not in its logarithm: 0.4 % of the distance is the second order.
     assert float(best.log_point[0]) == pytest.approx(expected, abs=0.004 * apart)
-    assert best.misfit == pytest.approx(apart**2 / (PRIOR_SD**2 + data_sd**2), rel=0.01)
-    assert 0 < best.data_misfit < best.misfit
+    assert best.deviance == pytest.approx(apart**2 / (PRIOR_SD**2 + data_sd**2), rel=0.01)
+    assert 0 < best.data_deviance < best.deviance
 
 
 def test_the_maximum_does_not_hang_on_where_it_starts(best: Maximum) -> None:
@@ -150,7 +143,7 @@ def test_without_any_figure_the_prior_is_the_posterior() -> None:
 
     assert found.log_point.tolist() == [np.log(PRIOR)]
     assert found.covariance[0, 0] == pytest.approx(PRIOR_SD**2)
-    assert (found.misfit, found.data_misfit, found.effective_parameters) == (0, 0, 0)
+    assert (found.deviance, found.data_deviance, found.effective_parameters) == (0, 0, 0)
 
 
 def test_rows_that_are_only_checked_are_not_fitted() -> None:

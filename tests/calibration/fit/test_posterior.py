@@ -13,8 +13,9 @@ from scipy import stats
 from tests.calibration.fit.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
 
 from capplan.calibration.fit import posterior
-from capplan.calibration.fit.maximum import Maximum, Problem, maximum
-from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
+from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 SURE = 4.5
@@ -182,7 +183,7 @@ def laplace(*sds: float) -> Maximum:
 def test_the_distance_of_a_sample_of_quantiles_is_half_a_draw() -> None:
     quantiles = stats.norm.ppf((np.arange(50) + 0.5) / 50)
 
-    assert distance_from_laplace(laplace(0.3), Ensemble(0.3 * quantiles[:, None], 0)) == pytest.approx(0.5 / 50)
+    assert laplace_distance(laplace(0.3), Ensemble(0.3 * quantiles[:, None], 0)) == pytest.approx(0.5 / 50)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +198,14 @@ def test_the_distance_of_a_sample_of_quantiles_is_half_a_draw() -> None:
     ],
 )
 def test_the_distance_worked_out_by_hand(points: list[float], distance: float) -> None:
-    assert distance_from_laplace(laplace(1.0), Ensemble(np.array(points)[:, None], 0)) == pytest.approx(distance)
+    assert laplace_distance(laplace(1.0), Ensemble(np.array(points)[:, None], 0)) == pytest.approx(distance)
 
 
 def test_the_distance_is_that_of_scipy_and_the_largest_of_all_parameters() -> None:
     points = np.random.default_rng(3).normal(0.1, 1.2, (40, 2)) * [1.0, 5.0]
     each = [stats.kstest(points[:, column], "norm", args=(0, sd)).statistic for column, sd in enumerate((1.0, 5.0))]
 
-    assert distance_from_laplace(laplace(1.0, 5.0), Ensemble(points, 0)) == pytest.approx(max(each))
+    assert laplace_distance(laplace(1.0, 5.0), Ensemble(points, 0)) == pytest.approx(max(each))
 
 
 @pytest.mark.parametrize("known", NORMAL.values(), ids=list(NORMAL))
@@ -212,7 +213,7 @@ def test_a_normal_posterior_is_near_laplace(known: Normal) -> None:
     drawn = by_importance(known.problem)
 
     # Two parameters at most: fails for two seeds in 100,000.
-    assert distance_from_laplace(maximum(known.problem), drawn) < dkw(size_of(drawn))
+    assert laplace_distance(maximum(known.problem), drawn) < dkw(size_of(drawn))
 
 
 def test_a_skewed_posterior_is_as_far_from_laplace_as_by_quadrature() -> None:
@@ -221,7 +222,7 @@ def test_a_skewed_posterior_is_as_far_from_laplace_as_by_quadrature() -> None:
     exact = float(np.abs(law.cumulated - normal.cdf(law.grid)).max())
 
     assert exact > 2 * dkw(size_of(drawn))
-    assert distance_from_laplace(best, drawn) == pytest.approx(exact, abs=dkw(size_of(drawn)))
+    assert laplace_distance(best, drawn) == pytest.approx(exact, abs=dkw(size_of(drawn)))
 
 
 def test_a_curvature_that_is_too_sharp_does_not_trap_the_proposals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit.maximum import Problem, Scatter
+from capplan.calibration.fit.problem import Problem, Scatter
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.registry import system

@@ -11,8 +11,7 @@ from tests.calibration.altered_systems import observing
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.observations import Observations, Scored
 from capplan.calibration.validation.baselines import BASELINES, linear, persistence
-from capplan.calibration.validation.estimate import IntervalEstimate
-from capplan.calibration.validation.simple_rules import estimates_by_rules
+from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
 from capplan.systems.registry import names, system
 from capplan.systems.vcider.observations import is_cell
 
@@ -30,7 +29,7 @@ def said(figures: Sequence[Figure], units: dict[str, str] | None = None) -> dict
     ]
     families = {f"{family}.{fold}": Scored(family, size, family) for family, fold, size, _ in figures}
     its = observing(system("vcider"), scored=lambda row: families[row.id], baselines={**BASELINES, "linear": linear})
-    return estimates_by_rules(its.observations, rows)
+    return rule_estimates(its.observations, rows)
 
 
 def around(value: float, half: float) -> object:
@@ -63,7 +62,7 @@ def test_degrees_of_freedom_are_scenarios_and_errors_are_figures() -> None:
     ]
     sizes = {name: Scored("F", size, "F") for name, (_, _, size, _) in zip(ids, rows, strict=True)}
     its = observing(system("vcider"), scored=lambda row: sizes[row.id], baselines={"persistence": persistence})
-    found = estimates_by_rules(its.observations, made)["F.c"]["persistence"]
+    found = rule_estimates(its.observations, made)["F.c"]["persistence"]
 
     root_mean_square = math.sqrt((math.log(2) ** 2 + math.log(2) ** 2 + math.log(4) ** 2) / 3)
     assert astuple(found) == around(400.0, T_TWO * root_mean_square)
@@ -153,7 +152,7 @@ def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Observations[Any]
     rows = rows_of(its)
     for fold in sorted({row.fold for row in rows if its.scored(row)})[:1]:
         changed = [replace(row, value=row.value * 1.5) if row.fold == fold else row for row in rows]
-        before, after = estimates_by_rules(its, rows), estimates_by_rules(its, changed)
+        before, after = rule_estimates(its, rows), rule_estimates(its, changed)
         mine = [row.id for row in rows if row.fold == fold and row.id in before]
         assert mine
         assert repr([after[name] for name in mine]) == repr([before[name] for name in mine])
@@ -163,7 +162,7 @@ def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Observations[Any]
 def test_every_rule_has_a_band_on_every_ratio_of_vcider() -> None:
     """Two replication factors beside each reference: the bands come from the other references."""
     cells = [row for row in rows_of(VCIDER) if is_cell(row)]
-    found = estimates_by_rules(VCIDER, rows_of(VCIDER))
+    found = rule_estimates(VCIDER, rows_of(VCIDER))
 
     assert set(found) == {row.id for row in cells}
     for rules in found.values():
@@ -182,5 +181,5 @@ def test_persistence_on_a_ratio_of_vcider_by_hand() -> None:
     root_mean_square = math.sqrt(sum(each**2 for each in errors) / 20)
 
     t_four = 2.131846786326649
-    found = estimates_by_rules(VCIDER, rows_of(VCIDER))["r1.none.c256"]["persistence"]
+    found = rule_estimates(VCIDER, rows_of(VCIDER))["r1.none.c256"]["persistence"]
     assert astuple(found) == around(cells["r3.none.c32"], t_four * root_mean_square)

@@ -23,7 +23,6 @@ from capplan.systems.arion.network import (
     FEW,
     LONG_QUEUE,
     PARAMETERS,
-    carried_per_s,
     clients_are_few,
     closed_per_s,
     demand_s,
@@ -35,6 +34,7 @@ from capplan.systems.arion.network import (
     peak_per_s,
     response_s,
     settling_s,
+    sustained_per_s,
     unloaded_s,
     useful_clients,
     watch_s,
@@ -208,7 +208,7 @@ def test_few_clients_beside_both_kinds_of_simulated_traffic(clients: int, share:
     Closed form and open traffic do not know that fewer come while many wait: 3 % too long at 80 % of the capacity.
     """
     scenario = ArionScenario(clients=clients)
-    rate = share * float(carried_per_s(scenario, VALUES)[0])
+    rate = share * float(sustained_per_s(scenario, VALUES)[0])
     asked = network(scenario, VALUES, rate)
     paced = replace(asked, traffic=Throttled(clients, rate, {"read": 1.0}))
     at_random, kept = (simulate(each, 4.2, seed=2026, warmup_s=0.2).report("read") for each in (asked, paced))
@@ -233,7 +233,7 @@ LAYOUTS = st.integers(1, 64).flatmap(lambda servers: st.tuples(st.just(servers),
 
 
 def carried(servers: int, clients: int) -> float:
-    return float(carried_per_s(ArionScenario(servers=servers, clients=clients), VALUES)[0])
+    return float(sustained_per_s(ArionScenario(servers=servers, clients=clients), VALUES)[0])
 
 
 @settings(deadline=None)

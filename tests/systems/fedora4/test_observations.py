@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit.maximum import Problem, Scatter, maximum, rows_to_fit
+from capplan.calibration.fit.maximum import maximum
+from capplan.calibration.fit.problem import Problem, Scatter, rows_to_fit
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults, from_log

@@ -22,7 +22,7 @@ from capplan.systems.openprovider.session_visibility import (
     compared,
     probability_band,
     sessions_not_found,
-    without_the_least,
+    without_smallest,
 )
 from capplan.systems.registry import resolve, system
 
@@ -204,7 +204,7 @@ def test_probabilities_stay_between_0_and_1() -> None:
     ],
 )
 def test_what_other_causes_decide_is_not_told(found: Band, told: Band) -> None:
-    assert without_the_least(found) == told
+    assert without_smallest(found) == told
 
 
 def test_no_probability_is_smaller_than_what_is_told() -> None:

@@ -48,7 +48,7 @@ def test_the_documented_gains_are_inside_their_bands_and_bands_widen_outside() -
 
 def test_how_well_readings_of_the_document_fit_stands_beside_encrypted_references_only() -> None:
     best, *others = FITTED.hypotheses
-    worse = replace(FITTED, hypotheses=(best, replace(others[0], misfit=best.misfit + 9.0), others[1]))
+    worse = replace(FITTED, hypotheses=(best, replace(others[0], deviance=best.deviance + 9.0), others[1]))
     for encryption, differ in (("internode", True), ("none", False)):
         now, then = (
             VCIDER.notes.notes_on_ratios(resolve(scenario("vcider", encryption=encryption), fitted))

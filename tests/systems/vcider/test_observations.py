@@ -22,7 +22,7 @@ NAMES = {"none": "none", "both": "client+internode", "internode": "internode"}
 def fitted(virtual_encrypts: str) -> tuple[Values, float]:
     """Most probable parameters when the virtual network encrypts this, and the deviance."""
     best = maximum(problem(system("vcider"), ITS.load_tests({"virtual_encrypts": virtual_encrypts})))
-    return from_log(PARAMETERS, best.log_point), best.misfit
+    return from_log(PARAMETERS, best.log_point), best.deviance
 
 
 @lru_cache
@@ -96,10 +96,10 @@ def test_cells_within_four_points_with_one_replica_and_two_with_three(virtual_en
 
 def test_which_links_the_virtual_network_encrypts_is_hardly_told_by_the_ratios() -> None:
     """The scenario's default is the best of the three, by less than 4 in the deviance."""
-    misfits = {each: fitted(each)[1] for each in VIRTUAL}
+    deviances = {each: fitted(each)[1] for each in VIRTUAL}
 
-    assert min(misfits, key=misfits.__getitem__) == ITS.load_tests()[0].scenario.virtual_encrypts == "same"
-    assert max(misfits.values()) < min(misfits.values()) + 4
+    assert min(deviances, key=deviances.__getitem__) == ITS.load_tests()[0].scenario.virtual_encrypts == "same"
+    assert max(deviances.values()) < min(deviances.values()) + 4
 
 
 def test_a_cell_repeats_as_well_as_the_cells_of_one_reference_do() -> None:

@@ -1,1 +1,1 @@
-"""What one question needs from a calibration: solution, uncertainty, model error, extrapolation."""
+"""A layout with its calibration: analysis, bands, and distance from the load tests."""

@@ -1,11 +1,10 @@
-"""Choose a few draws from an ensemble of parameters: three ways, one for each use.
+"""Three ways to choose a few draws from an ensemble of parameters, one for each use.
 
-- `representatives`: a figure of the solver is a function of the draw's parameters. Solve a few draws such that every
-  draw has one of them near, and give each draw the figure of its representative. Bands keep all draws.
-- `evenly_along`: a simulated figure is noisy and expensive. Simulate draws that are spread evenly along a figure that
-  is known for every draw, and regress on that figure.
-- `thinned`: a side figure may have an ensemble of its own. Take a small one, evenly from the order of the draws, which
-  is random.
+- `representatives` is for figures of the solver. They are functions of the parameters, so it is enough to solve a few
+  draws, one near each draw of the ensemble. Every draw then gets the figure of its representative; bands use all draws.
+- `evenly_along` is for simulated figures, which are noisy and expensive. Simulate draws that are spread evenly along a
+  figure known for every draw, and regress on that figure.
+- `thinned` is for secondary figures, which need only a small ensemble. It takes every n-th draw; their order is random.
 """
 
 from __future__ import annotations
@@ -20,25 +19,26 @@ from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 
-SMALL_ENSEMBLE = 32  # draws that decide the band of a capacity well enough
+SMALL_ENSEMBLE = 32  # draws that estimate the band of a capacity well enough
 Places = NDArray[np.intp]
-"""Places of draws in an ensemble."""
+"""Indices of draws in an ensemble."""
 
 _COST_OF_ENCRYPTION = 3.0
-"""Weight of encryption costs beside a parameter: where links are encrypted, capacities differ by them most. Tried with
-48 of 512 draws at half the capacity: figures and ends of bands are up to 7 % off without it, up to 4 % with it."""
+"""Weight of an encryption cost relative to a parameter: on encrypted links, these costs change the capacity most. With
+48 of 512 draws at half the capacity, figures and ends of bands are up to 7 % off without the weight, up to 4 % with it.
+"""
 
 
 @dataclass(frozen=True)
 class Representatives:
-    """Draws that stand for others.
+    """Draws that represent an ensemble.
 
     Attributes
     ----------
     chosen : array of int (representatives,)
-        Their places in the ensemble.
+        Their indices in the ensemble.
     place : array of int (draws,)
-        For each draw of the ensemble, the place in `chosen` of the one that represents it.
+        For each draw of the ensemble, the index of its representative in `chosen`.
     """
 
     chosen: Places
@@ -46,33 +46,38 @@ class Representatives:
 
 
 def at_draws(values: Values, places: Places) -> dict[str, Number]:
-    """Return parameter values at some draws only."""
+    """Return the parameter values of some draws."""
     return {name: value[places] if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def spaced(draws: int, count: int) -> Places:
-    """Return the places of `count` draws (all if there are fewer), evenly from the first."""
+    """Return the indices of `count` draws (all if there are fewer), evenly spaced from the first."""
     count = min(count, draws)
     return np.arange(count) * draws // count
 
 
 def thinned(values: Values, count: int = SMALL_ENSEMBLE) -> dict[str, Number]:
-    """Return parameter values of a small ensemble."""
+    """Return the parameter values of a small ensemble: `count` evenly spaced draws."""
     return at_draws(values, spaced(max(np.size(value) for value in values.values()), count))
 
 
 def evenly_along(figure: FloatArray, count: int, *, in_rounds: bool = False) -> Places:
-    """Return the places of `count` draws, spread evenly along the order of a figure.
+    """Return the indices of `count` draws, spread evenly along the order of a figure.
 
     Parameters
     ----------
     figure : array (draws,)
-        A figure that is known for every draw.
+        A figure known for every draw.
     count : int
-        How many draws; if there are fewer, some come again.
+        Number of draws; if the ensemble has fewer, some repeat.
     in_rounds : bool
-        Whether the first few must be spread evenly too, however few, since draws are added until they suffice: they
-        then follow van der Corput's sequence 1/2, 1/4, 3/4, 1/8, ...
+        Whether any number of first draws must be spread evenly, because draws are added until they suffice. They then
+        follow van der Corput's sequence 1/2, 1/4, 3/4, 1/8, ...
+
+    Returns
+    -------
+    array of int (count,)
+        Indices into the ensemble.
     """
     if in_rounds:
         from scipy.stats.qmc import Halton
@@ -84,18 +89,24 @@ def evenly_along(figure: FloatArray, count: int, *, in_rounds: bool = False) -> 
 
 
 def representatives(values: Values, count: int) -> Representatives:
-    """Choose draws such that each draw of the ensemble has one of them near.
+    """Choose draws such that every draw of the ensemble is near one of them.
 
-    The next one is always the draw that brings the ensemble nearest to what is chosen (greedy k-medians; Cornuejols,
-    Fisher & Nemhauser 1977). Distances are between logarithms of values, each over its standard deviation, except for
-    costs of encryption: many are close to zero and alike, so they count as they are. Nothing is random.
+    Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
+    Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard
+    deviation. Costs of encryption are compared without the logarithm, because many are close to zero. The choice is
+    deterministic.
 
     Parameters
     ----------
     values : mapping
-        Everything that a network is composed from, by name; arrays (draws,) above 0, or numbers.
+        All parameter values by name; arrays (draws,) above 0, or numbers.
     count : int
-        How many draws; all if there are fewer.
+        Number of representatives; all draws if there are fewer.
+
+    Returns
+    -------
+    Representatives
+        The chosen draws.
     """
     varied = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     return _representatives(tuple((name, value.tobytes()) for name, value in varied.items()), count)
@@ -116,7 +127,7 @@ def _representatives(values: tuple[tuple[str, bytes], ...], count: int) -> Repre
 
 
 def _along(name: str, values: FloatArray) -> FloatArray:
-    """Return where draws lie along one of the values."""
+    """Return the coordinates of the draws along one parameter."""
     if name in (CLIENT_SHARE, INTERNODE_SHARE):
         return _COST_OF_ENCRYPTION * values / max(float(values.std()), 1e-12)
     logs = np.log(values)

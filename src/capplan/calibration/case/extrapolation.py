@@ -1,4 +1,4 @@
-"""How far a layout lies from the measured ones, in doublings of its axes."""
+"""Distance of a layout from the measured ones, in doublings of its axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ Basis = Literal["measured", "interpolated", "extrapolated"]
 
 
 class Excess(NamedTuple):
-    """One way in which a layout lies outside the measured ones: how far, in doublings, and which, in words."""
+    """One way in which a layout lies outside the measured ones.
+
+    Attributes
+    ----------
+    doublings : float
+        How far outside, in doublings.
+    words : str
+        In what way, as a clause for the reader.
+    """
 
     doublings: float
     words: str
@@ -27,9 +35,9 @@ class Extrapolation:
     Attributes
     ----------
     doublings : float
-        Doublings outside the measured range, added up over the axes.
+        Doublings outside the measured range, summed over the axes.
     doublings_of_times : float
-        The same without what only rates are outside of.
+        The same sum for times, without the ways that matter to rates only.
     basis : str
         `measured`: every axis has a measured value; `interpolated`: between measured values; `extrapolated`: outside.
     why : str
@@ -42,7 +50,18 @@ class Extrapolation:
     why: str
 
     def factors(self, widening: float) -> dict[str, float]:
-        """Return by what factor the model errors of rates and times widen if each doubling adds `widening`."""
+        """Return the factors that widen the model errors.
+
+        Parameters
+        ----------
+        widening : float
+            Growth of a model error per doubling, as a share of itself.
+
+        Returns
+        -------
+        dict of float
+            Factors of `rate` and of `time`.
+        """
         return {"rate": 1 + widening * self.doublings, "time": 1 + widening * self.doublings_of_times}
 
 
@@ -58,25 +77,30 @@ def extrapolation(
     Parameters
     ----------
     scenario : Scenario
-        The layout that was asked about.
+        The layout in question.
     measured : sequence of Scenario
         The measured layouts.
     axes : mapping of str
-        Fields with a measured range, with their labels.
+        Labels of the fields with a measured range, by field name.
     outside, outside_of_rates : sequence of Excess
         Other ways in which the layout lies outside: for every figure, and for rates only.
+
+    Returns
+    -------
+    Extrapolation
+        The distance, and its reasons.
     """
-    found: list[Excess] = []
+    excess: list[Excess] = []
     for axis, label in axes.items():
         values = [getattr(each, axis) for each in measured]
-        found += _outside(float(getattr(scenario, axis)), min(values), max(values), label)
-    found += outside
-    of_times = sum(each.doublings for each in found)
+        excess += _outside(float(getattr(scenario, axis)), min(values), max(values), label)
+    excess += outside
+    of_times = sum(each.doublings for each in excess)
     total = of_times + sum(each.doublings for each in outside_of_rates)
-    found += outside_of_rates
-    if not found:
+    excess += outside_of_rates
+    if not excess:
         return _inside(scenario, measured, axes)
-    why = "; ".join(each.words for each in found)
+    why = "; ".join(each.words for each in excess)
     return Extrapolation(total, of_times, "extrapolated", why[0].upper() + why[1:] + ".")
 
 

@@ -1,9 +1,9 @@
-"""What a model gets wrong even at its best, from the scenarios that were left out of a refit.
+"""Model error: how far predictions are off in scenarios that the model was not fitted to.
 
-The errors there are taken as normal in the logarithm, without a bias and with a spread that is not known beforehand: a
-repeat of the load test in a layout that was not measured is then off by Student's t times the root mean square of the
-errors, with as many degrees of freedom as there were independent scenarios (Gelman et al. 2013, section 3.2). Rates and
-times have a model error each, times one by group where a system has groups.
+It is estimated from refits that leave out one scenario. Their errors are taken as normal in the logarithm, unbiased,
+with an unknown variance. A repeat of the load test in an unmeasured layout is then off by Student's t times the root
+mean square of the errors, with one degree of freedom per independent scenario (Gelman et al. 2013, section 3.2). Rates
+and times have separate model errors; a system may group its times, and each group then has its own.
 """
 
 from __future__ import annotations
@@ -23,21 +23,33 @@ HIGH_LEVEL = 0.95  # the upper end of a 90 % band
 
 
 class ModelError(NamedTuple):
-    """How far off a model is where it was not fitted.
+    """Distribution of the errors of a model where it was not fitted.
 
     Attributes
     ----------
     log_sd : float
         Root mean square of the logarithmic errors.
     scenarios : float
-        Independent scenarios that they come from: degrees of freedom of Student's t. Unbounded: a normal law.
+        Number of independent scenarios behind them: the degrees of freedom of Student's t. Infinite: a normal
+        distribution.
     """
 
     log_sd: float
     scenarios: float = math.inf
 
     def quantile(self, levels: FloatArray | float) -> FloatArray:
-        """Return quantiles of the logarithm of what a repeat measures over what the model says."""
+        """Return quantiles of the logarithm of the ratio of a repeat's measurement to the prediction.
+
+        Parameters
+        ----------
+        levels : float or array
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        array
+            Quantiles, in the shape of `levels`.
+        """
         from scipy.special import ndtri, stdtrit
 
         standard = stdtrit(self.scenarios, levels) if math.isfinite(self.scenarios) else ndtri(levels)
@@ -45,31 +57,39 @@ class ModelError(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 90 % band of that logarithm."""
+        """Half the width of the 90 % band of this logarithm."""
         return float(self.quantile(HIGH_LEVEL))
 
     def times(self, factor: float) -> ModelError:
-        """Return it so many times as wide."""
+        """Return a model error that is `factor` times as wide."""
         return self._replace(log_sd=self.log_sd * factor)
 
 
 class ModelErrors(NamedTuple):
-    """Those of a system: of rates, and of times by group."""
+    """The model errors of a system.
+
+    Attributes
+    ----------
+    rate, time : ModelError
+        The model errors of all rates and of all times.
+    by_group : mapping of ModelError
+        The model errors of times by group.
+    """
 
     rate: ModelError
     time: ModelError
     by_group: Mapping[str, ModelError]
 
-    def of(self, its: Observations[Any], row: Evidence) -> ModelError:
-        """Return that of a documented figure: times without errors in their group have that of all times."""
-        if tells_of(its, row) == "rate":
+    def of(self, observations: Observations[Any], row: Evidence) -> ModelError:
+        """Return the model error of a documented figure; a time whose group has no errors has that of all times."""
+        if error_kind(observations, row) == "rate":
             return self.rate
-        return self.by_group.get(its.group_of(row), self.time)
+        return self.by_group.get(observations.group_of(row), self.time)
 
 
-def tells_of(its: Observations[Any], row: Evidence) -> Kind:
-    """Return whether a figure is off as rates or as times are; by its unit where the study says neither."""
-    return its.kind_of(row) or ("time" if row.unit == "s" else "rate")
+def error_kind(observations: Observations[Any], row: Evidence) -> Kind:
+    """Return whether a figure has the model error of rates or of times; decide by its unit if `kind_of` is None."""
+    return observations.kind_of(row) or ("time" if row.unit == "s" else "rate")
 
 
 class _Error(NamedTuple):
@@ -85,21 +105,26 @@ def model_errors(observations: Observations[Any], fitted: Fitted, unseen: str | 
     Parameters
     ----------
     observations : Observations
-        What was measured.
+        The observations of the system.
     fitted : Fitted
-        The calibrated system.
+        Its calibration.
     unseen : str, optional
-        An independent scenario that must not bear on them, neither by its error nor through a fit (nested
-        leave-one-out): that which is to be scored. All scenarios count when left out.
+        The independent scenario that is to be scored. The estimates then depend on it neither through its error nor
+        through a fit (nested leave-one-out). By default all scenarios count.
+
+    Returns
+    -------
+    ModelErrors
+        The estimates; `log_sd` is not a number where there are no errors.
     """
     rows = {row.id: row for test in observations.load_tests() for row in test.rows}
     if unseen is None:
-        said = [(figure.id, figure.predicted) for figure in fitted.left_out]
+        predictions = [(figure.id, figure.predicted) for figure in fitted.left_out]
     else:
-        said = [(figure.id, figure.predicted) for figure in fitted.nested if figure.without == unseen]
+        predictions = [(figure.id, figure.predicted) for figure in fitted.nested if figure.without == unseen]
     errors = [
         _error(observations, rows[name], predicted)
-        for name, predicted in said
+        for name, predicted in predictions
         if observations.kind_of(rows[name]) is not None
     ]
     times = [error for error in errors if error.kind == "time"]
@@ -108,16 +133,16 @@ def model_errors(observations: Observations[Any], fitted: Fitted, unseen: str | 
     return ModelErrors(_of(error for error in errors if error.kind == "rate"), _of(times), by_group)
 
 
-def _error(its: Observations[Any], row: Evidence, predicted: float) -> _Error:
+def _error(observations: Observations[Any], row: Evidence, predicted: float) -> _Error:
     size = float(np.log(predicted / row.value))
-    return _Error(str(its.kind_of(row)), its.group_of(row), row.fold, size)
+    return _Error(str(observations.kind_of(row)), observations.group_of(row), row.fold, size)
 
 
 def _of(errors: Iterable[_Error]) -> ModelError:
-    found = list(errors)
-    if not found:
+    counted = list(errors)
+    if not counted:
         return ModelError(math.nan)
-    return ModelError(_root_mean_square(found), float(len({error.fold for error in found})))
+    return ModelError(_root_mean_square(counted), float(len({error.fold for error in counted})))
 
 
 def _root_mean_square(errors: Iterable[_Error]) -> float:

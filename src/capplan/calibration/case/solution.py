@@ -1,4 +1,4 @@
-"""Figures of a system at a peak rate, as arrays over parameter draws; what objectives and bands are made from."""
+"""A layout analysed once, and its figures at any peak rate, as arrays over parameter draws."""
 
 from __future__ import annotations
 
@@ -17,20 +17,35 @@ from capplan.models.solver.load_dependent import busy_share
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-_WORKERS = 0.8  # of the stations' own bound: what stays below is bounded by the pool of workers
-_HALVINGS = 14  # of the bracket of a capacity with objectives: 1e-4 of it remains
+_WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
+_HALVINGS = 14  # bisection steps of a capacity with objectives: leave 1e-4 of the bracket
 
 
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
-"""Response times in closed form: from the offered rate, and the level of a percentile or None for the mean; seconds."""
+"""Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A layout at offered peak rates; arrays (..., draws), SI.
+    """Figures of a layout at offered peak rates; arrays (..., draws), SI.
 
-    With `place`, draws are solved by their representatives (see `capplan.calibration.case.ensemble`): `analysis`,
-    `peak_rate` and `point` have those only, and every other figure has all draws.
+    With `place`, only representative draws are solved (see `capplan.calibration.case.ensemble`): `analysis`,
+    `peak_rate` and `point` have these draws; every other figure has all draws.
+
+    Attributes
+    ----------
+    analysis : Analysis
+        The analysed network.
+    peak_rate : array (..., draws)
+        Offered peak rates, requests per second over all data centres.
+    reported : mapping of tuples of str
+        Classes of the network, by reported request class.
+    closed : function or None
+        Response times in closed form, if they are better than the solver's.
+    bounded : bool
+        Whether clients wait for their answers, so that latency stays finite beyond capacity.
+    place : array of int (draws,) or None
+        For each draw of the ensemble, the index of its representative among the solved draws.
     """
 
     analysis: Analysis
@@ -42,7 +57,7 @@ class Figures:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The reported classes that the traffic has."""
+        """Reported classes in the traffic."""
         return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
 
     @cached_property
@@ -51,11 +66,27 @@ class Figures:
         return solve(self.analysis, self.peak_rate / peak_ratio(self.analysis))
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
-        """Response time of a reported class from the intended start, seconds."""
+        """Return the response time of a reported class from the intended start, seconds (..., draws).
+
+        Parameters
+        ----------
+        name : str
+            The reported class.
+        statistic : str
+            `mean`, or a key of `LEVELS`.
+        """
         return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
 
     def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
-        """Response time over some classes of the network, seconds: the percentile of a level, or the mean for None."""
+        """Return the response time over some classes of the network, seconds (..., draws).
+
+        Parameters
+        ----------
+        classes : sequence of str
+            Classes of the network.
+        level : float or None
+            Level of a percentile; None for the mean.
+        """
         if self.closed is not None:
             return self._every(self._closed_s(self.closed, level))
         if level is None:
@@ -63,7 +94,7 @@ class Figures:
         return self._every(self.point.quantile_s(level, *classes))
 
     def latencies_s(self, name: str) -> FloatArray:
-        """Response times of a reported class, seconds (statistics, ..., draws): the mean, then those of `LEVELS`."""
+        """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
         if self.closed is not None:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
@@ -71,35 +102,35 @@ class Figures:
         return self._every(np.concatenate([self.point.response_s(*classes)[None], percentiles]))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
-        """Return a figure in closed form; infinite beyond what is carried, where waiting clients do not bound it."""
+        """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
         if self.bounded:
             return closed(self.peak_rate, level)
         return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
 
     def utilisation(self, resource: str) -> FloatArray:
-        """Mean share of busy servers at the most loaded station of a resource."""
+        """Return the mean share of busy servers at the most loaded station of a resource (..., draws)."""
         names = [name for name in self.analysis.demands if kind_of(name) == resource]
         return self._every(np.max([self._busy(name) for name in names], axis=0))
 
     def _busy(self, name: str) -> FloatArray:
-        """Mean share of busy servers of a station: as a simulation counts it, also where the speed depends on them."""
-        carried = self.point.rate_per_s * (1 - self.point.drop_rate)
+        """Return the mean share of busy servers, as a simulation counts it even if speed depends on the load."""
+        completed = self.point.rate_per_s * (1 - self.point.drop_rate)
         station = self.analysis.stations[name]
         if station.rate is not None:
-            return busy_share(carried * self.analysis.demands[name].mean_s, station)
-        return np.minimum(carried * self.analysis.load(name), 1.0)
+            return busy_share(completed * self.analysis.demands[name].mean_s, station)
+        return np.minimum(completed * self.analysis.load(name), 1.0)
 
     def busy_workers(self) -> FloatArray:
-        """Mean number of units held of one of the outermost pools, such as the workers of a front node."""
+        """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
         return self._every(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
 
     @property
     def drop_rate(self) -> FloatArray:
-        """Share of the requests that are turned away."""
+        """Share of the requests that are dropped (..., draws)."""
         return self._every(self.point.drop_rate)
 
     def value(self, metric: Metric) -> FloatArray:
-        """Return what an objective speaks of; not `capacity`, which is no figure at one rate."""
+        """Return the figure of an objective's metric (..., draws); not of `capacity`, which has no single rate."""
         if metric.name == "drop_rate":
             return self.drop_rate
         if metric.statistic == "utilisation":
@@ -114,23 +145,23 @@ class Figures:
 
 
 class Solution:
-    """A layout with its parameters, analysed once.
+    """A layout with its parameters, analysed once; figures at any rate follow from it.
 
     Parameters
     ----------
     network : Network
         The composed system.
     reported : mapping of tuples of str
-        Request classes as reported, by the classes of the network.
+        Classes of the network, by reported request class.
     closed : function, optional
-        Response times in closed form, where they are better than the solver's.
+        Response times in closed form, if they are better than the solver's.
     bounded : bool
         Whether clients wait for their answers, so that latency stays finite beyond capacity.
     folded : bool
-        Whether the network is one entry that stands for all.
+        Whether the network is one entry that represents all.
     place : array of int (draws,), optional
-        For each draw of the ensemble, the place of its representative among the draws of the network; left out, the
-        network has all draws. Figures have all draws in any case.
+        For each draw of the ensemble, the index of its representative among the draws of the network; by default the
+        network has all draws. Figures always have all draws.
     """
 
     def __init__(
@@ -146,7 +177,18 @@ class Solution:
         self.analysis = Analysis(network, alike=kind_of) if folded else Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
-        """Return the figures at offered peak rates (..., draws or 1), requests per second over all data centres."""
+        """Return the figures at offered peak rates.
+
+        Parameters
+        ----------
+        peak_rate : float or array (..., draws or 1)
+            Requests per second over all data centres.
+
+        Returns
+        -------
+        Figures
+            Arrays (..., draws).
+        """
         return replace(self._solved_at(peak_rate), place=self.place)
 
     def _solved_at(self, peak_rate: float | FloatArray) -> Figures:
@@ -162,7 +204,7 @@ class Solution:
 
     @cached_property
     def capacity(self) -> FloatArray:
-        """Largest peak rate with few drops and no backlog that grows (draws,)."""
+        """Highest peak rate with at most `MAX_DROP_RATE` and no growing backlog, requests per second (draws,)."""
         return self._every(self._capacity)
 
     @cached_property
@@ -174,7 +216,18 @@ class Solution:
         return values if self.place is None else values[self.place]
 
     def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
-        """Largest peak rate at which the objectives hold too (draws,); 0 where they hold at no rate."""
+        """Return the highest peak rate at which objectives hold as well.
+
+        Parameters
+        ----------
+        objectives : sequence of Objective
+            The objectives; those about `capacity` are ignored.
+
+        Returns
+        -------
+        array (draws,)
+            Requests per second; 0 where the objectives hold at no rate.
+        """
         judged = [objective for objective in objectives if _speaks_of_one_rate(objective)]
         if not judged:
             return self.capacity
@@ -193,13 +246,13 @@ class Solution:
 
     @property
     def bottleneck(self) -> str:
-        """What bounds the capacity: a kind of station, the threads of a pool inside, or the workers.
+        """The resource that limits the capacity: a kind of station, `native-transport` or `workers`.
 
-        Workers, where requests are turned away although every station has a fifth or more of its speed left.
+        It is `workers` if requests are dropped although every station is less than 80 % utilised.
         """
         analysis = self.analysis
-        carried = np.median(self._capacity / peak_ratio(analysis))
-        if carried < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
+        capacity = np.median(self._capacity / peak_ratio(analysis))
+        if capacity < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
             return "workers"
         if np.median(analysis.inner_pools_per_s) <= np.median(analysis.drift_per_s):
             return "native-transport"
@@ -207,7 +260,7 @@ class Solution:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Kinds of stations, the most loaded first."""
+        """Kinds of stations, most loaded first."""
         return tuple(dict.fromkeys(kind_of(names[0]) for names in self.analysis.clusters))
 
 

@@ -1,7 +1,7 @@
-"""From parameter draws to 90 % bands: what the parameters leave open, and what the model gets wrong at its best.
+"""90 % bands: the spread of the parameter draws combined with the model error.
 
-The model error is widened with the distance from the measured layouts, by as much again for each doubling of an axis:
-no evidence says how it grows, so that factor is a guess.
+The model error widens with the distance from the measured layouts, by a fixed share for each doubling of an axis. No
+evidence shows how it grows, so this share is a guess (`System.widening`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Offset(NamedTuple):
     Attributes
     ----------
     time_s : number
-        How long it is, seconds; may be an array over draws.
+        Its length, seconds; a number or an array (draws,).
     model_error : ModelError
-        How far its logarithm is off from repeat to repeat.
+        Its own model error.
     """
 
     time_s: Number
@@ -39,18 +39,18 @@ NO_OFFSET = Offset(0.0, ModelError(0.0))
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How wide bands are beside the parameters.
+    """The model errors that widen bands beyond the spread of the parameters.
 
     Attributes
     ----------
     rate, time : ModelError
-        That of rates and of times.
-    by_class : mapping of ModelError
-        That of times of a request class, where it is known apart.
-    offset : Offset
-        The part of every latency that the model error of times does not cover.
+        Model errors of rates and of times.
     seed : int
         Seed of the pairing of parameter draws with model errors.
+    by_class : mapping of ModelError
+        Model errors of times of single request classes, where they are known.
+    offset : Offset
+        The part of every latency that the model error of times does not cover.
     """
 
     rate: ModelError
@@ -60,62 +60,100 @@ class Uncertainty:
     offset: Offset = NO_OFFSET
 
     def widened(self, rate: float = 1.0, time: float = 1.0) -> Uncertainty:
-        """Return it with the model errors of rates and of times so many times as wide."""
+        """Return a copy with model errors `rate` and `time` times as wide."""
         by_class = {name: each.times(time) for name, each in self.by_class.items()}
         return replace(self, rate=self.rate.times(rate), time=self.time.times(time), by_class=by_class)
 
     def of_rate(self, draws: FloatArray) -> Band:
-        """Return the band of a rate, or of anything in proportion to it."""
+        """Return the band of a rate, or of a figure in proportion to one.
+
+        Parameters
+        ----------
+        draws : array (draws,)
+            The figure by parameter draw.
+        """
         return self._band(draws, self.rate)
 
     def chance_of_less(self, draws: FloatArray, level: float) -> float:
-        """Return how likely a repeat of the load test measures a rate below `level`."""
+        """Return the probability that a repeat of the load test measures a rate below `level`.
+
+        Parameters
+        ----------
+        draws : array (draws,)
+            The rate by parameter draw.
+        level : float
+            The level, in the unit of `draws`.
+        """
         return float(np.mean(draws * self._noise(draws, self.rate) < level))
 
     def of_time(self, draws: FloatArray, name: str = "") -> Band:
-        """Return the band of a latency, in ms; `name` is its request class."""
+        """Return the band of a latency.
+
+        Parameters
+        ----------
+        draws : array (draws,)
+            The latency by parameter draw, ms.
+        name : str
+            Its reported request class.
+
+        Returns
+        -------
+        Band
+            The band, ms.
+        """
         value, low, high = (float(each) for each in self.spread_of_time(draws, name))
         if not np.all(np.isfinite(draws)):
             return Band(value, low, high)
-        own, its = self.by_class.get(name, self.time), self.offset.model_error
-        if not its.log_sd:
+        own, of_offset = self.by_class.get(name, self.time), self.offset.model_error
+        if not of_offset.log_sd:
             return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=own.half_width * value))
         offset = self._offset_ms(draws)
         rest = np.maximum(draws - offset, 0.0)
-        error = np.hypot(own.half_width * np.median(rest), its.half_width * np.median(offset))
+        error = np.hypot(own.half_width * np.median(rest), of_offset.half_width * np.median(offset))
         return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=float(error)))
 
     def spread_of_time(self, draws: FloatArray, name: str = "") -> FloatArray:
-        """Return value, low and high end (3, ...) of the bands of latencies (..., draws) of a request class, in ms.
+        """Return the bands of many latencies of a request class.
 
-        Where a latency is unbounded at some draws, all three are quantiles of what a repeat measures.
+        Parameters
+        ----------
+        draws : array (..., draws)
+            The latencies by parameter draw, ms. If a latency is infinite at some draws, its value and both ends are
+            quantiles of what a repeat of the load test would measure.
+        name : str
+            The reported request class.
+
+        Returns
+        -------
+        array (3, ...)
+            Value, low end and high end, ms.
         """
         rows = draws.reshape(-1, draws.shape[-1])
         bounded = np.isfinite(rows).all(axis=-1)
-        found = np.empty((3, len(rows)))
-        found[:, bounded] = self._spread_of_time(rows[bounded], name)
+        bands = np.empty((3, len(rows)))
+        bands[:, bounded] = self._spread_of_time(rows[bounded], name)
         if not bounded.all():
             repeated = rows[~bounded] * self._noise(rows, self.by_class.get(name, self.time))
-            found[:, ~bounded] = np.quantile(repeated, [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
-        return found.reshape(3, *draws.shape[:-1])
+            bands[:, ~bounded] = np.quantile(repeated, [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
+        return bands.reshape(3, *draws.shape[:-1])
 
     def _spread_of_time(self, draws: FloatArray, name: str) -> FloatArray:
-        own, its = self.by_class.get(name, self.time), self.offset.model_error
-        if not its.log_sd:
+        own, of_offset = self.by_class.get(name, self.time), self.offset.model_error
+        if not of_offset.log_sd:
             return self.spread(draws, own)
         offset = self._offset_ms(draws)
         rest = np.maximum(draws - offset, 0.0)
-        return _ends(draws, rest * self._noise(draws, own) + offset * self._noise(draws, its, 1))
+        return _ends(draws, rest * self._noise(draws, own) + offset * self._noise(draws, of_offset, 1))
 
     def _offset_ms(self, draws: FloatArray) -> FloatArray:
         return np.broadcast_to(np.asarray(self.offset.time_s) * 1e3, draws.shape)
 
     def of_share(self, draws: FloatArray) -> Band:
-        """Return the band of a utilisation: as uncertain as the rate at which it reaches one."""
+        """Return the band of a utilisation (draws,), which has the model error of rates and is at most 1."""
         return _at_most(self._band(draws, self.rate), 1.0)
 
     def of_busy(self, draws: FloatArray, servers: float) -> Band:
-        """Return the band of a mean number of busy servers: as uncertain as the times, and never above `servers`."""
+        """Return the band of a mean number of busy servers (draws,): model error of times, at most `servers`."""
         return _at_most(self._band(draws, self.time), servers)
 
     def _band(self, draws: FloatArray, model_error: ModelError) -> Band:
@@ -124,27 +162,32 @@ class Uncertainty:
         return Band(value, low, high, parts)
 
     def _noise(self, draws: FloatArray, model_error: ModelError, stream: int = 0) -> FloatArray:
-        """Return the factors of a model error, one for each draw, in an order of their own for each stream."""
+        """Return one factor of a model error for each draw; each stream orders them differently."""
         count = draws.shape[-1]
         seed = [self.seed, stream] if stream else self.seed
         levels = (np.random.default_rng(seed).permutation(count) + 0.5) / count
         return np.exp(model_error.quantile(levels))
 
     def spread(self, draws: FloatArray, model_error: ModelError) -> FloatArray:
-        """Return value, low and high end (3, ...) of the bands of many figures (..., draws).
+        """Return the bands of many figures.
 
         Parameters
         ----------
-        draws
-            The figures, by parameter draw.
-        model_error
-            Their model error: `rate` or `time`.
+        draws : array (..., draws)
+            The figures by parameter draw.
+        model_error : ModelError
+            Their model error, such as `rate` or `time`.
+
+        Returns
+        -------
+        array (3, ...)
+            Value, low end and high end.
         """
         return _ends(draws, draws * self._noise(draws, model_error))
 
 
 def _ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
-    """Return medians of figures, and the ends of their bands from what repeats of the load test would measure."""
+    """Return the medians of figures, and the ends of their bands from simulated repeats of the load test (3, ...)."""
     value = np.median(draws, axis=-1)
     low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
     return np.stack([value, np.minimum(low, value), np.maximum(high, value)])

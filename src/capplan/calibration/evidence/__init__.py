@@ -1,1 +1,1 @@
-"""Documented figures with their sources and rounding."""
+"""Documented figures, with their rounding and their sources."""

@@ -1,7 +1,7 @@
-"""A printed figure and the interval that its rounding allows, with interval arithmetic.
+"""Interval arithmetic for printed figures: each stands for the interval that its rounding allows.
 
-Bounds are exact for expressions in which every figure appears once; where one appears twice they are too wide,
-never too narrow.
+Bounds are exact for expressions in which every figure appears once. If a figure appears twice, they may be too wide,
+but never too narrow.
 """
 
 from __future__ import annotations
@@ -9,13 +9,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-# Binary fractions of decimal figures differ in the last digits; touching intervals must still touch.
+# Decimal figures are rounded to binary fractions; touching intervals must still touch.
 _CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure as printed, `value`, and the lowest and highest that it may stand for, in the unit of its row."""
+    """A printed figure and the interval that its rounding allows.
+
+    Attributes
+    ----------
+    value : float
+        The figure as printed.
+    low, high : float
+        Lowest and highest value that it may stand for, in the same unit.
+    """
 
     value: float
     low: float
@@ -23,12 +31,12 @@ class Interval:
 
     @classmethod
     def exactly(cls, value: float) -> Interval:
-        """Take `value` as it stands, without a rounding."""
+        """Return the interval of a figure that is not rounded."""
         return cls(value, value, value)
 
     @property
     def printed(self) -> Interval:
-        """The figure as printed, its rounding left out: for arithmetic that a document does on its own figures."""
+        """The figure without its rounding, for arithmetic that a document does on its own figures."""
         return Interval.exactly(self.value)
 
     def __add__(self, other: Interval) -> Interval:
@@ -51,11 +59,11 @@ class Interval:
         return self * Interval(1 / other.value, 1 / other.high, 1 / other.low)
 
     def contains(self, value: float) -> bool:
-        """Tell whether `value` lies between the bounds; a bound belongs to the interval."""
+        """Whether the interval contains `value`; the bounds belong to it."""
         return self.overlaps(Interval.exactly(value))
 
     def overlaps(self, other: Interval) -> bool:
-        """Tell whether the two intervals share a value; touching is sharing."""
+        """Whether the intervals share a value; touching intervals do."""
         return _at_most(self.low, other.high) and _at_most(other.low, self.high)
 
 

@@ -1,51 +1,54 @@
-"""The table of evidence: one row per documented figure, with its source, its rounding and what it is used for.
+"""The table of evidence: one row per documented figure, with its source, its rounding and its use.
 
-Rows stand in the `evidence.csv` of a system's folder, their sources in its `source.toml`. A column that a system does
+The folder of a system has the rows in `evidence.csv` and their sources in `source.toml`. A column that the system does
 not need may be left out. The columns are
 
 ========================= =============================================================================================
 `id`                      stable name, `<scenario>[.proxy].<figure>`, such as `ts3.acct_mean`; `all.` for every scenario
-`system`, `source`        what the figure is about; the key of its source in `source.toml`
-`scenario`                the document's own name of the layout, or `all`
+`system`, `source`        the system that the figure is about; the key of its source in `source.toml`
+`scenario`                the document's name of the layout, or `all`
 `dcs`                     data centres
 `front_nodes`             front (policing) nodes per DC
 `cass_nodes`, `rf`        Cassandra nodes and replicas per DC
 `proxy`, `ldap`           `yes`, `no` or empty (does not matter)
-`layout`                  what the columns before do not hold and the system of the row needs: `key=value` pairs
-                          separated by spaces, such as `nodes=3 write_share=0.05`; shares and SI units
-`quantity`                what was measured or set, such as `incoming_rate`, `latency`, `busy_workers`
+`layout`                  other fields of the scenario that the row needs: `key=value` pairs separated by spaces, such
+                          as `nodes=3 write_share=0.05`; shares and SI units
+`quantity`                what was measured or configured, such as `incoming_rate`, `latency`, `busy_workers`
 `request_class`           the class as its system reports it, such as `auth`, `read`, `request`; empty: all requests
-`statistic`               one of `STATISTICS`; `unspecified` where the document does not say
+`statistic`               one of `STATISTICS`; `unspecified` if the document does not state it
 `value`, `unit`           the figure as written and its unit, one of `UNITS`
-`text`                    the fact, where it is a word or a version instead of a number
+`text`                    the fact, if it is a word or a version instead of a number
 `low`, `high`             the interval that the rounding allows, in the same unit; `inf` for "at least"
 `rounding`                the rule behind the interval
-`load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not said)
-`conditions`              in words: during what, per what
-`status`                  `configured` (set, not measured), `measured`, `claimed` (said without data), `derived`
-                          (computed from other rows), `contradictory` (other rows refute it, see the audit), `missing`
-                          (the document refers to figures that its text does not have, such as those of a picture; the
-                          row says where and of what, and has no number); where measured figures disagree and nothing
-                          says which is wrong, all of them stay `measured`
-`duplicate_group`         rows of one experiment that was reported more than once share it
+`load_kind`               `open`, `closed`, `throttled`, `bursty` or empty (no load test, or not stated)
+`conditions`              the conditions of the measurement, in words
+`status`                  `configured` (set, not measured), `measured`, `claimed` (stated without data), `derived`
+                          (computed from other rows), `contradictory` (refuted by other rows, see the audit), `missing`
+                          (the document refers to figures that its text lacks, such as those of a picture; the row
+                          states what is missing and where, and has no number). If measured figures disagree and
+                          nothing shows which is wrong, all of them are `measured`
+`duplicate_group`         shared by rows of one experiment that was reported more than once
 `fold`                    the independent scenario that cross-validation leaves out as a whole. A layout measured with
-                          and without LDAP is one fold: leaving out one of the two would leak the other
+                          and without LDAP is one fold: leaving out only one of the two would leak the other
 `use`                     `fit`, `check` (compared, not fitted), `context`, `excluded`
-`reason`                  why the row is left out of the fit
-`locator`                 where in the source
+`reason`                  why the row is not fitted
+`locator`                 the place in the source
 ========================= =============================================================================================
 
-**Rounding.** The half-width is half the step that figures of the same size show in the document. In `openprovider`
-rates of 7000 and 7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step of 400; mean
-times a step of 0.5 ms; workers are whole. In `rhino-shcm` times have three digits and no step below 0.1 ms, CPU a step
-of 10 %, heap of 0.1 G. In `fedora4` times are whole milliseconds (those of regions the mean of two such), capacities
-have a step of 25/s, or of 10/s where a figure is no multiple of 25. In `vcider` changes of a ratio have a step of 0.1
-points, but the averages over encrypted native of a whole point. In `arion` offered rates have a step of 10000/s,
-clients of 10 or 100, times of 0.1 ms, watches of 0.1 s. Words ("a few", "almost twice") are read as an interval that
-`rounding` states; such a reading is a guess.
+**Rounding.** The half-width of an interval is half the step between figures of the same size in the document:
 
-Inside capplan the numbers are SI: `Evidence.value`, `low` and `high` are in seconds, per second, metres, bytes; CPU is
-in cores, so that 280 % of one core are 2.8.
+- `openprovider`: rates of 7000 and 7200 have a step of 200, of 10000 and 10500 a step of 500, of 14000 and 14400 a step
+  of 400; mean times have a step of 0.5 ms; workers are whole numbers.
+- `rhino-shcm`: times have three digits and a step of at least 0.1 ms; CPU has a step of 10 %, heap of 0.1 G.
+- `fedora4`: times are whole milliseconds (those of regions are means of two); capacities have a step of 25/s, or of
+  10/s if they are not multiples of 25.
+- `vcider`: changes of a ratio have a step of 0.1 points; averages over encrypted native have a step of one point.
+- `arion`: offered rates have a step of 10000/s, clients of 10 or 100, times of 0.1 ms, watches of 0.1 s.
+
+Words ("a few", "almost twice") become an interval that `rounding` states; this is a guess.
+
+capplan works in SI units: `Evidence.value`, `low` and `high` are in seconds, per second, metres or bytes. CPU is in
+cores: 280 % of one core is 2.8.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ from typing import Any
 from capplan.calibration.evidence.interval import Interval
 from capplan.models.errors import InputError, nearest
 
-# As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is 0.0025 s to the last bit.
+# As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {
     "1": ("1", "1"),
     "%": ("1", "0.01"),
@@ -97,16 +100,22 @@ _FLAGS = {"yes": True, "no": False, "": None}
 _REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
 _COLUMNS_REQUIRED = (*_REQUIRED, "value", "low", "high")
 _CHOICES = {"statistic": STATISTICS, "status": STATUSES, "use": USES, "load_kind": LOAD_KINDS, "unit": frozenset(UNITS)}
-# What a fit cannot see does not change the hash of its data.
+# Columns that a fit does not use; they do not change the hash of its data.
 _PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One documented figure; the columns are explained in the module's docstring.
+    """One documented figure; the module's docstring describes the columns.
 
-    `value`, `low` and `high` are SI in `unit`, `written` is the figure as the document has it. A fact in words has
-    its `text` and no numbers (NaN).
+    Attributes
+    ----------
+    value, low, high : float
+        The figure and its interval, SI; NaN for a fact in words, which has `text` instead.
+    unit : str
+        SI unit of these.
+    written : str
+        The figure as the document has it, with its unit.
     """
 
     id: str
@@ -150,7 +159,23 @@ COLUMNS = tuple(column.name for column in fields(Evidence) if column.name != "wr
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: what it is, how it is cited, what is known to be wrong with it."""
+    """A source of evidence.
+
+    Attributes
+    ----------
+    id : str
+        Key in `source.toml`.
+    title, kind : str
+        Title, and kind of document.
+    dating : str
+        What is known of its date.
+    measured : str
+        What was measured.
+    citation : str
+        How to cite it.
+    defects : tuple of str
+        Known defects.
+    """
 
     id: str
     title: str
@@ -162,7 +187,7 @@ class Source:
 
 
 def read_sources(file: Traversable) -> tuple[Source, ...]:
-    """Return the sources in a `source.toml`, in its order; none where there is no such file."""
+    """Return the sources in a `source.toml`, in file order; empty if the file does not exist."""
     if not file.is_file():
         return ()
     table = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -170,12 +195,24 @@ def read_sources(file: Traversable) -> tuple[Source, ...]:
 
 
 def read_rows(file: Traversable, system: str) -> tuple[Evidence, ...]:
-    """Return the rows of an `evidence.csv` in its order; none where there is no such file.
+    """Read the evidence of a system.
+
+    Parameters
+    ----------
+    file : Traversable
+        The `evidence.csv`.
+    system : str
+        Name of the system.
+
+    Returns
+    -------
+    tuple of Evidence
+        Rows in file order; empty if the file does not exist.
 
     Raises
     ------
     InputError
-        When a row breaks a rule, or is about another system.
+        If a row breaks a rule, or is about another system.
     """
     if not file.is_file():
         return ()
@@ -187,7 +224,19 @@ def read_rows(file: Traversable, system: str) -> tuple[Evidence, ...]:
 
 
 def parse(text: str, where: str) -> tuple[Evidence, ...]:
-    """Read CSV `text` as rows of evidence; `where` names it in messages.
+    """Parse rows of evidence.
+
+    Parameters
+    ----------
+    text : str
+        CSV with a header.
+    where : str
+        Name of the text, for messages.
+
+    Returns
+    -------
+    tuple of Evidence
+        Rows in order.
 
     Raises
     ------
@@ -246,7 +295,7 @@ def _flag(text: str, what: str) -> bool | None:
 
 
 def _layout(text: str, what: str) -> dict[str, str]:
-    """Return the pairs of a layout in their order."""
+    """Parse the pairs of a layout; keep their order."""
     layout: dict[str, str] = {}
     for pair in text.split():
         key, _, value = pair.partition("=")
@@ -259,7 +308,7 @@ def _layout(text: str, what: str) -> dict[str, str]:
 
 
 def layout_text(layout: Mapping[str, str]) -> str:
-    """Write a layout as its column has it."""
+    """Return a layout as text, as its column has it."""
     return " ".join(f"{key}={value}" for key, value in layout.items())
 
 
@@ -294,7 +343,14 @@ def _number(text: str, what: str) -> Decimal:
 
 
 def select(rows: Iterable[Evidence], **criteria: object) -> tuple[Evidence, ...]:
-    """Return the rows whose columns equal all of `criteria`, such as `scenario="TS3", quantity="latency"`.
+    """Return the rows whose columns equal all criteria, such as `scenario="TS3", quantity="latency"`.
+
+    Parameters
+    ----------
+    rows : iterable of Evidence
+        The rows to choose from.
+    **criteria
+        Values by column name.
 
     Raises
     ------
@@ -313,13 +369,13 @@ def by_id(rows: Iterable[Evidence]) -> dict[str, Evidence]:
 
 
 def rows_hash(rows: Iterable[Evidence]) -> str:
-    """Return the SHA-256 of `rows` in hexadecimal, whatever their order; prose and empty layouts do not count."""
+    """Return the SHA-256 of `rows` in hexadecimal, independent of their order; prose and empty layouts are ignored."""
     visible = [_visible(row) for row in rows]
     ordered = sorted(visible, key=lambda cells: str(cells["id"]))
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
 
 
 def _visible(row: Evidence) -> dict[str, Any]:
-    """Return the cells of `row` that a fit can see; a row without a layout has none to be seen."""
+    """Return the cells of `row` that a fit uses, without an empty layout."""
     unseen = _PROSE if row.layout else _PROSE | {"layout"}
     return {key: cell for key, cell in asdict(row).items() if key not in unseen}

@@ -1,1 +1,1 @@
-"""The fit: most probable parameters, an ensemble of draws, refits without each scenario, the fitted file."""
+"""Fits of a system to its evidence."""

@@ -1,8 +1,8 @@
-"""Calibrating a system: fit each choice left open, draw an ensemble under the default, refit without each scenario."""
+"""Calibration of a system: fit every open choice, draw an ensemble under the default, refit without each scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as installed
@@ -13,21 +13,19 @@ import numpy as np
 
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.calibration.fit.maximum import Maximum, maximum
-from capplan.calibration.fit.posterior import Ensemble, distance_from_laplace, moved, resampled
+from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
 from capplan.calibration.fit.problem import problem, start_of
 from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
-from capplan.calibration.fit.stages import Stages, digest, refit_code
+from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.system import System
 from capplan.models.language.units import FloatArray
 
 _PROPOSALS = 2500
 _STEPS = 20
 
-Progress = Callable[[str], None]
-
 
 def stages_of(system: System[Any]) -> int:
-    """Return how often `calibrate` tells its progress."""
+    """Return how many times `calibrate` reports progress."""
     return max(len(system.observations.choices), 1) + 3 + refits_of(system)
 
 
@@ -47,17 +45,17 @@ def calibrate(
     seed : int
         Seed of the draws; the same seed gives the same file.
     version : str, optional
-        Version of capplan, for the file; the installed one when left out.
+        Version of capplan to record in the file; the installed one by default.
     progress : function
-        Told in words what is being done.
+        Called with the name of each stage as it starts.
     output : Path, optional
-        File that the result is for. What is finished is kept beside it, so that an interrupted calibration goes on,
-        each seed and evidence in a file of its own; it is gone at the end.
+        File that the caller will write the result to. Finished stages are saved beside it, one file per seed and
+        evidence, so that an interrupted calibration can resume; the file is deleted at the end.
 
     Returns
     -------
     Fitted
-        Ready to be written.
+        The calibration; `fitted_file.write` stores it.
     """
     stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
     fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
@@ -66,7 +64,7 @@ def calibrate(
 
 
 class _Calibration:
-    """A calibration under way."""
+    """A calibration in progress."""
 
     def __init__(self, system: System[Any], seed: int, stages: Stages) -> None:
         self.system, self.seed, self.stages = system, seed, stages
@@ -74,13 +72,13 @@ class _Calibration:
         self.problem = problem(system, self.tests)
 
     def fitted(self, version: str) -> Fitted:
-        """Go through the stages and put the fitted file together."""
+        """Run all stages and return the result."""
         hypotheses, best = self.choices()
-        first = _ensemble(self.stages.of("finding the posterior", lambda: _plain(self.found(best))))
-        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.drawn(first))))
+        first = _ensemble(self.stages.of("locating the posterior", lambda: _plain(self.resampled(best))))
+        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.moved(first))))
         draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points))
-        kept = replace(drawn, log_points=np.log(np.array(draws)))  # so that the file's figures are those of its draws
-        said = self.stages.of("predicting", lambda: figures(self.system, self.tests, kept))
+        kept = replace(drawn, log_points=np.log(np.array(draws)))  # figures in the file must match its rounded draws
+        predicted = self.stages.of("predicting", lambda: figures(self.system, self.tests, kept))
         most_probable = tuple(rounded(float(value)) for value in np.exp(best.log_point))
         refits = refitted(self.system, most_probable, self.seed, self.stages)
         free = [parameter for parameter in self.system.parameters if parameter.free]
@@ -97,60 +95,60 @@ class _Calibration:
             effective_parameters=rounded(best.effective_parameters),
             posterior=_posterior(best, drawn),
             hypotheses=hypotheses,
-            figures=tuple(FittedFigure(*each) for each in said),
+            figures=tuple(FittedFigure(*each) for each in predicted),
             left_out=refits.left_out,
             nested=refits.nested,
         )
 
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
-        """Fit each choice that is left open; return them, the best first, and the fit of the scenario's defaults."""
+        """Fit every open choice; return the hypotheses, best first, and the fit of the scenario's defaults."""
         if not self.system.observations.choices:
             return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.system)))))
-        usual = vars(self.tests[0].scenario)
+        default = vars(self.tests[0].scenario)
         fits, best = [], None
         for choice in self.system.observations.choices:
             words = " and ".join(f"{name.replace('_', ' ')} {value}" for name, value in choice.items())
-            found = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
-            fits.append(Hypothesis(choice, rounded(found.misfit)))
-            if all(usual[name] == value for name, value in choice.items()):
-                best = found
+            fit = _maximum(self.stages.of(f"fitting with {words}", partial(self.fit, choice)))
+            fits.append(Hypothesis(choice, rounded(fit.deviance)))
+            if all(default[name] == value for name, value in choice.items()):
+                best = fit
         if best is None:
-            raise ValueError("the scenario's own choice must be among the choices")
-        return tuple(sorted(fits, key=lambda each: each.misfit)), best
+            raise ValueError("the scenario's default choice must be among the choices")
+        return tuple(sorted(fits, key=lambda each: each.deviance)), best
 
     def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
-        """Fit a choice."""
+        """Fit the system under one choice."""
         return _plain(maximum(problem(self.system, self.system.observations.load_tests(choice)), start_of(self.system)))
 
-    def found(self, best: Maximum) -> Ensemble:
-        """Draw the ensemble by importance."""
+    def resampled(self, best: Maximum) -> Ensemble:
+        """Draw the ensemble by importance sampling."""
         return resampled(self.problem, best, DRAWS, _PROPOSALS, self.seed)
 
-    def drawn(self, first: Ensemble) -> Ensemble:
-        """Let the draws walk."""
+    def moved(self, first: Ensemble) -> Ensemble:
+        """Move the draws by steps of the sampler."""
         return moved(self.problem, first, _STEPS, self.seed)
 
 
 def _posterior(best: Maximum, drawn: Ensemble) -> Posterior:
-    told = (drawn.effective_size, drawn.acceptance, drawn.shift, distance_from_laplace(best, drawn))
-    size, acceptance, shift, laplace = (rounded(each) for each in told)
+    diagnostics = (drawn.effective_size, drawn.acceptance, drawn.shift, laplace_distance(best, drawn))
+    size, acceptance, shift, laplace = (rounded(each) for each in diagnostics)
     return Posterior(size, drawn.steps, acceptance, shift, laplace)
 
 
-def _plain(found: Maximum | Ensemble) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(found).items()}
+def _plain(result: Maximum | Ensemble) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(result).items()}
 
 
-def _maximum(found: Mapping[str, Any]) -> Maximum:
-    return Maximum(**_arrays(found))
+def _maximum(stored: Mapping[str, Any]) -> Maximum:
+    return Maximum(**_arrays(stored))
 
 
-def _ensemble(found: Mapping[str, Any]) -> Ensemble:
-    return Ensemble(**_arrays(found))
+def _ensemble(stored: Mapping[str, Any]) -> Ensemble:
+    return Ensemble(**_arrays(stored))
 
 
-def _arrays(found: Mapping[str, Any]) -> dict[str, Any]:
+def _arrays(stored: Mapping[str, Any]) -> dict[str, Any]:
     arrays: dict[str, FloatArray | float] = {
-        name: np.array(value) if isinstance(value, list) else value for name, value in found.items()
+        name: np.array(value) if isinstance(value, list) else value for name, value in stored.items()
     }
     return arrays

@@ -1,4 +1,4 @@
-"""The fitted file of a system: parameters, draws, residuals, and what they were fitted to."""
+"""The fitted file of a system: parameters, draws, predictions, and what they were fitted to."""
 
 from __future__ import annotations
 
@@ -16,15 +16,27 @@ from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
 from capplan.models.replaced_file import replace_file
 
-SCHEMA = "capplan.fitted/2"
+SCHEMA = "capplan.fitted/3"
 DRAWS = 512
-"""Draws of the parameters that a calibration makes: enough for the ends of 90 % bands, of which 26 are beyond each."""
+"""Parameter draws of a calibration: enough for the ends of 90 % bands, with 26 draws beyond each end."""
 _COUNTS = ("seed", "fitted_parameters")
 
 
 @dataclass(frozen=True)
 class FittedFigure:
-    """A documented figure beside what the model says of it (SI); `low` and `high` are the 5th and 95th percentiles."""
+    """A documented figure and its prediction, SI.
+
+    Attributes
+    ----------
+    id, fold : str
+        The figure's row id, and its independent scenario.
+    documented : float
+        The documented figure.
+    predicted : float
+        Median prediction over the draws.
+    low, high : float
+        5th and 95th percentile of the predictions.
+    """
 
     id: str
     fold: str
@@ -36,16 +48,16 @@ class FittedFigure:
 
 @dataclass(frozen=True)
 class NestedFigure:
-    """A documented figure as a fit says that saw neither its scenario nor another one (SI).
+    """A prediction of a documented figure by a fit without its scenario and without another one, SI.
 
     Attributes
     ----------
     id, fold : str
-        The figure and its scenario.
+        The figure's row id, and its independent scenario.
     without : str
-        The other scenario that the fit did not see.
+        The other scenario that the fit left out.
     predicted : float
-        What the fit says, at its most probable parameters.
+        Prediction at the most probable parameters.
     """
 
     id: str
@@ -56,21 +68,21 @@ class NestedFigure:
 
 @dataclass(frozen=True)
 class Posterior:
-    """How the draws came about, and how far they are from Laplace's approximation: see `posterior`.
+    """Diagnostics of the draws; see `capplan.calibration.fit.posterior`.
 
     Attributes
     ----------
     effective_sample_size : float
-        Of the proposals that the draws were resampled from.
+        Effective sample size of the proposals that were resampled.
     steps : int
-        Steps that every draw then walked (emcee).
+        Steps that every draw then took as a walker (emcee).
     acceptance : float
-        Share of the moves that were accepted.
+        Share of the steps that were accepted.
     shift : float
-        How far the walk moved the mean of a parameter's logarithm at most, in standard deviations.
+        Largest shift of a parameter's mean logarithm by the walk, in standard deviations.
     laplace : float
-        Largest Kolmogorov-Smirnov distance of a parameter's draws from the normal law with the curvature at the
-        maximum.
+        Largest Kolmogorov-Smirnov distance of a parameter's draws from the normal distribution with the curvature at
+        the maximum.
     """
 
     effective_sample_size: float
@@ -82,33 +94,35 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A choice that the document leaves open, and how badly the figures fit under it (deviance: less is better).
+    """A choice that the documents leave open, and how well the figures fit under it.
 
     Attributes
     ----------
     choice : mapping of str
         Fields of the scenario.
-    misfit : float
-        Deviance of figures and priors.
+    deviance : float
+        Deviance of figures and priors; less is better.
     """
 
     choice: Mapping[str, str] = field(hash=False)
-    misfit: float
+    deviance: float
 
 
 class Expected(NamedTuple):
-    """What a calibration must have been made from to belong to a system as it is today.
+    """What a calibration of a system must match.
 
     Attributes
     ----------
-    system, data_hash
-        Name of the system, and SHA-256 of its evidence.
+    system : str
+        Name of the system.
+    data_hash : str
+        SHA-256 of its evidence.
     names : tuple of str
-        Its free parameters.
+        Free parameters.
     folds : mapping of str
-        The independent scenario of each figure, by row id.
+        Independent scenario of each figure, by row id.
     choices : int
-        How many choices its documents leave open.
+        Number of choices that its documents leave open.
     """
 
     system: str
@@ -120,32 +134,40 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A calibrated system.
+    """A calibration of a system.
 
     Attributes
     ----------
-    system, version, seed, data_hash
-        What was fitted, by which capplan, with which random numbers, to which evidence.
+    system : str
+        Name of the system.
+    version : str
+        Version of capplan that made the calibration.
+    seed : int
+        Seed of the draws.
+    data_hash : str
+        SHA-256 of the evidence.
     code : str
-        Digest of the code that fitted it: see `stages.refit_code`.
+        Digest of the code that made the calibration; see `stages.refit_code`.
     names : tuple of str
         Free parameters, in the order of the columns of `draws`.
-    most_probable : tuple of float
+    most_probable : tuple of float (free,)
         Their most probable values, SI.
-    draws : tuple of tuples of floats
+    draws : tuple of tuples of float (draws, free)
         Equally weighted draws from the posterior, SI.
     fitted_parameters : int
-        Free parameters with wide priors.
+        Number of free parameters with wide priors.
     effective_parameters : float
-        Parameters that the figures decide.
+        Number of parameters that the figures determine, rather than the priors.
     posterior : Posterior
-        How the draws came about.
+        Diagnostics of the draws.
     hypotheses : tuple of Hypothesis
-        The open choices, the best first; empty where the documents leave none open.
-    figures, left_out : tuple of FittedFigure
-        The figures as fitted, and each scenario's as predicted by a fit without it.
+        The open choices, best first; empty if the documents leave none open.
+    figures : tuple of FittedFigure
+        Every figure, predicted by the fit to all figures.
+    left_out : tuple of FittedFigure
+        Every figure, predicted by a fit without its scenario.
     nested : tuple of NestedFigure
-        The figures as predicted by fits without their scenario and another one.
+        Every figure, predicted by fits without its scenario and another one.
     """
 
     system: str
@@ -165,12 +187,31 @@ class Fitted:
     nested: tuple[NestedFigure, ...]
 
     def values(self, parameters: tuple[Parameter, ...]) -> dict[str, Number]:
-        """Return the values of all `parameters` of the system, the free ones as arrays (draws,)."""
+        """Return the values of all parameters, SI.
+
+        Parameters
+        ----------
+        parameters : tuple of Parameter
+            Parameters of the system.
+
+        Returns
+        -------
+        dict
+            By name: arrays (draws,) for free parameters, numbers for the others.
+        """
         columns = np.array(self.draws).T
         return {**defaults(parameters), **{name: columns[i] for i, name in enumerate(self.names)}}
 
     def median_values(self, parameters: tuple[Parameter, ...]) -> dict[str, float]:
-        """Return one value of each parameter: the draw nearest to the ensemble's centre, correlations kept."""
+        """Return one value of each parameter, SI: the draw nearest to the centre of the ensemble.
+
+        A draw keeps the correlations between parameters, which medians of single parameters would not.
+
+        Parameters
+        ----------
+        parameters : tuple of Parameter
+            Parameters of the system.
+        """
         logs = np.log(np.array(self.draws))
         spread = np.maximum(logs.std(axis=0), 1e-12)
         nearest = int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
@@ -178,19 +219,19 @@ class Fitted:
         return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(parameters).items()}
 
     def check(self, where: str, expected: Expected) -> None:
-        """Check that the calibration belongs to a system as it is today.
+        """Check that the calibration matches a system.
 
         Parameters
         ----------
-        where
-            Names the fitted file in a message.
+        where : str
+            Name of the fitted file, for messages.
         expected : Expected
-            The system as it is today.
+            What the calibration must match.
 
         Raises
         ------
         InputError
-            When it was fitted to another system, other evidence, other parameters, or has another number of draws.
+            If the system, the evidence, the parameters or the number of draws differ, or figures are missing.
         """
         other = None
         if self.system != expected.system:
@@ -207,46 +248,63 @@ class Fitted:
             )
         try:
             complete = _complete(self, expected.folds, expected.choices)
-        except (TypeError, OverflowError):  # a file that was changed by hand
+        except (TypeError, OverflowError):  # the file was edited by hand
             complete = False
         if not complete:
             raise _no_fitted_file(where)
 
 
 def rounded(value: float) -> float:
-    """Round to seven digits, so that a file does not hang on the last bits of a sum."""
+    """Round to seven digits, so that the file does not depend on the last bits of a sum."""
     return float(f"{value:.7g}")
 
 
 def to_json(fitted: Fitted) -> dict[str, Any]:
-    """Return the contents of a fitted file."""
+    """Return the contents of the fitted file as JSON types."""
     return {"schema": SCHEMA, **asdict(fitted)}
 
 
 def write(fitted: Fitted, path: Path) -> None:
-    """Write a fitted file: whole, or not at all.
+    """Write a fitted file atomically.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The calibration.
+    path : Path
+        The file.
 
     Raises
     ------
     InputError
-        When it cannot be written.
+        If the file cannot be written.
     """
     replace_file(path, json.dumps(to_json(fitted), indent=1, allow_nan=False) + "\n")
 
 
 def read_fitted(path: Path) -> Fitted:
-    """Read a fitted file; `Fitted.check` says whether it belongs to a system.
+    """Read a fitted file; `Fitted.check` then checks that it matches a system.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Fitted
+        The calibration.
 
     Raises
     ------
     InputError
-        When the file cannot be read or is no fitted file.
+        If the file cannot be read or is not a fitted file.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("schema") != SCHEMA:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("schema") != SCHEMA:
             raise KeyError
-        return _built(found)
+        return _built(content)
     except OSError as error:
         raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
@@ -254,32 +312,32 @@ def read_fitted(path: Path) -> Fitted:
 
 
 def _no_fitted_file(where: str) -> InputError:
-    return InputError(f"{where!r} is no fitted file ({SCHEMA}): run `capplan calibrate` to make one")
+    return InputError(f"{where!r} is not a fitted file ({SCHEMA}): run `capplan calibrate` to make one")
 
 
-def _built(found: Mapping[str, Any]) -> Fitted:
-    lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+def _built(content: Mapping[str, Any]) -> Fitted:
+    lists = {key: tuple(value) for key, value in content.items() if isinstance(value, list)}
     fitted = Fitted(
         **{
-            **found,
+            **content,
             **lists,
-            "draws": tuple(tuple(row) for row in found["draws"]),
-            "hypotheses": tuple(Hypothesis(**item) for item in found["hypotheses"]),
-            "figures": tuple(FittedFigure(**item) for item in found["figures"]),
-            "left_out": tuple(FittedFigure(**item) for item in found["left_out"]),
-            "nested": tuple(NestedFigure(**item) for item in found["nested"]),
-            "posterior": Posterior(**found["posterior"]),
+            "draws": tuple(tuple(row) for row in content["draws"]),
+            "hypotheses": tuple(Hypothesis(**item) for item in content["hypotheses"]),
+            "figures": tuple(FittedFigure(**item) for item in content["figures"]),
+            "left_out": tuple(FittedFigure(**item) for item in content["left_out"]),
+            "nested": tuple(NestedFigure(**item) for item in content["nested"]),
+            "posterior": Posterior(**content["posterior"]),
         }
     )
-    typed = isinstance(found["system"], str) and all(isinstance(found[name], int) for name in _COUNTS)
+    typed = isinstance(content["system"], str) and all(isinstance(content[name], int) for name in _COUNTS)
     if not typed or not _sound_numbers(fitted):
         raise ValueError
     return fitted
 
 
 def _sound_numbers(fitted: Fitted) -> bool:
-    """Whether numbers are numbers: a file may have been changed by hand."""
-    numbers = (fitted.effective_parameters, *(each.misfit for each in fitted.hypotheses))
+    """Whether every number is valid; the file may have been edited by hand."""
+    numbers = (fitted.effective_parameters, *(each.deviance for each in fitted.hypotheses))
     return (
         all(_amount(value) for value in numbers)
         and _sound_points((fitted.most_probable, *fitted.draws), len(fitted.names))
@@ -288,7 +346,7 @@ def _sound_numbers(fitted: Fitted) -> bool:
 
 
 def _complete(fitted: Fitted, folds: Mapping[str, str], choices: int) -> bool:
-    """Whether every figure, every left-out scenario and every open choice is there once."""
+    """Whether every figure, every left-out scenario and every open choice is present exactly once."""
     others = {(row, other) for row, fold in folds.items() for other in set(folds.values()) if other != fold}
     return (
         len(fitted.hypotheses) == choices
@@ -312,13 +370,14 @@ def _sound_points(points: tuple[tuple[float, ...], ...], free: int) -> bool:
     return len(points) > 1 and all(len(point) == free for point in points) and positive
 
 
-def _sound_posterior(its: Posterior) -> bool:
-    amounts, shares = (its.effective_sample_size, its.steps, its.shift), (its.acceptance, its.laplace)
+def _sound_posterior(posterior: Posterior) -> bool:
+    amounts = (posterior.effective_sample_size, posterior.steps, posterior.shift)
+    shares = (posterior.acceptance, posterior.laplace)
     return all(_amount(value) for value in amounts) and all(0 <= share <= 1 for share in shares)
 
 
 def _sound_figures(table: tuple[FittedFigure, ...], folds: Mapping[str, str]) -> bool:
-    """Whether every figure is there once, with a band around what is predicted."""
+    """Whether every figure is present exactly once, with a band around its prediction."""
     return (
         {figure.id: figure.fold for figure in table} == folds
         and len(table) == len(folds)

@@ -1,10 +1,11 @@
-"""An ensemble of parameters: draws from the posterior that keep the correlation.
+"""Draws from the posterior: an ensemble of parameter values that keeps their correlations.
 
-In two steps, as in resample-move (Gilks and Berzuini 2001). Adaptive importance resampling from a multivariate t that
-starts with the curvature at the maximum (Gelman et al. 2013, section 10.4) finds where the posterior lies. Then every
-draw is a walker of the affine-invariant sampler (Goodman and Weare 2010; emcee, Foreman-Mackey et al. 2013) for some
-steps: that leaves the posterior as it is, and parts the draws that resampling made alike. How far the ensemble is from
-Laplace's approximation, a normal law with the curvature at the maximum, is told.
+Sampling has two steps, as in resample-move (Gilks and Berzuini 2001). First, adaptive importance resampling locates the
+posterior; its multivariate t proposal starts with the curvature at the maximum (Gelman et al. 2013, section 10.4).
+Then every draw takes some steps as a walker of the affine-invariant sampler (Goodman and Weare 2010; emcee,
+Foreman-Mackey et al. 2013). The steps preserve the posterior and separate draws that resampling duplicated.
+`laplace_distance` measures how far the ensemble is from Laplace's approximation, a normal distribution with the
+curvature at the maximum.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.calibration.fit.maximum import Maximum, Problem
+from capplan.calibration.fit.maximum import Maximum
+from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 _T_DEGREES = 5.0
 _ROUNDS = 5
-_FIRST = 2.0  # widens the first proposal, so that a curvature that is too sharp there does not trap it
+_FIRST = 2.0  # widens the first proposal, so that too sharp a curvature at the maximum does not trap it
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,14 @@ class Ensemble:
     log_points : array (draws, free)
         Logarithms of the free parameters, equally weighted.
     effective_size : float
-        Effective sample size of the proposals that they were resampled from (Kong 1992).
+        Effective sample size of the proposals that were resampled (Kong 1992).
     steps : int
-        Steps that each draw then moved as a walker; 0: none.
+        Steps that each draw then took as a walker.
     acceptance : float
-        Share of the moves that were accepted.
+        Share of the steps that were accepted.
     shift : float
-        How far the walk moved the mean of a parameter's logarithm at most, in its standard deviations: for draws that
-        stood for the posterior already, about the root of 1/effective_size + 1/draws.
+        Largest shift of a parameter's mean logarithm by the walk, in standard deviations. About
+        ``sqrt(1 / effective_size + 1 / draws)`` where the resampled draws represented the posterior already.
     """
 
     log_points: FloatArray
@@ -48,11 +50,28 @@ class Ensemble:
 
 
 def resampled(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:
-    """Draw an ensemble of `draws` points from the posterior by importance.
+    """Draw an ensemble from the posterior by adaptive importance sampling (Cappe et al. 2008).
 
-    Adaptive importance sampling (Cappe et al. 2008): `proposals` points in each of `_ROUNDS` rounds, from a
-    multivariate t whose centre and covariance are those of the round before; the round with the largest effective
-    sample size is resampled.
+    Each of `_ROUNDS` rounds proposes points from a multivariate t with the centre and covariance of the round before.
+    The round with the largest effective sample size is resampled.
+
+    Parameters
+    ----------
+    problem : Problem
+        The fitting problem.
+    best : Maximum
+        The most probable parameters.
+    draws : int
+        Draws of the ensemble.
+    proposals : int
+        Proposals per round.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    Ensemble
+        Equally weighted draws.
     """
     random = np.random.default_rng(seed)
     centre, covariance = best.log_point, _FIRST * best.covariance
@@ -64,13 +83,13 @@ def resampled(problem: Problem, best: Maximum, draws: int, proposals: int, seed:
         centre = tempered @ points
         covariance = np.asarray(((points - centre).T * tempered) @ (points - centre), dtype=np.float64)
     size, points, weight = max(rounds, key=lambda each: each[0])
-    levels = (np.arange(draws) + random.random()) / draws  # systematic resampling: least noise
+    levels = (np.arange(draws) + random.random()) / draws  # systematic resampling has the least noise
     chosen = np.minimum(np.searchsorted(np.cumsum(weight), levels), proposals - 1)
     return Ensemble(points[chosen], size)
 
 
 def moved(problem: Problem, start: Ensemble, steps: int, seed: int) -> Ensemble:
-    """Let every draw walk for some steps of the affine-invariant sampler."""
+    """Move every draw by `steps` steps of the affine-invariant sampler."""
     import emcee  # only calibration needs it
 
     draws, free = start.log_points.shape
@@ -84,10 +103,11 @@ def moved(problem: Problem, start: Ensemble, steps: int, seed: int) -> Ensemble:
     return Ensemble(points, start.effective_size, steps, acceptance, float(shift.max()))
 
 
-def distance_from_laplace(best: Maximum, drawn: Ensemble) -> float:
-    """Return the largest Kolmogorov-Smirnov distance of a parameter's draws from Laplace's normal law.
+def laplace_distance(best: Maximum, drawn: Ensemble) -> float:
+    """Return the largest Kolmogorov-Smirnov distance of a parameter's draws from Laplace's normal approximation.
 
-    0: the posterior is normal in the logarithms; 512 draws from a normal law are 0.05 to 0.07 away.
+    The distance is 0 if the posterior is normal in the logarithms; 512 draws from a normal distribution are 0.05 to
+    0.07 away by chance.
     """
     from scipy.stats import ks_1samp, norm  # only calibration needs it
 
@@ -98,7 +118,7 @@ def distance_from_laplace(best: Maximum, drawn: Ensemble) -> float:
 def _weighted(
     problem: Problem, centre: FloatArray, covariance: FloatArray, count: int, random: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Propose points from a multivariate t; return them with their normalised importance weights."""
+    """Propose points (count, free) from a multivariate t; return them with normalised importance weights (count,)."""
     root = np.linalg.cholesky((covariance + covariance.T) / 2)
     normal = random.standard_normal((count, len(centre)))
     scaled = normal * np.sqrt(_T_DEGREES / random.chisquare(_T_DEGREES, count))[:, None]
@@ -110,9 +130,9 @@ def _weighted(
 
 
 def _tempered(weight: FloatArray, least: int) -> FloatArray:
-    """Flatten weights until a tenth of the points count, so that a poor round does not collapse the next.
+    """Flatten weights until a tenth of the points count, so that a poor round does not collapse the next one.
 
-    At least `least` points count, so that their covariance has full rank, if there are twice as many.
+    At least `least` points count, so that their covariance has full rank, provided there are twice as many points.
     """
     power = 1.0
     flat = weight

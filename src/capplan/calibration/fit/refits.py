@@ -1,8 +1,9 @@
-"""Refitting a system without some of its scenarios, and predicting those: how far off it is where it was not fitted.
+"""Refits without some scenarios, which show how well the model predicts what it was not fitted to.
 
-Without each scenario: with an ensemble, for the error and the parameters' part of the band. Without each pair of
-scenarios: at the most probable parameters, so that the discrepancy that a band is scored with has seen neither the
-scenario that it is scored on nor errors made with its help (nested leave-one-out).
+One refit per scenario leaves that scenario out and predicts it with an ensemble, which gives the error and the
+parameters' part of the band. One refit per pair of scenarios leaves out both and predicts them with the most probable
+parameters. With these, the model error that scores a scenario's band depends on that scenario in no way: neither
+through its error nor through a fit (nested leave-one-out).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PROPOSALS = 1000
 
 @dataclass(frozen=True)
 class Refits:
-    """What the refits of a system say.
+    """Predictions by refits.
 
     Attributes
     ----------
@@ -45,12 +46,12 @@ class Refits:
 
 
 def folds(tests: Sequence[LoadTest[Any]]) -> list[str]:
-    """Return the independent scenarios of some experiments."""
+    """Return the independent scenarios of load tests."""
     return list(dict.fromkeys(test.fold for test in tests))
 
 
 def refits_of(system: System[Any]) -> int:
-    """Return how often `refitted` tells its progress."""
+    """Return how many stages `refitted` has."""
     return len(folds(system.observations.load_tests())) + 1
 
 
@@ -62,11 +63,16 @@ def refitted(system: System[Any], most_probable: Sequence[float], seed: int, sta
     system : System
         The system.
     most_probable : sequence of float
-        The free parameters as fitted to all figures, SI: where the searches start.
+        Free parameters fitted to all figures, SI; the searches start there.
     seed : int
         Seed of the draws.
     stages : Stages
-        Told of the progress; keeps what is finished.
+        Reports progress and keeps finished stages.
+
+    Returns
+    -------
+    Refits
+        The predictions.
     """
     tests, start = system.observations.load_tests(), np.log(most_probable)
     left_out = [
@@ -81,10 +87,10 @@ def refitted(system: System[Any], most_probable: Sequence[float], seed: int, sta
 
 
 def figures(system: System[Any], tests: Sequence[LoadTest[Any]], drawn: Ensemble) -> list[list[Any]]:
-    """Return what the model says of the figures of some experiments: the fields of `FittedFigure`."""
-    said = system.observations.predicted(tests, from_log(system.parameters, drawn.log_points))
+    """Return the predictions of every figure of some load tests, as fields of `FittedFigure`."""
+    predicted = system.observations.predicted(tests, from_log(system.parameters, drawn.log_points))
     return [
-        [row.id, row.fold, row.value, *(rounded(float(v)) for v in np.quantile(said[row.id], [0.5, 0.05, 0.95]))]
+        [row.id, row.fold, row.value, *(rounded(float(v)) for v in np.quantile(predicted[row.id], [0.5, 0.05, 0.95]))]
         for test in tests
         for row in test.rows
     ]
@@ -100,15 +106,15 @@ def _without(
 
 
 def _without_pairs(system: System[Any], tests: Sequence[LoadTest[Any]], start: FloatArray) -> list[list[Any]]:
-    found = []
+    predictions = []
     for pair in combinations(folds(tests), 2):
         fit = maximum(problem(system, [test for test in tests if test.fold not in pair]), start)
         for fold, other in (pair, pair[::-1]):
             left = [test for test in tests if test.fold == fold]
-            found += [[name, fold, other, value] for name, value in _at(system, left, fit.log_point).items()]
-    return found
+            predictions += [[name, fold, other, value] for name, value in _at(system, left, fit.log_point).items()]
+    return predictions
 
 
 def _at(system: System[Any], tests: Sequence[LoadTest[Any]], log_point: FloatArray) -> dict[str, float]:
-    said = system.observations.predicted(tests, from_log(system.parameters, log_point[None]))
-    return {row.id: rounded(float(np.ravel(said[row.id])[0])) for test in tests for row in test.rows}
+    predicted = system.observations.predicted(tests, from_log(system.parameters, log_point[None]))
+    return {row.id: rounded(float(np.ravel(predicted[row.id])[0])) for test in tests for row in test.rows}

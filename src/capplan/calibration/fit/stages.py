@@ -1,4 +1,4 @@
-"""Results of a long calculation, saved stage by stage, so that what was interrupted goes on where it was."""
+"""Results of a long calculation, saved stage by stage, so that an interrupted calculation can resume."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _FOLDERS = ("models", "simulator", "calibration", "systems")
 _SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
+"""Receives the name of each stage as it starts."""
 
 
 @dataclass
@@ -28,21 +29,23 @@ class Stages:
     Attributes
     ----------
     key : str
-        Digest of what the calculation depends on: stages of another are not used.
-    told : function
-        Told in words what is being done.
+        Digest of what the calculation depends on; stages with another key are ignored.
+    progress : function
+        Called with the name of each stage as it starts.
     output : Path or None
-        File that the calculation is for: finished stages are kept beside it; None: nowhere.
+        Result file; finished stages are saved beside it. None: they are not saved.
+    known : dict
+        Results of finished stages, by name.
     """
 
     key: str
-    told: Told = lambda _: None
+    progress: Progress = lambda _: None
     output: Path | None = None
     known: dict[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> Path | None:
-        """Where finished stages are kept: calculations that differ neither read nor overwrite each other's."""
+        """File of the finished stages; different calculations use different files."""
         return self.output and self.output.with_name(f"{self.output.name}.{self.key[:8]}.stages")
 
     def __post_init__(self) -> None:
@@ -51,13 +54,21 @@ class Stages:
         try:
             kept = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return  # what cannot be read is computed again
+            return  # an unreadable file is computed again
         if isinstance(kept, dict) and kept.get("key") == self.key and isinstance(kept.get("stages"), dict):
             self.known = kept["stages"]
 
     def of(self, name: str, compute: Callable[[], Any]) -> Any:
-        """Return the result of a stage, as JSON has it; computed if it is not there yet."""
-        self.told(name)
+        """Return the result of a stage as JSON types; compute it unless it is saved.
+
+        Parameters
+        ----------
+        name : str
+            Name of the stage, unique within the calculation.
+        compute : function
+            Computes the result, which must be JSON-serialisable.
+        """
+        self.progress(name)
         if name not in self.known:
             self.known[name] = compute()
             if self.path is not None:
@@ -65,29 +76,29 @@ class Stages:
         return self.known[name]
 
     def complete(self, count: int) -> bool:
-        """Whether so many stages are finished."""
+        """Whether at least `count` stages are finished."""
         return len(self.known) >= count
 
     def end(self) -> None:
-        """Forget the stages: the calculation is done."""
+        """Delete the saved stages at the end of the calculation."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
 
 def refit_code(system: System[Any]) -> str:
-    """Return a digest of all code that a fit of a system depends on, comments left out."""
+    """Return a digest of all code that a fit of a system depends on, without comments and docstrings."""
     return _code(system, plain=True)
 
 
 def digest(system: System[Any], *parts: object) -> str:
-    """Return a digest of what a calculation for a system depends on, its code included."""
+    """Return a digest of a system's code and of everything else (`parts`) that a calculation depends on."""
     code = _code(system, plain=False)
     text = json.dumps([version("capplan"), system.name, code, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _code(system: System[Any], *, plain: bool) -> str:
-    """Return a digest of capplan's code, and of the system's where another package has it."""
+    """Return a digest of capplan's code, and of the system's if it is in another package."""
     folder, own = Path(str(system.folder)), code_digest(_FOLDERS, _SUFFIXES, plain=plain)
     if folder.is_relative_to(_PACKAGE):
         return own

@@ -1,1 +1,1 @@
-"""Left-out figures compared with the model and with simple rules."""
+"""How well a calibrated system predicts its evidence, beside simple rules."""

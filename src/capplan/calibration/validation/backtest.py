@@ -1,9 +1,9 @@
-"""Figures of scenarios that a fit did not see: what the model and simple rules say of them, with 90 % bands.
+"""Left-out figures: estimates by the model and by simple rules that did not see their scenario, with 90 % bands.
 
-A band is scored on a scenario that it has seen nothing of. The model's discrepancy comes from the errors on the other
-scenarios, made by fits without the scored one (nested leave-one-out), and is widened with the distance from the other
-layouts as in a prediction. A rule's discrepancy comes from its errors on the other figures of the family, each said
-from the rest (see `simple_rules` where there are too few).
+A band does not depend on the scenario that it is scored on. The model error comes from the other scenarios and from
+fits without the scored one (nested leave-one-out); it widens with the distance from the other layouts, as in a
+prediction. The error of a rule comes from other figures of the family, each estimated from the rest (see
+`simple_rules`).
 """
 
 from __future__ import annotations
@@ -14,36 +14,35 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.model_error import ModelError, tells_of
+from capplan.calibration.case.model_error import ModelError, error_kind
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
 from capplan.calibration.observations import LoadTest, Scored
 from capplan.calibration.system import System
-from capplan.calibration.validation.estimate import IntervalEstimate
-from capplan.calibration.validation.simple_rules import estimates_by_rules
+from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A figure of a scenario, said by a fit without that scenario and by simple rules.
+    """A documented figure with estimates that did not see its scenario.
 
     Attributes
     ----------
     id, scenario, fold, group, unit : str
-        What it is; verdicts speak of groups.
+        Row id, scenario, independent scenario, group in the verdict, and SI unit.
     family : str
-        The figures that the rules learn from; empty where they say nothing.
+        Name of the figures that the rules learn from; empty: no rule gives an estimate.
     size : float
-        What the rules scale by.
+        The variable that the rules scale by.
     not_scored : str
-        Why it is not scored: where the scenario is the only one that speaks of some parameter, the prior is asked
-        without it. Empty: it is scored.
+        Why it is not scored; empty: it is scored. A figure is not scored if no other scenario informs some parameter,
+        because the estimate would then depend on the prior.
     widens : bool
-        Whether its error is a part of the discrepancy, which widens the bands of predictions.
+        Whether its error contributes to the model error, which widens the bands of predictions.
     documented : float
         The documented figure, SI.
     estimates : dict of IntervalEstimate
-        By `capplan` and by each rule that says something.
+        Estimates by `capplan`, and by each rule that gives one.
     """
 
     id: str
@@ -65,42 +64,62 @@ class LeftOut:
 
     def errors(self) -> dict[str, float]:
         """Signed relative errors, `capplan` first."""
-        return {name: said.value / self.documented - 1 for name, said in self.estimates.items()}
+        return {name: estimate.value / self.documented - 1 for name, estimate in self.estimates.items()}
 
 
 def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
-    """Return every figure that was fitted or is scored beside rules, as said by fits without its scenario."""
-    its = system.observations
-    places = {row.id: (test, row) for test in its.load_tests() for row in test.rows}
-    rules = estimates_by_rules(its, [row for _, row in places.values()])
-    found = []
+    """Return every figure that was fitted or is scored, with estimates that did not see its scenario.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    fitted : Fitted
+        Its calibration, with refits.
+    """
+    observations = system.observations
+    places = {row.id: (test, row) for test in observations.load_tests() for row in test.rows}
+    rules = rule_estimates(observations, [row for _, row in places.values()])
+    left_out = []
     for figure in fitted.left_out:
         test, row = places[figure.id]
-        scored, widens = its.scored(row), its.kind_of(row) is not None
+        scored, widens = observations.scored(row), observations.kind_of(row) is not None
         if scored is None and not widens and not (row.use == "fit" and row.status == "measured"):
             continue
-        said = {"capplan": _model(system, fitted, figure, test, row), **rules.get(row.id, {})}
-        of = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
-        what = (row.id, row.scenario, row.fold, of.group, row.unit, of.family, of.size, its.not_scored(row), widens)
-        found.append(LeftOut(*what, row.value, said))
-    return tuple(found)
+        scored = scored or Scored("", math.nan, "times" if row.unit == "s" else "rates")
+        left_out.append(
+            LeftOut(
+                id=row.id,
+                scenario=row.scenario,
+                fold=row.fold,
+                group=scored.group,
+                unit=row.unit,
+                family=scored.family,
+                size=scored.size,
+                not_scored=observations.not_scored(row),
+                widens=widens,
+                documented=row.value,
+                estimates={"capplan": _model(system, fitted, figure, test, row), **rules.get(row.id, {})},
+            )
+        )
+    return tuple(left_out)
 
 
 def _model(
     system: System[Any], fitted: Fitted, figure: FittedFigure, test: LoadTest[Any], row: Evidence
 ) -> IntervalEstimate:
-    """Return what capplan says, with the band that it would give without the scenario."""
-    its = system.observations
-    others = [each for each in its.load_tests() if each.fold != row.fold]
-    known = system.model_errors(fitted, unseen=row.fold).of(its, row)
+    """Return capplan's estimate, with the band that it would give without the scenario."""
+    observations = system.observations
+    others = [each for each in observations.load_tests() if each.fold != row.fold]
+    error = system.model_errors(fitted, unseen=row.fold).of(observations, row)
     offered = test.scenario.offered_per_s()
     rate = None if offered is None else float(np.max(offered))
     factors = system.extrapolation(test.scenario, rate, others).factors(system.widening)
-    return _banded(figure, known.times(factors[tells_of(its, row)]))
+    return _banded(figure, error.times(factors[error_kind(observations, row)]))
 
 
 def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:
-    """Widen the band of the parameters: independent errors, in the logarithm, add up by their squares."""
+    """Widen the band of the parameters by a model error; independent half-widths in the logarithm add in squares."""
     half = error.half_width
     low = math.hypot(math.log(figure.predicted / figure.low), half)
     high = math.hypot(math.log(figure.high / figure.predicted), half)

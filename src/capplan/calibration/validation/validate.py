@@ -1,9 +1,9 @@
-"""Holding a calibrated system against its evidence: every figure as fitted, every scenario as said without it."""
+"""Validation of a calibrated system: every figure as fitted, and every scenario as predicted without it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
 from capplan.calibration.fit.posterior import Ensemble
 from capplan.calibration.fit.refits import figures as figures_of
 from capplan.calibration.fit.refits import refits_of, refitted
-from capplan.calibration.fit.stages import Stages, digest, refit_code
+from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.observations import Goal, Observations
 from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
@@ -32,19 +32,15 @@ from capplan.calibration.validation.validation import (
 from capplan.models.errors import InputError
 from capplan.models.user_cache import user_cache
 
-_FAR = 0.1  # at most this share of them may be further off
-_ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of scenarios that were left out
+_FAR = 0.1  # highest share of figures that may be further off than `CLOSE`
+_ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of left-out scenarios
 
-_KEPT = (
-    "The refits are those of the fitted file: they were made by this code from this evidence (--refit repeats them)."
-)
-_MADE = "The refits were repeated: other code made the fitted file, or --refit was given."
-
-Progress = Callable[[str], None]
+_KEPT = "The refits come from the fitted file, which this code made from this evidence (--refit repeats them)."
+_MADE = "The refits were repeated, because other code made the fitted file or --refit was given."
 
 
 def stages_of(system: System[Any]) -> int:
-    """Return how often `validate` tells its progress at most."""
+    """Return how many times `validate` reports progress at most."""
     return 1 + refits_of(system)
 
 
@@ -55,33 +51,38 @@ def validate(
     refit: bool = False,
     progress: Progress = lambda _: None,
 ) -> Validation:
-    """Compare a calibrated system with every documented figure, and each scenario with fits without it.
+    """Compare predictions with every documented figure, and with every scenario by fits without it.
 
     Parameters
     ----------
     system : System
         The system.
     fitted : Fitted, optional
-        Its calibration; the system's own when left out. The refits in it are used if today's code made them.
+        Its calibration; the packaged one by default. Its refits are used if the current code made them.
     refit : bool
-        Repeat the refits in any case: minutes, kept in the user's cache as they come, so that what was interrupted goes
-        on.
+        Repeat the refits in any case. This takes minutes; finished stages are saved in the user's cache, so that an
+        interrupted validation can resume.
     progress : function
-        Told in words what is being done, if anything takes long.
+        Called with the name of each stage as it starts.
+
+    Returns
+    -------
+    Validation
+        The comparison, with goals, scores and a verdict.
 
     Raises
     ------
     InputError
-        When the refits cannot be kept.
+        If the system is not calibrated, or the user's cache cannot be written.
     """
     chosen = fitted or system.fitted()
     if not refit and chosen.code == refit_code(system):
         return report(system, chosen, _KEPT)
-    return report(system, _made_anew(system, chosen, refit, progress), _MADE)
+    return report(system, _repeated(system, chosen, refit, progress), _MADE)
 
 
-def _made_anew(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
-    """Return the fitted file with figures and refits of today's code."""
+def _repeated(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
+    """Return the calibration with figures and refits by the current code."""
     cache = _cache()
     key = digest(system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
     stages = Stages(key, progress, cache / f"{fitted.system}-refits")
@@ -89,12 +90,12 @@ def _made_anew(system: System[Any], fitted: Fitted, again: bool, progress: Progr
         stages.end()
         stages = Stages(key, progress, cache / f"{fitted.system}-refits")
     drawn = Ensemble(np.log(np.array(fitted.draws)), 0.0)
-    said = stages.of("predicting", lambda: figures_of(system, system.observations.load_tests(), drawn))
+    predicted = stages.of("predicting", lambda: figures_of(system, system.observations.load_tests(), drawn))
     refits = refitted(system, fitted.most_probable, fitted.seed, stages)
     for other in cache.glob(f"{fitted.system}-refits.*.stages"):
         if other != stages.path:
-            other.unlink(missing_ok=True)  # of other code or evidence
-    figures = tuple(FittedFigure(*each) for each in said)
+            other.unlink(missing_ok=True)  # from other code or evidence
+    figures = tuple(FittedFigure(*each) for each in predicted)
     return replace(fitted, figures=figures, left_out=refits.left_out, nested=refits.nested)
 
 
@@ -103,17 +104,34 @@ def _cache() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}; give CAPPLAN_CACHE_DIR another folder") from None
+        raise InputError(
+            f"folder {str(folder)!r} cannot be created: {error.strerror}; set CAPPLAN_CACHE_DIR to another folder"
+        ) from None
     return folder
 
 
 def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
-    """Report on a calibrated system by the figures and refits that it keeps; `refits` says where those come from."""
-    its, single = system.observations, fitted.median_values(system.parameters)
-    said = {figure.id: figure for figure in fitted.figures}
+    """Validate a system by the figures and refits stored in its calibration.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    fitted : Fitted
+        Its calibration.
+    refits : str
+        Origin of the refits, in a plain sentence.
+
+    Returns
+    -------
+    Validation
+        The comparison, with goals, scores and a verdict.
+    """
+    observations, single = system.observations, fitted.median_values(system.parameters)
+    predicted = {figure.id: figure for figure in fitted.figures}
     compared = tuple(
-        _compared(its, system.name, row, said[row.id], its.share_of_time(test, row, single))
-        for test in its.load_tests()
+        _compared(observations, system.name, row, predicted[row.id], observations.share_of_time(test, row, single))
+        for test in observations.load_tests()
         for row in test.rows
     )
     left = left_out(system, fitted)
@@ -121,8 +139,11 @@ def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
     return Validation(
         system=fitted.system,
         figures=compared,
-        goals=(*its.goals({name: each.predicted for name, each in said.items()}), *goals_of(compared, own, scored)),
-        goals_in_words=its.goals_in_words,
+        goals=(
+            *observations.goals({name: each.predicted for name, each in predicted.items()}),
+            *goals_of(compared, own, scored),
+        ),
+        goals_in_words=observations.goals_in_words,
         left_out=left,
         own=own,
         scores=scored,
@@ -138,26 +159,26 @@ def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
 
 
 def goals_of(figures: Sequence[Compared], own: Score | None, scored: Mapping[str, Score]) -> tuple[Goal, ...]:
-    """Return the goals that every system has: of figures as fitted, and of scenarios that were left out."""
+    """Return the goals that every system has, for figures as fitted and for left-out scenarios."""
     goals = list(_close(figures))
     if own is not None:
-        goals.append(Goal("left out: median error", own.error, _ERROR))
+        goals.append(Goal("left-out scenarios: median error", own.error, _ERROR))
         if math.isfinite(own.half_width):
-            goals.append(Goal("left out: median half-width of the 90 % bands", own.half_width, _HALF_WIDTH))
+            goals.append(Goal("left-out scenarios: median half-width of the 90 % bands", own.half_width, _HALF_WIDTH))
     return (*goals, *_beside_rules(scored))
 
 
 def _beside_rules(scored: Mapping[str, Score]) -> Iterator[Goal]:
-    """Yield the goals of the figures that all simple rules say something of."""
+    """Yield the goals of the figures that all simple rules estimate."""
     rules = {name: score for name, score in scored.items() if name != MODEL}
     if not rules:
         return
     own, best = scored[MODEL], min(rules, key=lambda name: rules[name].error)
-    yield Goal(f"left out: median error, beside the best rule ({best})", own.error, rules[best].error)
+    yield Goal(f"left-out scenarios: median error, against the best rule ({best})", own.error, rules[best].error)
     banded = [name for name, score in rules.items() if math.isfinite(score.interval_score)]
     if banded:
         sharp = min(banded, key=lambda name: rules[name].interval_score)
-        name = f"left out: mean interval score, beside the best rule ({sharp})"
+        name = f"left-out scenarios: mean interval score, against the best rule ({sharp})"
         yield Goal(name, own.interval_score, rules[sharp].interval_score, share=False)
 
 
@@ -171,62 +192,74 @@ def _close(figures: Sequence[Compared]) -> tuple[Goal, ...]:
     if not sound:
         return ()
     far = sum(not figure.close(CLOSE) for figure in sound) / len(sound)
-    return (Goal(f"measured figures further off than 10 % and their own rounding (of {len(sound)})", far, _FAR),)
+    return (Goal(f"measured figures off by more than 10 % and their rounding (of {len(sound)})", far, _FAR),)
 
 
 def _compared(
-    its: Observations[Any], system: str, row: Evidence, said: FittedFigure, share_of_time: float | None
+    observations: Observations[Any], system: str, row: Evidence, figure: FittedFigure, share_of_time: float | None
 ) -> Compared:
-    low, high = its.bounds_of(row) or (None, None)
-    met = None if low is None or high is None else low <= said.predicted <= high
+    low, high = observations.bounds_of(row) or (None, None)
     statistic = _STATISTICS.get(row.statistic, row.statistic)
-    figure = " ".join(word for word in (row.request_class, row.quantity.replace("_", " "), statistic) if word)
-    what = (system, row.id, row.scenario, figure, row.unit)
-    error = said.predicted / row.value - 1
-    model = (said.predicted, said.low, said.high)
-    sound = row.status == "measured"
-    return Compared(*what, row.value, row.low, row.high, *model, error, sound, low, high, met, share_of_time)
+    return Compared(
+        system=system,
+        id=row.id,
+        scenario=row.scenario,
+        quantity=" ".join(word for word in (row.request_class, row.quantity.replace("_", " "), statistic) if word),
+        unit=row.unit,
+        documented=row.value,
+        low=row.low,
+        high=row.high,
+        predicted=figure.predicted,
+        band_low=figure.low,
+        band_high=figure.high,
+        error=figure.predicted / row.value - 1,
+        sound=row.status == "measured",
+        goal_low=low,
+        goal_high=high,
+        met=None if low is None or high is None else low <= figure.predicted <= high,
+        share_of_time=share_of_time,
+    )
 
 
 _STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maximum": "max"}
-"""Words for statistics; the others are called what they are."""
+"""Words for statistics in the name of a figure; the other statistics keep their name."""
 
 
 def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
-    """Median absolute relative error of the model and of each rule, over the figures that all of them say."""
+    """Return the median absolute relative errors of the model and of each rule, over figures that all estimate."""
     errors = [each.errors() for each in left if len(each.estimates) > 1]
     return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
 def _verdict(left: Sequence[LeftOut]) -> str:
-    """Say of each group whether the model beats the rules, and what becomes of the errors."""
+    """Return whether the model beats the rules in each group, and how its errors are used."""
     scored = [each for each in left if each.family and each.counts]
     groups = dict.fromkeys(each.group for each in scored)
     errors = {name: median_errors([each for each in scored if each.group == name]) for name in groups}
-    sentences = [_of_group(name, found) for name, found in errors.items() if found]
+    sentences = [_verdict_on_group(name, medians) for name, medians in errors.items() if medians]
     if not sentences:
-        return f"No scenario could be left out beside a simple rule: each is of its own kind. {_of_bands(left)}"
-    return f"Left out one by one, capplan's {' Its '.join(sentences)} {_of_bands(left)}"
+        return f"No left-out scenario could be compared with a simple rule: no two are alike. {_use_of_errors(left)}"
+    return f"On left-out scenarios, {' '.join(sentences)} {_use_of_errors(left)}"
 
 
-def _of_group(name: str, errors: Mapping[str, float]) -> str:
+def _verdict_on_group(name: str, errors: Mapping[str, float]) -> str:
     best = min((rule for rule in errors if rule != "capplan"), key=lambda rule: errors[rule])
     outcome = "beats" if errors["capplan"] < errors[best] else "does not beat"
     return (
-        f"median error of {name} is {errors['capplan']:.1%}; it {outcome} the best baseline, {best}, with "
-        f"{errors[best]:.1%}."
+        f"capplan {outcome} the best simple rule for {name}: its median error is {errors['capplan']:.1%}, that of "
+        f"{best} {errors[best]:.1%}."
     )
 
 
-def _of_bands(left: Sequence[LeftOut]) -> str:
-    """Say how the errors are used, and which figures are not scored, and why."""
-    found = ["The bands of predictions are widened by the errors made here."]
+def _use_of_errors(left: Sequence[LeftOut]) -> str:
+    """Return how the errors widen bands, and which figures are not scored and why."""
+    sentences = ["These errors widen the bands of predictions."]
     reasons = dict.fromkeys(each.not_scored for each in left if each.not_scored)
     for reason in reasons:
-        whose = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
-        some = "some figures" if any(each.counts and each.fold in whose for each in left) else "figures"
-        found.append(f"Not scored: {some} of {', '.join(whose)}, since {reason}.")
-    missed = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
-    if missed:
-        found.append(f"Scored, but widening no band: some figures of {', '.join(missed)}.")
-    return " ".join(found)
+        folds = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
+        some = "Some figures" if any(each.counts and each.fold in folds for each in left) else "Figures"
+        sentences.append(f"{some} of {', '.join(folds)} are not scored, because {reason}.")
+    unused = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
+    if unused:
+        sentences.append(f"Some figures of {', '.join(unused)} are scored but widen no band.")
+    return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""What a validation reports: figures beside the model, goals, scenarios that were left out, bands and their scores."""
+"""The result of a validation: figures beside predictions, goals, left-out scenarios, and scores of bands."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODEL = "capplan"
-CLOSE = 0.1  # of a documented figure: the goal of all that are measured and not contradicted
+CLOSE = 0.1  # relative error that counts as close: the goal of figures that are measured and not contradicted
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One documented figure beside the model (SI).
+    """One documented figure beside its prediction, SI.
 
     Attributes
     ----------
     system, id, scenario, quantity, unit : str
-        What it is.
+        System, row id, scenario, quantity in words, and SI unit.
     documented, low, high : float
-        The document's figure and the interval of its rounding.
+        The documented figure and the interval of its rounding.
     predicted, band_low, band_high : float
-        The model's median and the 90 % band of its parameters.
+        Median prediction, and the 90 % band of the parameters.
     error : float
         Signed relative error.
     sound : bool
-        Whether it was measured and nothing contradicts it.
+        Whether it was measured and is not contradicted.
     goal_low, goal_high : float or None
-        The lowest and the highest prediction that meet the goal; None where the figure has no goal of its own.
+        Lowest and highest prediction that meet its goal; None if the figure has no goal of its own.
     met : bool or None
-        Whether the goal is met.
+        Whether the goal is met; None if there is none.
     share_of_time : float or None
-        For busy workers: the share of the time in which a policing node has at most the documented number.
+        Share of time during which the quantity is at most the figure; None if this does not apply.
     """
 
     system: str
@@ -63,22 +63,22 @@ class Compared:
     share_of_time: float | None
 
     def close(self, within: float) -> bool:
-        """Whether the model is within a share of the figure, or inside the interval of its rounding."""
+        """Whether the prediction is within the share `within` of the figure, or inside the interval of its rounding."""
         return abs(self.error) <= within or self.low <= self.predicted <= self.high
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well the model or a rule does on the figures of scenarios that it has not seen.
+    """How well the model or a rule estimates figures of scenarios that it has not seen.
 
     Attributes
     ----------
     error : float
-        Median of the absolute relative errors.
+        Median absolute relative error.
     interval_score : float
-        Mean interval score of the 90 % bands in the logarithm; not a number where there are none.
+        Mean interval score of the 90 % bands in the logarithm; not a number if there are none.
     half_width : float
-        Median of half the width of the bands, as a share of the figure.
+        Median half-width of the bands, as a share of the figure.
     """
 
     error: float
@@ -88,17 +88,17 @@ class Score:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often 90 % bands held figures of scenarios that they had not seen.
+    """How many 90 % bands contain their figure, in scenarios that they had not seen.
 
     Attributes
     ----------
     figures, held : int
-        Figures with a band, and those that were inside.
+        Number of figures with a band, and of those inside their band.
     scenarios : int
-        Independent scenarios that the figures belong to.
+        Number of independent scenarios of these figures.
     low, high : float
-        90 % confidence interval of the share that is held (Clopper and Pearson 1934), as if there were as many figures
-        as independent scenarios: those of one scenario are right or wrong together (Korn and Graubard 1998).
+        90 % confidence interval of the share inside (Clopper and Pearson 1934). It counts one figure per independent
+        scenario, because figures of one scenario tend to be inside or outside together (Korn and Graubard 1998).
     """
 
     figures: int
@@ -110,40 +110,40 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Validation:
-    """The report on one system.
+    """The validation of one system.
 
     Attributes
     ----------
     system : str
-        The system.
+        Name of the system.
     figures : tuple of Compared
-        Every documented figure that can be compared.
+        Every documented figure that the model predicts.
     goals : tuple of Goal
-        Goals that several figures share, then those of the scenarios that were left out.
+        Goals that several figures share, then goals of the left-out scenarios.
     goals_in_words : str
-        What the goals are.
+        The goals, in words.
     left_out : tuple of LeftOut
-        Leave-one-scenario-out.
+        Figures estimated without their scenario.
     own : Score or None
-        Of capplan, on all figures that are scored; None where there are none.
+        Score of capplan on all scored figures; None if there are none.
     scores : dict of Score
-        By `capplan` and by rule, on those figures that all rules say something of; empty where there are none.
+        Scores of `capplan` and of each rule on the figures that all rules estimate; empty if there are none.
     coverage : Coverage
-        Of capplan's bands.
+        Coverage of capplan's bands.
     draws : int
-        Draws of the parameters.
+        Number of parameter draws.
     posterior : Posterior
-        How they came about.
+        Diagnostics of the draws.
     fitted_parameters : int
-        Parameters with wide priors.
+        Number of parameters with wide priors.
     free_parameters : int
-        All that the figures may move.
+        Number of parameters that the fit may change.
     effective_parameters : float
-        Parameters that the figures decide.
+        Number of parameters that the figures determine.
     verdict : str
-        Whether the model beats the baselines, in plain sentences.
+        Whether the model beats the simple rules, in plain sentences.
     refits : str
-        Where the refits come from, in a plain sentence.
+        Origin of the refits, in a plain sentence.
     """
 
     system: str
@@ -164,19 +164,22 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether no goal is missed."""
+        """Whether all goals are met."""
         return all(figure.met is not False for figure in self.figures) and all(goal.met for goal in self.goals)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table that the terminal, the CSV, the page and its figures show.
+        """Return one table of all figures.
 
         Returns
         -------
         pandas.DataFrame
-            One row per documented figure (SI): the fields of `Compared`; `name`, what it is called among the figures of
-            the system; `close`, whether it is within 10 % or its own rounding; those of `_LEFT_OUT`, which are missing
-            where a figure was not left out; `<rule>_error`, the signed relative error of each rule, missing where
-            the rule gives no estimate.
+            One row per documented figure, SI, with the columns
+
+            - the fields of `Compared`,
+            - `name`, a unique name within the system,
+            - `close`, whether the prediction is within 10 % or inside the rounding,
+            - those of `_LEFT_OUT`, missing if the figure was not left out,
+            - `<rule>_error`, the signed relative error of each rule, missing if the rule gives no estimate.
         """
         import pandas as pd  # slow to import
 
@@ -194,14 +197,14 @@ class Validation:
 
 _LEFT_OUT = (
     "fold",  # the independent scenario that was left out
-    "group",  # what the verdict speaks of
+    "group",  # its group in the verdict
     "family",  # the figures that the rules learn from; empty: no rule gives an estimate
     "not_scored",  # why it is not scored; empty: it is scored
     "left_out",  # the prediction without the scenario, the ends of its 90 % band, and its signed relative error
     "left_out_low",
     "left_out_high",
     "left_out_error",
-    "held",  # whether the band holds the documented figure
+    "held",  # whether the band contains the documented figure
 )
 
 
@@ -213,15 +216,16 @@ def _left_out_row(each: LeftOut) -> dict[str, Any]:
 
 
 def own_score(left_out: Sequence[LeftOut]) -> Score | None:
-    """Score the model on all figures that count."""
+    """Score the model on all scored figures; None if there are none."""
     counted = [each for each in left_out if each.counts]
     return _score(MODEL, counted, counted) if counted else None
 
 
 def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
-    """Score the model and each rule on the same figures: those that count and that every rule says something of.
+    """Score the model and each rule on the same figures: scored ones that every rule estimates.
 
-    Interval scores are means over the figures where all have one: a straight line may say a negative time.
+    Interval scores are means over figures for which all have a finite score, since a straight line may give a negative
+    time.
     """
     shared = [each for each in left_out if each.counts and len(each.estimates) > 1]
     if not shared:
@@ -231,11 +235,11 @@ def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
 
 
 def _interval_scores(each: LeftOut) -> list[float]:
-    return [said.interval_score(each.documented) for said in each.estimates.values()]
+    return [estimate.interval_score(each.documented) for estimate in each.estimates.values()]
 
 
 def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) -> Score:
-    """Score errors and widths on some figures, and intervals on those where there are any."""
+    """Score errors and widths on `left_out`, and intervals on `banded`."""
     intervals = [each.estimates[name].interval_score(each.documented) for each in banded]
     intervals = [score for score in intervals if not math.isnan(score)]
     widths = [each.estimates[name].half_width() for each in left_out]
@@ -247,7 +251,7 @@ def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) ->
 
 
 def coverage(left_out: Sequence[LeftOut], level: float = 0.9) -> Coverage:
-    """Count how often capplan's bands held the figures that count."""
+    """Return the coverage of capplan's bands on all scored figures, with a confidence interval of level `level`."""
     from scipy.special import betaincinv
 
     banded = [each for each in left_out if each.counts and np.isfinite(each.estimates["capplan"].high)]

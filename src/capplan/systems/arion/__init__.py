@@ -19,7 +19,7 @@ from capplan.systems.arion.scenario import ArionScenario
 
 
 class Arion(System[ArionScenario]):
-    """gRPC masters before Hazelcast, and their clients."""
+    """gRPC masters in front of Hazelcast, and their clients."""
 
     name = "arion"
     summary = (
@@ -34,12 +34,12 @@ class Arion(System[ArionScenario]):
     def network(
         self, scenario: ArionScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
     ) -> Network:
-        """Compose the system; see `capplan.systems.arion.network`."""
+        """Compose the network; see `capplan.systems.arion.network`."""
         del lost
         return network(scenario, values, rate_per_s)
 
     def folded(self, scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose one master that stands for all."""
+        """Compose a network with one master that represents all; None if masters differ."""
         return folded(scenario, values, rate_per_s)
 
     def response_s(
@@ -49,11 +49,11 @@ class Arion(System[ArionScenario]):
         return latency_s(scenario, values, rate_per_s, level)
 
     def settling_s(self, scenario: ArionScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
-        """Return how long the slowest draw takes to settle, seconds."""
+        """Return the settling time of the slowest draw, seconds."""
         return settling_s(scenario, values, rate_per_s)
 
     def bounded(self, scenario: ArionScenario) -> bool:
-        """Whether clients wait for their answers: those of unary calls do."""
+        """Whether clients wait for their answers, as they do with unary calls."""
         return scenario.stream_messages == 1
 
     @cached_property
@@ -63,19 +63,19 @@ class Arion(System[ArionScenario]):
 
     @cached_property
     def notes(self) -> Notes[ArionScenario]:
-        """What a reader must know."""
+        """Notes for the reader."""
         return ArionNotes(self.evidence)
 
     def outages(self, case: Case[ArionScenario], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what is left without one master."""
+        """Return the outage of one master."""
         return outages(case, offered_per_s)
 
     def excess(self, scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) -> Sequence[Excess]:
-        """Return how far many clients of each master, and streaming, lie outside the documented tests."""
+        """Return how far many clients per master, and streaming, are outside the documented tests."""
         return excess(scenario, tests)
 
     def excess_of_rates(self, scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) -> Sequence[Excess]:
-        """Return how far few clients of each master lie outside: they bound the rate."""
+        """Return how far few clients per master are outside the documented tests; they limit the rate."""
         return excess_of_rates(scenario, tests)
 
 

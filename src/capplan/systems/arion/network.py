@@ -1,14 +1,15 @@
 """The `arion` system: gRPC masters that answer the lookups of many clients from Hazelcast.
 
-Facts and figures: evidence source `arion` (load tests of one master with 96 vCPUs). A client asks one master and waits
-for its answer before it asks again; the masters share the clients. So no more requests are under way than there are
-clients, and a request takes at most what it takes when all of them wait. Times count from when a client asks.
+Evidence: source `arion`, load tests of one master with 96 vCPUs. A client sends a request to its master and waits for
+the answer before the next one; the masters share the clients equally. The number of requests in the system is therefore
+at most the number of clients, and latency is at most that with all clients waiting. Latency counts from the time at
+which a client sends its request.
 
-Hypotheses, since the document gives a highest rate and mean times only: a master works on 20 requests at once, however
-many are inside, and each takes as long as when it is alone. That is about rate times time, 40,000 per second and 0.6
-ms; what it is (threads, connections to Hazelcast, a lock, or the load generator) is not said. Hazelcast's part
-of that time cannot be told from the master's. Each request that waits costs the others a little, so that throughput
-droops. `docs/decisions/0012-how-arion-is-modelled.md` tells how its figures are read.
+Hypotheses: the document gives only a highest rate and mean times. Here a master serves 20 requests at once, each as
+fast as when it is alone. This number is about the product of rate and time, 40,000 per second and 0.6 ms. The document
+does not state the cause (threads, connections to Hazelcast, a lock, or the load generator), and the figures cannot
+separate Hazelcast's share of the time from the master's. Each waiting request slows the others slightly, so throughput
+droops. `docs/decisions/0012-how-arion-is-modelled.md` describes how the figures are interpreted.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from capplan.models.solver.single_station import mmc
 from capplan.systems.arion.scenario import ArionScenario
 
 AT_ONCE = 20
-"""Requests that a master works on at once: the whole number that fits best, no documented figure. A master has 96
-vCPUs, so they are not what bounds it."""
+"""Requests that a master serves at once: the whole number that fits best, not a documented figure. The 96 vCPUs of a
+master are not the limit."""
 DROOP = 0.05
-"""Share of the throughput that is lost with 1,000 requests inside a master: a guess, the document says slightly."""
-LONG_QUEUE = 1000  # the most clients of one master that were measured
-FEW = 64  # clients of each master: fewer may be what runs out, since AT_ONCE are worked on and a few are on the way
+"""Share of throughput lost with 1,000 requests at a master: a guess; the document says "slightly"."""
+LONG_QUEUE = 1000  # highest measured number of clients per master
+FEW = 64  # clients per master below which they may be the bottleneck: AT_ONCE in service, and a few in the network
 RECORDS = 100_000  # of a watch: evidence watch.records
 GROWN = 0.98
-"""Share of the highest throughput with which it almost stops growing: a guess, the 2 % that a chart does not show."""
+"""Share of the highest throughput at which growth "almost stops": a guess; a chart does not show the other 2 %."""
 READ = "read"
 REPORTED = {READ: (READ,)}
-_NEAREST = 0.998  # of saturation, in closed forms: nearer, a queue takes minutes to settle
-_MOST_AT_ONCE = 160  # clients among which the last useful one is searched
+_NEAREST = 0.998  # highest share of saturation in closed forms; any closer, a queue takes minutes to settle
+_MOST_AT_ONCE = 160  # highest number of clients in the search for the last useful one
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("service_s", 0.5e-3, "s", "fitted", 0.7, "wide prior: a lookup takes a master 0.15 to 1.6 ms"),
@@ -76,11 +77,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("hazelcast_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: Hazelcast streams a record in 2 to 50 us"),
     Parameter("master_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: a master passes a record on in 2 to 50 us"),
 )
-"""`paced_per_s` is about the document's test of clients alone; the last two are about a watch."""
+"""Only the test of clients uses `paced_per_s`; only watches use the last two."""
 
 
 def _drooping() -> RateTable:
-    """Speed of a server with 1 .. 1,000 requests inside: each that waits makes the others take so much longer."""
+    """Return the speed of a server with 1 to 1,000 requests at the master; each waiting one slows the others."""
     waiting = np.maximum(np.arange(1.0, LONG_QUEUE + 1) - AT_ONCE, 0.0)
     cost = DROOP / (1 - DROOP) / waiting[-1]
     return RateTable(tuple((1 / (1 + cost * waiting)).tolist()))
@@ -91,7 +92,7 @@ _SPEEDS = speeds(Station("master", AT_ONCE, rate=_RATE))
 
 
 def network(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the system.
+    """Compose the network.
 
     Parameters
     ----------
@@ -105,16 +106,16 @@ def network(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Netw
     Returns
     -------
     Network
-        One request class, `read`; Poisson arrivals. Where clients are so few that they may be what runs out, each
-        request keeps one of them busy as well: a station that nobody waits for, and that bounds what is carried.
+        One request class, `read`; Poisson arrivals. If clients are so few that they may be the bottleneck, each request
+        also keeps a client busy, at a station that limits the rate and adds no wait.
     """
     return _network(scenario, values, rate_per_s, range(scenario.servers))
 
 
 def folded(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network | None:
-    """Compose the system as the clients of its first master see it, for an `Analysis` with `alike=kind_of`.
+    """Compose a network with one master that represents all, for `Analysis` with `alike=kind_of`.
 
-    None where some masters have a client more than others.
+    Return None if some masters have one client more than others.
     """
     if scenario.clients % scenario.servers:
         return None
@@ -135,7 +136,7 @@ def _network(scenario: ArionScenario, values: Values, rate_per_s: Number, entrie
 
 
 def _shared(scenario: ArionScenario, values: Values, entries: range) -> Step:
-    """Return how requests come to masters: each client asks its own, all as often, and they are not in step."""
+    """Return the flow of requests to masters; all clients send at the same rate, independently of each other."""
     steps = {size: _to_masters(scenario, values, size) for size in _sizes(scenario)}
     targets = tuple(steps[_clients_of(scenario, number)](number) for number in entries)
     if scenario.clients % scenario.servers == 0:
@@ -145,12 +146,12 @@ def _shared(scenario: ArionScenario, values: Values, entries: range) -> Step:
 
 
 def clients_are_few(scenario: ArionScenario) -> bool:
-    """Whether the clients may run out before the masters: in a stream a client need not wait for an answer."""
+    """Whether the clients may be the bottleneck; clients of a stream do not wait for answers, so they never are."""
     return scenario.stream_messages == 1 and scenario.clients < FEW * scenario.servers
 
 
 def _to_masters(scenario: ArionScenario, values: Values, size: int) -> Callable[[int], Step]:
-    """Return what one request does, by master, for masters with so many clients: there and back."""
+    """Return the flow of a request by number of the master, for masters with `size` clients."""
     half, work = Deterministic(values["network_s"] / 2), Exponential(demand_s(scenario, values))
     there, back = Delay(half, name="there"), Delay(half, name="back")
     if not clients_are_few(scenario):
@@ -166,13 +167,13 @@ def _to_masters(scenario: ArionScenario, values: Values, size: int) -> Callable[
 
 
 def _clients_of(scenario: ArionScenario, number: int) -> int:
-    """Clients of one master: an equal part, the first ones take what is left over."""
+    """Return the number of clients of one master; the first masters have one more if they do not divide equally."""
     each, over = divmod(scenario.clients, scenario.servers)
     return each + (number < over)
 
 
 def _sizes(scenario: ArionScenario) -> dict[int, int]:
-    """Return how many masters have how many clients, those with more first."""
+    """Return the number of masters by number of clients, most clients first."""
     each, over = divmod(scenario.clients, scenario.servers)
     return {size: count for size, count in ((each + 1, over), (each, scenario.servers - over)) if count}
 
@@ -186,72 +187,77 @@ def _clients(number: int) -> str:
 
 
 def demand_s(scenario: ArionScenario, values: Values) -> Number:
-    """Mean time that a master works on a request, seconds.
+    """Return the service demand of a request at a master, seconds.
 
-    A message of a stream costs a share of a call, and a part of the call's rest: all of it where it is alone.
+    A message of a stream costs a share of a call. The messages of the stream divide the remaining cost of the call.
     """
     share = np.minimum(values["message_share"], 1.0)
     return values["service_s"] * (share + (1 - share) / scenario.stream_messages)
 
 
 def unloaded_s(scenario: ArionScenario, values: Values) -> Number:
-    """Mean response when nobody else asks, seconds."""
+    """Return the mean response time without other requests, seconds."""
     return demand_s(scenario, values) + values["network_s"]
 
 
 def peak_per_s(scenario: ArionScenario, values: Values) -> Number:
-    """Highest throughput of all masters, requests per second: nobody waits, and none of them is idle."""
+    """Return the highest throughput of all masters, requests per second: all are busy, and no request waits."""
     return scenario.servers * AT_ONCE / demand_s(scenario, values)
 
 
 def drooped_per_s(scenario: ArionScenario, values: Values) -> Number:
-    """Throughput of all masters with 1,000 and more requests inside each: what they carry whatever waits."""
+    """Return the throughput of all masters with 1,000 or more requests each, requests per second."""
     return peak_per_s(scenario, values) * (1 - DROOP)
 
 
 def response_s(scenario: ArionScenario, values: Values, rate_per_s: Number) -> FloatArray:
-    """Mean response from when a client asks, seconds (draws,).
+    """Return the mean response time from the time at which a client sends its request, seconds (draws,).
 
-    Each master answers as to open traffic, but at most as when all its clients wait for it: the law of closed clients.
-    Infinite only for streams, where the masters cannot do it with a long queue.
+    At each master it is that of open traffic, but at most that with all its clients waiting, as closed clients imply.
+    It is infinite only for streams, if the rate exceeds the throughput with a long queue.
     """
-    rate, found = np.asarray(rate_per_s, dtype=float), np.zeros(1)
+    rate, mean_s = np.asarray(rate_per_s, dtype=float), np.zeros(1)
     for size, count in _sizes(scenario).items():
         share = size / scenario.clients
         open_s = _open_s(scenario, values, rate * share)
-        found = found + count * share * np.minimum(open_s, _bound_s(scenario, values, size))
-    return found
+        mean_s = mean_s + count * share * np.minimum(open_s, _bound_s(scenario, values, size))
+    return mean_s
 
 
 def _open_s(scenario: ArionScenario, values: Values, each_per_s: FloatArray) -> FloatArray:
-    """Mean response of one master to open traffic, seconds."""
+    """Return the mean response time of one master with open traffic, seconds."""
     demand = np.atleast_1d(demand_s(scenario, values))
     return np.asarray(mean_number(each_per_s * demand, _SPEEDS) / each_per_s + values["network_s"])
 
 
 def _bound_s(scenario: ArionScenario, values: Values, clients: int) -> FloatArray:
-    """Mean response when all clients of a master wait for it; in a stream a client need not wait."""
+    """Return the mean response time with all clients of a master waiting, seconds; infinite for streams."""
     return _all_waiting_s(scenario, values, clients) if scenario.stream_messages == 1 else np.array([np.inf])
 
 
 def _all_waiting_s(scenario: ArionScenario, values: Values, clients: int) -> FloatArray:
-    """Mean response of so many clients of one master that ask again at once, seconds: Little's law."""
+    """Return the mean response time of clients of one master without think time, seconds, by Little's law."""
     if clients <= LONG_QUEUE + FEW:
         return np.asarray(clients / closed_per_s(scenario, values, [clients])[:, 0])
     return np.asarray(clients * scenario.servers / np.atleast_1d(drooped_per_s(scenario, values)))
 
 
 def closed_per_s(scenario: ArionScenario, values: Values, clients: Listed[int], think_s: Number = 0.0) -> FloatArray:
-    """Throughput of one master with so many clients that each wait for their answer, per second (draws, numbers).
+    """Return the throughput of one master with closed traffic.
 
     Parameters
     ----------
     scenario, values
-        The layout (its number of clients is not used) and parameter values.
-    clients
-        Numbers of clients of that master.
-    think_s
-        Time of a client's own between an answer and its next request, seconds.
+        The layout, whose number of clients is ignored, and parameter values.
+    clients : sequence of int
+        Numbers of clients of the master.
+    think_s : number
+        Think time between an answer and the next request, seconds.
+
+    Returns
+    -------
+    array (draws, numbers)
+        Requests per second.
     """
     demand, delay = np.atleast_1d(demand_s(scenario, values)), np.atleast_1d(values["network_s"] + think_s)
     demand, delay = np.broadcast_arrays(demand, delay)
@@ -259,33 +265,34 @@ def closed_per_s(scenario: ArionScenario, values: Values, clients: Listed[int], 
 
 
 def useful_clients(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Clients of one master, asking again at once, with which throughput almost stops growing (draws,)."""
+    """Return the number of clients without think time at which throughput of a master almost stops growing (draws,)."""
     grown = closed_per_s(scenario, values, range(1, _MOST_AT_ONCE + 1))
     grown = grown / grown.max(axis=-1, keepdims=True)
-    first = np.argmax(grown >= GROWN, axis=-1)  # the first place, so one less in number: interpolate from there
+    first = np.argmax(grown >= GROWN, axis=-1)  # index, which is one less than the number of clients
     rows = np.arange(len(grown))
     above, below = grown[rows, first], np.where(first > 0, grown[rows, first - 1], 0.0)
     return np.asarray(first + (GROWN - below) / (above - below))
 
 
 def paced_response_s(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Mean response of all clients of one master with a time of their own between requests, seconds (draws,).
+    """Return the mean response time of one master's clients with think time, seconds (draws,).
 
-    Alone, a client asks `paced_per_s` times a second; it takes as long of its own when answers come later.
+    A single client sends `paced_per_s` requests per second. Its think time is the same when answers come later.
     """
     think = np.maximum(1 / values["paced_per_s"] - unloaded_s(scenario, values), 0.0)
     return np.asarray(scenario.clients / closed_per_s(scenario, values, [scenario.clients], think)[:, 0] - think)
 
 
 def watch_s(values: Values, records: int = RECORDS, direct: bool = False) -> Number:
-    """Time of a watch that brings so many records, through a master or directly from Hazelcast; seconds."""
+    """Return the duration of a watch of `records` records, through a master or directly from Hazelcast, seconds."""
     return records * (values["hazelcast_record_s"] + (0.0 if direct else values["master_record_s"]))
 
 
 def latency_s(scenario: ArionScenario, values: Values, rate_per_s: Number, level: float | None) -> FloatArray:
-    """Return the response that a share `level` of the requests does not exceed, or the mean; seconds, over draws.
+    """Return a percentile of the response time, or the mean if `level` is None, in closed form, seconds (draws,).
 
-    In closed form, from when a client asks; see `response_s`. Percentiles are those of the masters with most clients.
+    It counts from the time at which a client sends its request; see `response_s`. Percentiles are those of the masters
+    with most clients.
     """
     if level is None:
         return response_s(scenario, values, rate_per_s)
@@ -300,10 +307,10 @@ def latency_s(scenario: ArionScenario, values: Values, rate_per_s: Number, level
 
 
 def _all_waiting_quantile_s(scenario: ArionScenario, values: Values, clients: int, level: float) -> FloatArray:
-    """Return a percentile of the time at a master whose clients all wait for it; seconds.
+    """Return a percentile of the time at a master with all its clients waiting, seconds.
 
-    Those before it leave one by one, then it is worked on: a shifted gamma law with three moments of that sum,
-    exact where nobody is before it.
+    The requests ahead leave one by one, and then the request itself is served. A shifted gamma distribution matches
+    three moments of this sum; it is exact if no request is ahead.
     """
     whole, demand = _all_waiting_s(scenario, values, clients), demand_s(scenario, values)
     mean, each = whole - values["network_s"], whole / clients
@@ -313,8 +320,8 @@ def _all_waiting_quantile_s(scenario: ArionScenario, values: Values, clients: in
     return np.asarray(mean + scale * (special.gammaincinv(shape, level) - shape))
 
 
-def carried_per_s(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Highest rate at which neither a master nor its clients run out, requests per second over all masters."""
+def sustained_per_s(scenario: ArionScenario, values: Values) -> FloatArray:
+    """Return the highest rate that masters and clients sustain, requests per second over all masters (draws,)."""
     each = np.atleast_1d(drooped_per_s(scenario, values)) / scenario.servers
     if clients_are_few(scenario):
         sizes = np.array([list(_sizes(scenario))])
@@ -324,8 +331,8 @@ def carried_per_s(scenario: ArionScenario, values: Values) -> FloatArray:
 
 
 def settling_s(scenario: ArionScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
-    """Return how long the slowest draw takes to settle from empty: four relaxation times of its queue; seconds."""
-    full = carried_per_s(scenario, values)
+    """Return the settling time of the slowest draw from empty: four relaxation times of its queue, seconds."""
+    full = sustained_per_s(scenario, values)
     share = np.minimum(np.asarray(rate_per_s / full), _NEAREST)
     each = scenario.servers / full / (1 - np.sqrt(share)) ** 2  # of M/M/1 at this speed (Morse 1955)
     return np.asarray(4 * np.max(np.maximum(each, unloaded_s(scenario, values))))

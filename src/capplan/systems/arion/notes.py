@@ -22,10 +22,10 @@ from capplan.systems.arion.network import (
     DROOP,
     LONG_QUEUE,
     RECORDS,
-    carried_per_s,
     closed_per_s,
     drooped_per_s,
     peak_per_s,
+    sustained_per_s,
     useful_clients,
     watch_s,
 )
@@ -84,7 +84,7 @@ def _few(case: Case[ArionScenario]) -> list[str]:
     values = case.values
     if case.solution.bottleneck != "clients":
         return []
-    bound = case.uncertainty.of_rate(carried_per_s(scenario, values))
+    bound = case.uncertainty.of_rate(sustained_per_s(scenario, values))
     return [
         f"Each client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
         f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): the clients limit the capacity, "
@@ -139,7 +139,7 @@ def _droop(case: Case[ArionScenario]) -> list[str]:
         return []
     scenario, values = case.scenario, case.values
     peak = case.uncertainty.of_rate(_draws(peak_per_s(scenario, values)))
-    left = case.uncertainty.of_rate(carried_per_s(scenario, values))
+    left = case.uncertainty.of_rate(sustained_per_s(scenario, values))
     return [
         f"The masters peak at {peak.value:,.0f} requests per second. Under any backlog they sustain {left.value:,.0f}: "
         f"with {LONG_QUEUE:,} requests queued in each, throughput droops by {DROOP:.0%} (a guess: the document says "

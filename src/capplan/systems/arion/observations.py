@@ -1,16 +1,15 @@
-"""What the model of `arion` says for each documented figure that can be compared.
+"""Observations of `arion`: its load tests, and predictions of their figures.
 
-Read as clients of one kind the document's figures contradict one another. Each test is therefore read as what its own
-figures say of its clients:
+With one kind of client for all tests, the document's figures contradict each other. Each test therefore has the kind of
+client that its own figures imply:
 
-- *Steps* of offered load, and *1,000 clients*: the rate at which throughput is highest.
-- *Clients*, the number with which throughput almost stops growing: clients that ask again at once. 30 of them at
-  40,000 per second have 0.75 ms for each request.
-- *Clients*, 300 of them at 1.0 ms: they have a time of their own between requests, for 300 that ask again at once would
-  take 7.5 ms. A client asks about 150 times a second by the test of 30 clients, so 300 offer a little more than is
-  carried.
-- *1,000 clients* that together ask 30,000 times a second: as open traffic, for each is idle nearly all the
-  time, and at most as when all of them wait.
+- *Steps* of offered load, and *1,000 clients*: the highest throughput.
+- *Clients*, the number at which throughput almost stops growing: clients without think time. At 40,000 per second, 30
+  of them have 0.75 ms per request.
+- *Clients*, 300 of them at 1.0 ms: clients with think time, because 300 without it would take 7.5 ms. By the test of 30
+  clients, a client sends about 150 requests per second, so 300 clients offer slightly more than is sustained.
+- *1,000 clients* that together send 30,000 requests per second: open traffic, because each client is idle most of the
+  time; latency is at most that with all clients waiting.
 - *Watches* of 100,000 records.
 """
 
@@ -36,18 +35,18 @@ from capplan.systems.arion.network import (
 )
 from capplan.systems.arion.scenario import ArionScenario
 
-GOAL = 0.1  # of the consistent figures: issue 6
+GOAL = 0.1  # relative error of the consistent figures
 REPEATABILITY = {"offered_rate": 0.01, "clients": 0.1, "latency": 0.05, "throughput_ratio": 0.02, "watch_time": 0.05}
-"""Relative standard deviations of a repeat beside the rounding, by quantity: guesses, since nothing was repeated. The
-number of clients is read off a chart of a few numbers of clients."""
+"""Relative standard deviations between repeats, in addition to the rounding, by quantity: guesses, because no test was
+repeated. The number of clients is read off a chart with few points."""
 _SEVENFOLD = 7.5
-"""Relative error of the time of 300 clients for one of the throughput: 7.5 ms of a cycle at 40,000 per second, of which
-1.0 ms is the response."""
+"""Ratio of the relative error of the time of 300 clients to that of the throughput: a cycle takes 7.5 ms at 40,000 per
+second, of which the response time is 1.0 ms."""
 
 _OFFERED_AT_PEAK_PER_S = 40_000.0  # evidence peak.rps
-_OPTIMAL, _MANY = 30, 100  # clients: as the document has it, and enough for the highest throughput
+_OPTIMAL, _MANY = 30, 100  # numbers of clients: the documented one, and one with the highest throughput
 
-_SAID: Mapping[str, Callable[[ArionScenario, Values], Number]] = {
+_PREDICTIONS: Mapping[str, Callable[[ArionScenario, Values], Number]] = {
     "peak.rps": peak_per_s,
     "peak.droop": lambda scenario, values: _droop(scenario, values),
     "peak.clients": useful_clients,
@@ -58,81 +57,78 @@ _SAID: Mapping[str, Callable[[ArionScenario, Values], Number]] = {
     "watch.direct": lambda _, values: watch_s(values, direct=True),
     "watch.master": lambda _, values: watch_s(values),
 }
-"""What the model says of each figure, by its row."""
+"""Prediction of each figure, by row id."""
 
 
 def _layout(row: Evidence) -> ArionScenario:
-    told = row.layout
-    rate = told.get("rps_per_client")
-    return ArionScenario(clients=int(told.get("clients", LONG_QUEUE)), rps_per_client=float(rate) if rate else None)
+    clients, rate = row.layout.get("clients", LONG_QUEUE), row.layout.get("rps_per_client")
+    return ArionScenario(clients=int(clients), rps_per_client=float(rate) if rate else None)
 
 
 def _droop(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Throughput with more offered than is carried over that at the peak, which is at most what was offered there."""
+    """Return the ratio of throughput in overload to that at the peak, which is at most the rate offered there."""
     at_peak = np.minimum(peak_per_s(scenario, values), _OFFERED_AT_PEAK_PER_S)
     return np.asarray(drooped_per_s(scenario, values) / at_peak)
 
 
 def _growth(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Highest throughput over that of 30 clients that ask again at once."""
-    carried = closed_per_s(scenario, values, range(_OPTIMAL, _MANY))
-    return np.asarray(carried.max(axis=-1) / carried[:, 0])
+    """Return the ratio of the highest throughput to that of 30 clients without think time."""
+    completed = closed_per_s(scenario, values, range(_OPTIMAL, _MANY))
+    return np.asarray(completed.max(axis=-1) / completed[:, 0])
 
 
 class ArionObservations(Observations[ArionScenario]):
     """The load tests of `arion`."""
 
-    goals_in_words = (
-        "Goal: the figures that can be read without contradiction within 10 %, or inside the interval that their "
-        "rounding allows."
-    )
+    goals_in_words = "Goal: figures without contradiction within 10 %, or inside the interval of their rounding."
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[ArionScenario], ...]:
-        """Return the tests whose figures can be compared: one for each, since each has a layout of its own."""
+        """Return one load test per figure, because each has its own layout."""
         del choice
         return tuple(
             LoadTest(row.id, row.fold, _layout(row), (row,))
             for row in self.system.evidence
-            if row.use in ("fit", "check") and row.id in _SAID
+            if row.use in ("fit", "check") and row.id in _PREDICTIONS
         )
 
     def repeatability(self, row: Evidence) -> float:
-        """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
+        """Return the relative standard deviation of a figure between repeats, without the rounding."""
         return (
             _SEVENFOLD * REPEATABILITY["offered_rate"] if row.id == "clients300.mean" else REPEATABILITY[row.quantity]
         )
 
     def predicted(self, tests: Sequence[LoadTest[ArionScenario]], values: Values) -> dict[str, FloatArray]:
-        """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
+        """Predict the figures of some load tests; arrays (draws,) by row id, SI."""
         draws = np.broadcast_shapes((1,), *(np.shape(value) for value in values.values()))
-        said = {row.id: _SAID[row.id](test.scenario, values) for test in tests for row in test.rows}
-        return {name: np.broadcast_to(np.asarray(value, dtype=float), draws) for name, value in said.items()}
+        predicted = {row.id: _PREDICTIONS[row.id](test.scenario, values) for test in tests for row in test.rows}
+        return {name: np.broadcast_to(np.asarray(value, dtype=float), draws) for name, value in predicted.items()}
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return what meets the goal: 10 %, or inside the interval that the rounding allows (SI)."""
+        """Return the goal of a fitted figure: within 10 %, or inside the interval of its rounding, SI."""
         if row.use != "fit":
             return None
         return min((1 - GOAL) * row.value, row.low), max((1 + GOAL) * row.value, row.high)
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """Return what a left-out figure tells of.
+        """Return rate or time; None for the time of 300 clients and for watches.
 
-        The number of clients that fill a master, over the rate that they make, is the time of a request. The throughput
-        of 300 clients decides their time: an error of the rate comes out sevenfold there, so that figure tells of
-        neither. Watches have parameters of their own that nothing else speaks of: left out, they are at their priors.
+        The number of clients that saturate a master, divided by their rate, is the time of a request. The throughput of
+        300 clients determines their time, where it appears sevenfold. Watches have parameters that no other figure
+        informs: a fit without them leaves these at their priors.
         """
         if row.id in ("peak.rps", "clients1000.peak"):
             return "rate"
         return "time" if row.id in ("peak.clients", "clients1000.r30000.mean") else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Return nothing: no figure has another of its kind at another layout that a simple rule could learn from.
+        """Return None: simple rules have nothing to learn from.
 
-        The two tests of the highest rate are of one master alike, so each would say the other without any rule.
+        No quantity was measured at two layouts. The two tests of the highest rate both have one master, so each would
+        predict the other without any rule.
         """
         del row
         return None
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a row is not scored; empty where it is."""
-        return "nothing else speaks of the time of a record in a watch" if row.id.startswith("watch.") else ""
+        """Return why a row is not scored; empty if it is."""
+        return "no other figure informs the time of a record in a watch" if row.id.startswith("watch.") else ""

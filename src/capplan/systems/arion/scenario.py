@@ -1,4 +1,4 @@
-"""What a user asks about the `arion` system: how many masters, how many clients, what each of them asks."""
+"""The layout of `arion`: masters, clients, and the requests of each client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Option, Scenario
 from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
 
-MOST_CLIENTS = 1_000_000  # compute nodes: far beyond what anybody sizes, so that a typing error is one sentence
+MOST_CLIENTS = 1_000_000  # far more than any real layout has, to catch typing errors
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -23,22 +23,22 @@ class ArionScenario(Scenario):
     system
         Name of the system.
     servers
-        Masters, each asked by an equal part of the clients; 1 to 64.
+        Masters, each with an equal share of the clients; 1 to 64.
     clients
-        Clients (compute nodes) of all masters together. A client waits for its answer before it asks again.
+        Clients (compute nodes) of all masters together. A client waits for its answer before its next request.
     rps_per_client
         Offered requests per second of each client; instead of `tps`.
     stream_messages
-        Requests that share one streaming call; 1 is a unary call for each.
+        Requests per streaming call; 1 means unary calls.
     tps
-        Offered requests per second over all masters; 80 % of the capacity when neither is given.
+        Offered requests per second over all masters; by default 80 % of the capacity.
     slo
         Objectives, such as `read.p99<2ms`.
 
     Raises
     ------
     InputError
-        When there are too many masters or clients, fewer clients than masters, or rps_per_client and tps both.
+        If there are too many masters or clients, or fewer clients than masters, or both rates are given.
     """
 
     system: Literal["arion"] = "arion"
@@ -76,8 +76,8 @@ class ArionScenario(Scenario):
             raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
         if self.clients < self.servers:
             raise InputError(
-                f"clients = {self.clients} leaves some of {self.servers} servers unasked: give at least as many "
-                "clients as servers"
+                f"clients = {self.clients} leaves some of {self.servers} servers without a client: give at least as "
+                "many clients as servers"
             )
         if self.rps_per_client is not None and self.tps is not None:
             raise InputError(
@@ -87,5 +87,5 @@ class ArionScenario(Scenario):
             )
 
     def offered_per_s(self) -> Number | None:
-        """Return the offered rate over all masters, requests per second; None where none is given."""
+        """Return the offered rate over all masters, requests per second; None if none is given."""
         return self.tps if self.rps_per_client is None else self.clients * self.rps_per_client

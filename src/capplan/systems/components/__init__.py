@@ -1,1 +1,1 @@
-"""What several systems share."""
+"""Components that several systems share."""

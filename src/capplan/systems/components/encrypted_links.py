@@ -1,8 +1,8 @@
-"""What encrypted links cost a system with Cassandra, and what a prediction says of them.
+"""Costs of encrypted links in a system with Cassandra, and notes on them.
 
-Costs come from one place, `_costs`: today the load test of 2011 that `capplan.systems.vcider` is fitted to. It bounds
-them from above, since processors have had instructions for AES ever since. How much of them is left is a guess: any
-share is equally likely.
+All costs come from `_costs`, today from the load test of 2011 that `capplan.systems.vcider` is fitted to. That test is
+an upper bound, because processors have AES instructions since. The share of these costs that remains today is a guess:
+every share is equally likely.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from capplan.systems.vcider.network import in_kernel, row_bytes, user_space
 from capplan.systems.vcider.scenario import VciderScenario
 
 S = TypeVar("S", bound=Scenario)
-_SEED = 2011  # of the pairing of costs and shares with a system's own draws
-_DATA_BYTES = row_bytes(VciderScenario())  # of a row, as in the middle of that load test: 640
+_SEED = 2011  # of the pairing of costs and shares with the draws of a system
+_DATA_BYTES = row_bytes(VciderScenario())  # data of a row, 640 bytes: the middle of that load test
 _DOUBLINGS = 1.0
-"""Extrapolation that encrypted links stand for: a guess."""
+"""Extrapolation by encrypted links, in doublings: a guess."""
 _LINKS: Mapping[str, str] = {
     "client": "encrypted client links",
     "internode": "encrypted links between nodes",
@@ -41,14 +41,14 @@ _SPACES: Mapping[str | None, str] = {None: "user space", "user": "user space", "
 
 @dataclass(frozen=True)
 class _Costs:
-    """Costs of an exchange at one end of a link, as shares of a plain operation; arrays over draws.
+    """Costs of one exchange at one end of a link, as shares of an unencrypted operation.
 
     Attributes
     ----------
-    client, internode
-        The most that they can be.
-    part
-        The part of that which is left today.
+    client, internode : array (draws,)
+        Upper bounds, from the load test.
+    part : array (draws,)
+        Share of these that remains today.
     """
 
     client: FloatArray
@@ -59,35 +59,35 @@ class _Costs:
 class EncryptedLinks(System[S]):
     """A system whose client and internode links may be encrypted.
 
-    Its scenario has the fields `encryption` and `vpn`; see `capplan.models.cassandra.encryption`.
+    Its scenario must have the fields `encryption` and `vpn`; see `capplan.models.cassandra.encryption`.
     """
 
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
-        """Return all parameter values of a layout, with the costs of encryption where links are encrypted."""
+        """Return all parameter values of a layout, with the costs of encryption if links are encrypted."""
         return _with_costs(fitted.values(self.parameters), scenario)
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
-        """Return one value of each parameter; encryption costs the median over its draws."""
+        """Return one value of each parameter; costs of encryption are medians over their draws."""
         return {**fitted.median_values(self.parameters), **_medians(scenario, len(fitted.draws))}
 
     def prior_values(self, scenario: S) -> Values:
-        """Return the prior medians, with the median costs of encryption."""
+        """Return the prior median of each parameter, with the median costs of encryption."""
         return {**super().prior_values(scenario), **_medians(scenario, 1)}
 
     def upper_bound(self, scenario: S) -> S | None:
-        """Return an encrypted layout without encryption, which completes as much or more."""
+        """Return an encrypted layout without its encryption, which completes at least as much."""
         return None if _encryption(scenario) is None else changed(scenario, encryption=None, vpn=None)
 
 
 def encryption_excess(scenario: Any) -> tuple[Excess, ...]:
-    """Return how far encrypted links put a layout outside: no load test of these systems had any."""
+    """Return how far encrypted links are outside the load tests, none of which had any."""
     if scenario.encryption is None:
         return ()
     return (Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: not load-tested, a test of 2011 bounds their cost"),)
 
 
 def encryption_notes(case: Case[Any]) -> list[str]:
-    """Return the capacity at the full cost of 2011, and without encryption."""
+    """Return notes on the cost of encryption: the capacity at the full cost of 2011, and without encryption."""
     scenario = case.scenario
     if scenario.encryption is None:
         return []
@@ -96,13 +96,13 @@ def encryption_notes(case: Case[Any]) -> list[str]:
     full = _median_capacity(case, scenario, _with_costs(own, scenario, full=True))
     without = _median_capacity(case, changed(scenario, encryption=None, vpn=None), own)
     return [
-        f"Encryption in {_SPACES[scenario.vpn]} is assumed to cost between nothing and what it cost on machines of "
-        "2011 (capplan predict vcider), with any share equally likely: a guess, since processors have had "
-        f"instructions for AES ever since. At that full cost the layout completes about {full:,.0f} TPS, without "
-        f"encryption {without:,.0f}{judged}. The band of the capacity ends where it does without encryption.",
-        "The cost of a message was measured in operations of that test's clusters and is scaled by the cost of an "
-        "operation here. Both ends of a link do the same work for each message. No latency under encryption was "
-        "measured: the added latency is derived from ratios of throughput.",
+        f"Encryption in {_SPACES[scenario.vpn]} costs between nothing and what it cost on machines of 2011 (capplan "
+        "predict vcider), with every share equally likely. This is a guess: processors have AES instructions since. "
+        f"The layout completes about {full:,.0f} TPS at the full cost of 2011, and about {without:,.0f} TPS without "
+        f"encryption{judged}. The band of the capacity does not exceed that without encryption.",
+        "The test measured the cost of a message relative to the cost of an operation; capplan scales it by the cost "
+        "of an operation here. Both ends of a link do the same work for each message. No latency was measured with "
+        "encryption: the added latency is derived from ratios of throughput.",
     ]
 
 
@@ -112,12 +112,12 @@ def _median_capacity(case: Case[Any], scenario: Any, values: Values) -> float:
 
 
 def _encryption(scenario: Any) -> str | None:
-    found: str | None = scenario.encryption
-    return found
+    links: str | None = scenario.encryption
+    return links
 
 
 def _with_costs(values: dict[str, Number], scenario: Any, *, full: bool = False) -> dict[str, Number]:
-    """Return the values with the costs of encryption: at their full extent of 2011, or the part to expect."""
+    """Return the values with the costs of encryption: the expected part of them, or all (`full`)."""
     if _encryption(scenario) is None:
         return values
     costs = _costs(scenario.vpn, max(np.size(each) for each in values.values()))
@@ -137,11 +137,11 @@ def _medians(scenario: Any, draws: int) -> dict[str, float]:
 
 @lru_cache(maxsize=8)
 def _costs(vpn: str | None, draws: int) -> _Costs:
-    """Return what encryption costs: the only place that decides where that comes from."""
+    """Return the costs of encryption by draw."""
     of_2011 = VCIDER.fitted().values(VCIDER.parameters)
     most = (in_kernel if vpn == "kernel" else user_space)(of_2011, _DATA_BYTES)
     random = np.random.default_rng(_SEED)
     known = random.permutation(draws) % np.size(most.client)
-    part = (random.permutation(draws) + 0.5) / draws  # stratified: one draw in each of as many equal intervals
+    part = (random.permutation(draws) + 0.5) / draws  # stratified: one draw per equal interval
     client, internode = np.broadcast_arrays(most.client, most.internode)
     return _Costs(client[known], internode[known], part)

@@ -1,4 +1,4 @@
-"""`fedora4`: a repository whose nodes all hold all the data, behind a load balancer."""
+"""`fedora4`: a repository of fully replicated nodes behind a load balancer."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class Fedora4(System[Fedora4Scenario]):
     scenario = Fedora4Scenario
     parameters = PARAMETERS
     reported = REPORTED
-    widening = 2.0  # laws that fit the measured sizes as well differ by more than one doubling's worth
+    widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
     budget_s = 0.4
 
     def network(
         self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
     ) -> Network:
-        """Compose the system; see `capplan.systems.fedora4.network`."""
+        """Compose the network; see `capplan.systems.fedora4.network`."""
         del lost
         return network(scenario, values, rate_per_s)
 
     def folded(self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose one node that stands for all."""
+        """Compose a network with one node that represents all."""
         return folded(scenario, values, rate_per_s)
 
     def traffic_mix(self, scenario: Fedora4Scenario) -> Collection[str]:
-        """Return the request classes: reads alone without writes."""
+        """Return the request classes in the traffic."""
         return traffic_mix(scenario)
 
     @cached_property
@@ -54,11 +54,11 @@ class Fedora4(System[Fedora4Scenario]):
 
     @cached_property
     def notes(self) -> Notes[Fedora4Scenario]:
-        """What a reader must know."""
+        """Notes for the reader."""
         return Fedora4Notes(self.evidence)
 
     def outages(self, case: Case[Fedora4Scenario], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what is left without one node."""
+        """Return the outage of one node."""
         return outages(case, offered_per_s)
 
     def workers(self, scenario: Fedora4Scenario) -> Mapping[str, Number]:
@@ -68,11 +68,11 @@ class Fedora4(System[Fedora4Scenario]):
     def excess_of_rates(
         self, scenario: Fedora4Scenario, tests: Sequence[LoadTest[Fedora4Scenario]]
     ) -> Sequence[Excess]:
-        """Return how far the share of writes lies above those with a measured capacity."""
+        """Return how far the share of writes is above those with a measured capacity."""
         return excess_of_rates(scenario, tests)
 
     def offset(self, scenario: Fedora4Scenario, values: Values) -> Offset:
-        """Return the clients' round trip."""
+        """Return the round trip of the clients."""
         return offset(scenario, values)
 
 

@@ -1,13 +1,12 @@
-"""The `fedora4` system: a repository whose nodes all hold all the data, behind a load balancer.
+"""The `fedora4` system: a repository of fully replicated nodes behind a load balancer.
 
-Facts and figures: evidence source `fedora4` (a university's test of a cluster on rented machines, one to four nodes).
-The load balancer gives each node an equal part of the requests; one of a node's request threads answers, from the
-node's own copy.
+Evidence: source `fedora4`, a university's test of a cluster of one to four nodes on rented machines. The load balancer
+distributes requests equally. A request thread of the node answers from the node's own copy of the data.
 
-Hypotheses, since the document gives rates and mean times only: in a cluster every request, a read too, is announced to
-all peers at once. Sending costs its own node something, whatever the number of peers, and handling it costs each peer
-something that nobody waits for. A write costs its own node some more. A delete then waits for what no processor does.
-`docs/decisions/0009-how-fedora4-is-modelled.md` tells what else was tried.
+Hypotheses: the document gives only rates and mean times. Here every request in a cluster, even a read, is announced to
+all peers at once. Sending has a cost at the request's own node, independent of the number of peers. Handling has a cost
+at each peer, for which no request waits. A write has an additional cost at its own node. A delete finally waits without
+using a processor. `docs/decisions/0009-how-fedora4-is-modelled.md` describes the alternatives.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from capplan.models.language.units import Number
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 
 CORES = 2
-"""Cores of a node: a guess. The document names no machine; with two, the single node's limit (1.9 ms of a node for each
-read) and its time for a read when little is asked (4 ms) are one and the same demand."""
+"""Cores of a node: a guess, because the document does not name the machine. With two cores, the capacity of a single
+node (1.9 ms per read) and its time for a read at low load (4 ms) imply the same service demand."""
 THREADS = 200  # request threads of a node: a guess, the default of a common servlet container (Apache Tomcat 7)
-WAITING = 100  # requests that may wait for a thread: a guess, that container's default length of its accept queue
-MEASURED_NODES = 4  # the largest cluster of the document
+WAITING = 100  # requests that may wait for a thread: a guess, the default length of that container's accept queue
+MEASURED_NODES = 4  # largest cluster in the document
 REPORTED = {"read": ("read",), "create": ("create",), "delete": ("delete",)}
-"""Request classes as the document reports them, by the classes of the network."""
+"""Classes of the network, by request class in the document."""
 _STAGES = 32
-"""Of every service's Erlang law, SCV 0.03: a guess. With 16 stages and fewer, evenly paced reads on four nodes would
-take more than the documented 5 ms (4.5 to 5.5) at 600 requests per second."""
+"""Stages of the Erlang distribution of every service, SCV 0.03: a guess. With 16 stages or fewer, evenly paced reads on
+four nodes would take more than the documented 5 ms (4.5 to 5.5) at 600 requests per second."""
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("read_s", 4e-3, "s", "fitted", 1.0, "wide prior: a read takes a core 1 to 20 ms"),
@@ -55,11 +54,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("rtt_campus_s", 16e-3, "s", "fitted", 0.5, "wide prior: from the testers' campus, a few hundred km away"),
     Parameter("first_request_s", 0.15, "s", "fitted", 1.0, "wide prior: what a test user's first request takes more"),
 )
-"""The last two are about the document's throttled test alone."""
+"""Only the document's throttled test uses the last two."""
 
 
 def network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the system.
+    """Compose the network.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Ne
 
 
 def folded(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the system as its first node sees it, for an `Analysis` with `alike=kind_of`: all nodes see the same."""
+    """Compose a network with one node that represents all, for `Analysis` with `alike=kind_of`."""
     return _network(scenario, values, rate_per_s, range(1))
 
 
@@ -95,21 +94,22 @@ def _network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number, entr
 
 
 def traffic_mix(scenario: Fedora4Scenario) -> dict[str, float]:
-    """Return the share of each request class; half of the writes create, half delete what was created (a guess)."""
+    """Return the share of each request class; half of the writes create an object, half delete one (a guess)."""
     writes = scenario.write_share
     shares = {"read": 1 - writes, "create": writes / 2, "delete": writes / 2}
     return {name: share for name, share in shares.items() if share > 0}
 
 
 def round_trip_s(scenario: Fedora4Scenario, values: Values) -> Number:
-    """Round trip between the clients' region and a node, seconds."""
+    """Return the round trip between the clients' region and a node, seconds."""
     return values[f"rtt_{scenario.region.replace('-', '_')}_s"]
 
 
 def delete_wait_s(nodes: int, values: Values) -> Number:
-    """Time that a delete waits without using a core, seconds.
+    """Return the time that a delete waits without using a core, seconds.
 
-    Measured on one, three and four nodes; two are taken as three, and more than four as four times a wide guess.
+    It was measured on one, three and four nodes. Two nodes are assumed to be like three; the time on more than four is
+    that on four times a wide guess.
     """
     if nodes < MEASURED_NODES:
         return values["delete_wait_s"]
@@ -117,7 +117,7 @@ def delete_wait_s(nodes: int, values: Values) -> Number:
 
 
 def _flow(scenario: Fedora4Scenario, values: Values, name: str, entries: range) -> Step:
-    """Return the flow of one class: to the load balancer, to one of the nodes `entries` in turn, and back."""
+    """Return the flow of one class: to the load balancer, to the nodes `entries` in turn, and back."""
     half = Deterministic(round_trip_s(scenario, values) / 2)
     targets = tuple(_at_node(scenario.nodes, number, values, name) for number in entries)
     balanced = Route("round_robin", targets, name="balancer")
@@ -125,7 +125,7 @@ def _flow(scenario: Fedora4Scenario, values: Values, name: str, entries: range) 
 
 
 def _at_node(nodes: int, number: int, values: Values, name: str) -> Step:
-    """Return what a request does at one node: its own work, what its peers do about it, and a delete's wait."""
+    """Return the flow of a request at one node: its own work, the work of its peers, and the wait of a delete."""
     own = values["read_s"] + (values["send_s"] if nodes > 1 else 0.0) + (0.0 if name == "read" else values["write_s"])
     steps: list[Step] = [Visit(_node(number), Erlang(own, _STAGES), name="work")]
     if nodes > 1:

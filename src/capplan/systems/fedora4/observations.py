@@ -1,13 +1,13 @@
-"""What the model of `fedora4` says for each documented figure that can be compared.
+"""Observations of `fedora4`: its load tests, and predictions of their figures.
 
-The document's test objectives contradict one another about load, so each is an experiment of its own kind; they share
-the costs of a read, of the cluster and of a write.
+The document's test objectives contradict each other about load, so each has its own kind of load test. They share the
+costs of a read, of the cluster and of a write.
 
-- *Capacity*: the highest rate at which every request is answered, reads alone and with 5 % of writes.
-- *Throttled* runs of a minute, and *regions*: the load generators pace their requests evenly, and requests for like
-  objects cost much the same. Below the capacity such a load hardly queues, so the time of a request that meets no
-  other is compared (`tests/calibration` holds it against the compiled engine).
-- *Reads, creates and deletes* at a rate that is not told: taken as light.
+- *Capacity*: the highest rate at which every request is answered, with reads only and with 5 % writes.
+- *Throttled* runs of a minute, and *regions*: load generators pace their requests evenly, and requests for similar
+  objects have similar costs. Below capacity such a load hardly queues, so the prediction is the time of a request
+  without contention (`tests/systems/fedora4` compares it with the compiled engine).
+- *Reads, creates and deletes* at a rate that the document does not state: assumed to be low.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from capplan.systems.fedora4.network import network, round_trip_s
 from capplan.systems.fedora4.scenario import REGIONS, Fedora4Scenario
 
 REGION_NODES = 4
-"""Nodes of the cluster that the clients of all regions asked: a guess, the largest one documented. A read takes as long
-on two nodes or three."""
+"""Nodes of the cluster in the test of regions: a guess, the largest documented one. A read takes as long on two or
+three nodes."""
 REPEATABILITY = {"capacity": 0.01, "throttled": 0.04, "region": 0.025, "alone": 0.12, "mixed": 0.12}
 CREATE_REPEATABILITY = 0.3
-"""Relative standard deviations of a repeat beside the rounding, by test objective. That of a capacity is a guess; the
-others are how far the document's own figures lie apart that should be alike: times of three and of four nodes, of one
-region at three rates, of one operation in two tables. Creates take 13, 21, 13 and 15, 29, 14 ms on 1, 3 and 4 nodes:
-no law of the number of nodes does that, so it is their scatter."""
+"""Relative standard deviations between repeats, in addition to the rounding, by test objective. That of a capacity is a
+guess. The others are the scatter of documented figures that should be equal: times on three and four nodes, of one
+region at three rates, of one operation in two tables. Creates take 13, 21, 13 and 15, 29, 14 ms on 1, 3 and 4 nodes; no
+scaling with the number of nodes explains this, so it counts as scatter."""
 
 
 def _layout(row: Evidence) -> Fedora4Scenario:
-    told = row.layout
     return Fedora4Scenario(
-        nodes=int(told.get("nodes", REGION_NODES)),
-        write_share=float(told.get("write_share", 0.0)),
-        region=told.get("region", "us-east"),
+        nodes=int(row.layout.get("nodes", REGION_NODES)),
+        write_share=float(row.layout.get("write_share", 0.0)),
+        region=row.layout.get("region", "us-east"),
     )
 
 
@@ -54,19 +53,22 @@ def _name(objective: str, scenario: Fedora4Scenario) -> str:
 
 def _predicted(test: LoadTest[Fedora4Scenario], values: Values) -> dict[str, FloatArray]:
     analysis = Analysis(network(test.scenario, values, 1.0))
-    said: dict[str, Number] = {}
+    predicted: dict[str, Number] = {}
     for row in test.rows:
         if row.quantity == "capacity":
-            said[row.id] = capacity_per_s(analysis, MAX_DROP_RATE)
+            predicted[row.id] = capacity_per_s(analysis, MAX_DROP_RATE)
         else:
-            alone = analysis.unloaded[row.request_class].total
-            said[row.id] = alone if row.scenario != "throttled" else _throttled_s(row, test.scenario, values, alone)
-    return {name: np.broadcast_to(np.asarray(value, dtype=float), (analysis.draws,)) for name, value in said.items()}
+            unloaded_s = analysis.unloaded[row.request_class].total
+            throttled = row.scenario == "throttled"
+            predicted[row.id] = _throttled_s(row, test.scenario, values, unloaded_s) if throttled else unloaded_s
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=float), (analysis.draws,)) for name, value in predicted.items()
+    }
 
 
-def _throttled_s(row: Evidence, scenario: Fedora4Scenario, values: Values, beside_s: Number) -> Number:
-    """Return the mean time of a run's requests, from that of clients beside the cluster."""
-    inside = beside_s - round_trip_s(scenario, values)
+def _throttled_s(row: Evidence, scenario: Fedora4Scenario, values: Values, unloaded_s: Number) -> Number:
+    """Return the mean time of a throttled run, from the unloaded time of clients in the scenario's region."""
+    inside = unloaded_s - round_trip_s(scenario, values)
     first = values["first_request_s"] if starts_cold(row) else 0.0
     return throttled_mean_s(
         inside + values["rtt_campus_s"], first, users=int(row.layout["users"]), requests=int(row.layout["requests"])
@@ -74,24 +76,24 @@ def _throttled_s(row: Evidence, scenario: Fedora4Scenario, values: Values, besid
 
 
 def starts_cold(row: Evidence) -> bool:
-    """Whether a throttled run starts cold: each one of a cluster does, of the single node only that of 1,000 requests.
+    """Whether a throttled run starts cold: every run on a cluster does; on one node, only the run of 1,000 requests.
 
-    Read off the table: the excess of the mean times the number of requests is the same in all runs of a cluster.
+    The table shows this: the excess of the mean, times the number of requests, is the same in all runs on a cluster.
     """
     return row.layout["nodes"] != "1" or row.layout["requests"] == "1000"
 
 
 def throttled_mean_s(response_s: Number, first_s: Number, *, users: int, requests: int) -> Number:
-    """Mean response of a paced run that never queues, in which each user's first request takes longer; seconds.
+    """Return the mean response time of a paced run without queueing, in which first requests take longer, seconds.
 
     Parameters
     ----------
     response_s : number
-        Response of a request, seconds.
+        Response time of a request, seconds.
     first_s : number
-        What each user's first request takes more, seconds.
+        Additional time of each user's first request, seconds.
     users, requests : int
-        Users, and requests of the whole run.
+        Number of users, and of requests in the whole run.
     """
     return response_s + first_s * min(users / requests, 1.0)
 
@@ -103,12 +105,12 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
     """The load tests of `fedora4`."""
 
     goals_in_words = (
-        "Goals: capacities within 3 %, mean times of regions within 5 %, or inside the interval that the document "
-        "prints. The other times contradict one another and are compared without a goal."
+        "Goals: capacities within 3 % and mean times of regions within 5 %, or inside the documented interval. The "
+        "other times contradict each other, so they have no goal."
     )
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Fedora4Scenario], ...]:
-        """Return the load tests: figures of one test objective, fold and layout are one load test."""
+        """Return one load test per test objective, fold and layout."""
         del choice
         groups: dict[tuple[str, str, Fedora4Scenario], list[Evidence]] = {}
         for row in self.system.evidence:
@@ -120,18 +122,18 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         )
 
     def predicted(self, tests: Sequence[LoadTest[Fedora4Scenario]], values: Values) -> dict[str, FloatArray]:
-        """Predict the figures of some experiments by row id, in SI, arrays over draws (draws,)."""
+        """Predict the figures of some load tests; arrays (draws,) by row id, SI."""
         return {name: value for test in tests for name, value in _predicted(test, values).items()}
 
     def repeatability(self, row: Evidence) -> float:
-        """Return the relative standard deviation of a repeat of a figure's load test, beside the rounding."""
+        """Return the relative standard deviation of a figure between repeats, without the rounding."""
         return CREATE_REPEATABILITY if row.request_class == "create" else REPEATABILITY[row.scenario]
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return what meets the goal: capacities within 3 %, means of regions within 5 % (SI).
+        """Return the goal: capacities within 3 % and mean times of regions within 5 %, or inside their interval, SI.
 
-        Inside the interval that the document prints nothing is an error: the single node's limit is "525~550". None for
-        the other objectives, whose figures contradict one another, and for rates beyond every documented capacity.
+        The document gives the capacity of one node as an interval, "525~550". The other objectives have no goal,
+        because their figures contradict each other; nor have rates above every documented capacity.
         """
         if row.use != "fit" or row.scenario not in _GOALS:
             return None
@@ -139,10 +141,10 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return min(row.value - error, row.low), max(row.value + error, row.high)
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """Return what a left-out figure tells of; deletes on four nodes tell of nothing.
+        """Return rate or time; None for throttled runs, regions, and deletes on four nodes.
 
-        Their wait is a parameter that no other fold speaks of: left out, it is at its prior, and the error is the
-        prior's.
+        The wait of deletes on four nodes is a parameter that no other fold informs. A fit without this fold leaves it
+        at its prior, so the error is that of the prior.
         """
         if row.scenario == "capacity":
             return "rate"
@@ -151,15 +153,15 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return "time"
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a row is not scored; empty where it is."""
+        """Return why a row is not scored; empty if it is."""
         if row.scenario == "region" and row.layout["region"] != REGIONS[0]:
-            return "nothing else speaks of the round trip to a region"
+            return "no other figure informs the round trip to a region"
         if row.request_class == "delete" and row.fold == "n4":
-            return "nothing else speaks of what deletes wait for on four nodes"
+            return "no other figure informs the wait of deletes on four nodes"
         return ""
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Return what rules learn a row from; None where it is not scored."""
+        """Let rules learn times and capacities from the number of nodes."""
         if row.scenario in ("alone", "mixed"):
             return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
         if row.scenario != "capacity":
@@ -168,7 +170,7 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return Scored(family, float(row.layout["nodes"]), family)
 
     def group_of(self, row: Evidence) -> str:
-        """Return the request class: each has a model error of its own."""
+        """Return the request class; each has its own model error."""
         return row.request_class
 
     def group(self, scenario: Fedora4Scenario, request_class: str) -> str:

@@ -1,4 +1,4 @@
-"""What a user asks about the `fedora4` system: how many nodes, how many writes, where the clients are."""
+"""The layout of `fedora4`: nodes, share of writes, and region of the clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from capplan.models.language.units import (
 )
 
 REGIONS = ("us-east", "us-west", "asia", "eu")
-"""Where the document's clients were; the cluster stood in `us-east`."""
+"""Regions of the document's clients; the cluster was in `us-east`."""
 
 
 def _write_share(value: Any) -> float:
@@ -57,9 +57,14 @@ class Fedora4Scenario(Scenario):
     region
         Where the clients are: `us-east` (beside the cluster), `us-west`, `asia` or `eu`.
     tps
-        Offered rate, requests per second over all nodes; 80 % of the capacity when left out.
+        Offered rate, requests per second over all nodes; by default 80 % of the capacity.
     slo
         Objectives, such as `read.p99<50ms`.
+
+    Raises
+    ------
+    InputError
+        If there are too many nodes, or the region does not exist.
     """
 
     system: Literal["fedora4"] = "fedora4"

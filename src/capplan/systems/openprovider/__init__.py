@@ -38,11 +38,11 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     def network(
         self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
     ) -> Network:
-        """Compose the system; see `capplan.systems.openprovider.network`."""
+        """Compose the network; see `capplan.systems.openprovider.network`."""
         return network(scenario, values, rate_per_s, lost)
 
     def folded(self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose one entry that stands for all, where all see the same."""
+        """Compose a network with one entry that represents all; None if entries differ."""
         return folded_network(scenario, values, rate_per_s)
 
     @cached_property
@@ -52,7 +52,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
 
     @cached_property
     def notes(self) -> Notes[OpenproviderScenario]:
-        """What a reader must know."""
+        """Notes for the reader."""
         return OpenproviderNotes(self.evidence)
 
     def outages(self, case: Case[OpenproviderScenario], offered_per_s: float) -> tuple[Outage, ...]:
@@ -60,7 +60,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return outages(case, offered_per_s)
 
     def sessions_not_found(self, case: Case[OpenproviderScenario], figures: Figures) -> tuple[SessionNotFound, ...]:
-        """Return how likely an interim message finds no session in another data centre."""
+        """Return the probability that an interim message finds no session in another data centre."""
         return sessions_not_found(case, figures)
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
@@ -70,7 +70,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     def excess(
         self, scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]
     ) -> Sequence[Excess]:
-        """Return how far distance, consistency levels and encryption lie outside the load tests."""
+        """Return how far distance, consistency levels and encryption are outside the load tests."""
         return excess(scenario, tests)
 
 

@@ -1,11 +1,11 @@
 """The `openprovider` system: an AAA policy server whose policing nodes keep their sessions in Cassandra.
 
-Facts and figures: evidence source `openprovider` (the vendor's load test on one to three data centres). A session is
-one authorization, one accounting start, five interim updates and one stop, each message to any data centre in turn.
-A policing node gives every message to one of its workers, which reads and writes the local Cassandra nodes.
+Evidence: source `openprovider`, the vendor's load test on one to three data centres. A session is one authorization,
+one accounting start, five interim updates and one stop; messages go to the data centres in turn. A policing node
+assigns every message to one of its workers, which reads and writes through local Cassandra nodes.
 
-Hypotheses, since the document does not say what a message does to the database: an authorization reads one row, an
-accounting start writes one, an interim update or a stop reads one and then writes one.
+Hypotheses: the document does not state what a message does in the database. Here an authorization reads one row, an
+accounting start writes one, and an interim update or a stop reads one and then writes one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MESSAGES = 2 + UPDATES
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
 """What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
-"""Request classes as the document reports them, by the classes of the network."""
+"""Classes of the network, by request class in the document."""
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("replica_read_s", 1.1e-3, "s", "fitted", 1.0, "wide prior: a read of one replica takes 0.1 to 10 ms"),
@@ -65,7 +65,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 def network(
     scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, lost: frozenset[str] = frozenset()
 ) -> Network:
-    """Compose the system.
+    """Compose the network.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def network(
     peak_rate_per_s : number
         Offered rate in bursts, requests per second over all data centres.
     lost : set of str
-        Nodes of Cassandra that are down, by station name; a data centre without a node left has no policing nodes.
+        Station names of Cassandra nodes that are down; a data centre without Cassandra nodes has no policing nodes.
 
     Returns
     -------
@@ -90,10 +90,10 @@ def network(
 
 
 def folded_network(scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number) -> Network | None:
-    """Compose the system as one of its entries sees it: one policing node that uses one coordinator.
+    """Compose a network with one entry that represents all: one policing node that uses one coordinator.
 
-    Where every entry sees the same system (`folds`), `Analysis` with `alike=kind_of` makes of it what it makes of
-    `network`, from a small part of the steps. Where they see different ones, there is no such network.
+    `Analysis` with `alike=kind_of` gives the same figures as for `network`, from a small part of the steps. Return None
+    if entries differ (see `folds`).
     """
     if not folds(scenario):
         return None
@@ -103,13 +103,14 @@ def folded_network(scenario: OpenproviderScenario, values: Values, peak_rate_per
 
 
 def folds(scenario: OpenproviderScenario) -> bool:
-    """Whether every policing node and every coordinator of a whole system sees the same.
+    """Whether all policing nodes and all coordinators of an intact layout are equivalent.
 
-    Data centres must be equally far apart. Reads that ask other data centres are spread unevenly over the nodes there.
+    All data centres must be at the same distance, and reads must stay local: remote reads are spread unevenly over the
+    nodes of the other data centres.
     """
     cluster = build_cluster(scenario, defaults(PARAMETERS))
-    apart = {way for a, row in enumerate(cluster.wan_s) for b, way in enumerate(row) if a != b}
-    return len(apart) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
+    delays = {delay for a, row in enumerate(cluster.wan_s) for b, delay in enumerate(row) if a != b}
+    return len(delays) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
 
 
 def _flows(
@@ -119,7 +120,7 @@ def _flows(
     entries: Mapping[int, range],
     coordinators: int | None,
 ) -> dict[str, Step]:
-    """Return the flow of each class that comes to the given policing nodes of the given data centres."""
+    """Return the flow of each class that arrives at the given policing nodes of the given data centres."""
     costs = build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
@@ -127,7 +128,7 @@ def _flows(
 
     reads, writes = by_dc(costs, scenario.consistency_read, "read"), by_dc(costs, scenario.consistency_write, "write")
     sessions = reads
-    if scenario.ldap:  # the profile is cached for accounting, and any node may get the next message: it is in the row
+    if scenario.ldap:  # the session row caches the profile, because any node may receive the next message
         larger = replace(costs, read=costs.read * (1 + values["profile_excess"]))
         sessions = by_dc(larger, scenario.consistency_read, "read")
     asked = {dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])} for dc in entries}
@@ -153,7 +154,7 @@ def _network(
 
 
 def build_cluster(scenario: OpenproviderScenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
-    """Return where the replicas of a scenario are."""
+    """Return the Cassandra cluster of a scenario."""
     return Cluster(
         nodes=(scenario.cass_nodes,) * scenario.dcs,
         rf=scenario.rf,
@@ -173,7 +174,7 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
 
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
-    """Return what operations cost a Cassandra node of a scenario."""
+    """Return the costs of operations at a Cassandra node."""
     young = Costs(
         coordinator=values["coordinator_s"],
         read=values["replica_read_s"],
@@ -181,7 +182,7 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         unseen=values["unseen_work"],
         storage=values["storage_s"],
     )
-    # What encryption costs is a share of an operation of the load test: it is no dearer where data are old.
+    # Encryption costs a share of an operation in the load test; it costs no more with old data.
     links = young.with_links(encrypted(scenario.encryption, values)).links
     factor = scenario.data_factor
     return replace(
@@ -196,7 +197,7 @@ def _by_dc(
     entries: Mapping[int, range],
     name: str,
 ) -> Step:
-    """Return the flow of one class: to a data centre, to a policing node there, then the statements that it asks."""
+    """Return the flow of one class: to a data centre, to a policing node there, then its statements."""
     targets = []
     for dc, statements in asked.items():
         fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in entries[dc])
@@ -205,7 +206,7 @@ def _by_dc(
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
-    """Work of a policing node on one message: its own, and its end of the encrypted links to Cassandra."""
+    """Return the service demand of a message at a policing node, with its end of encrypted links to Cassandra."""
     links = build_costs(scenario, values).links
     exchanges = [links[operation].client for operation in OPERATIONS[name]]
     return values["front_s"] + sum((each for each in exchanges if each is not None), 0.0)
@@ -228,7 +229,7 @@ def _workers(scenario: OpenproviderScenario, values: Values, dc: int, front: int
 
 
 def front_name(dc: int, front: int) -> str:
-    """Name of a policing node's cores as a station."""
+    """Return the station name of a policing node's cores."""
     return f"front/dc{dc + 1}/{front + 1}"
 
 

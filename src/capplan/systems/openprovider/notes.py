@@ -69,11 +69,11 @@ def _doublings(value: float, known: float, least: float) -> float:
 
 def _levels_note(case: Case[OpenproviderScenario]) -> str:
     best, *others = case.fitted.hypotheses
-    worse = ", ".join(f"{'/'.join(_levels(each))} {each.misfit - best.misfit:+.1f}" for each in others)
+    worse = ", ".join(f"{'/'.join(_levels(each))} {each.deviance - best.deviance:+.1f}" for each in others)
     write, read = _levels(best)
     return (
         f"The document names no consistency levels. Writes at {write} and reads at {read} fit its figures best "
-        f"(deviance {best.misfit:.1f}; {worse}). That is weak evidence, from 15 rounded figures."
+        f"(deviance {best.deviance:.1f}; {worse}). That is weak evidence, from 15 rounded figures."
     )
 
 

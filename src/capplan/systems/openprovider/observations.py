@@ -1,8 +1,8 @@
-"""What the model of `openprovider` says for each documented figure that can be compared.
+"""Observations of `openprovider`: its load tests, and predictions of their figures.
 
-The document gives the highest rate without loss, and mean times at that rate. Near saturation one per cent of rate
-moves times by ten, so the times are predicted at the *model's* highest rate, not at the documented one: the rate is
-scored once, as a rate.
+The document gives the highest rate without drops, and mean times at that rate. Near saturation, one per cent of rate
+changes times by ten per cent. Times are therefore predicted at the *model's* highest rate, not at the documented one,
+so that an error of the rate is scored once, as a rate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _layout(base: OpenproviderScenario, row: Evidence) -> OpenproviderScenario:
 
 
 def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dict[str, FloatArray]:
-    """Predict the figures of an experiment by row id, in SI, arrays over draws (draws,)."""
+    """Predict the figures of a load test; arrays (draws,) by row id, SI."""
     analysis = Analysis(network(experiment.scenario, values, 1.0))
     rate = capacity_per_s(analysis, MAX_DROP_RATE)
     point = solve(analysis, rate)
@@ -53,14 +53,15 @@ def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dic
 
 
 def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Values, workers: float) -> float:
-    """Share of the time in which a policing node has at most `workers` busy workers, at the model's highest rate.
+    """Return the share of time during which a policing node has at most `workers` busy workers.
 
-    Requests inside are spread over the policing nodes at random (binomially); `values` are single numbers.
+    The rate is the model's highest one. Requests in the system are spread over the policing nodes at random
+    (binomially). `values` must be single numbers.
     """
     analysis = Analysis(network(experiment.scenario, values, 1.0))
     rate, server = capacity_per_s(analysis, MAX_DROP_RATE), analysis.server
     if server is None:
-        raise InputError(f"{experiment.name} has no pool of workers: nothing can be busy")
+        raise InputError(f"{experiment.name} has no pool of workers, so it has no number of busy workers")
     nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
     inside = np.minimum(np.arange(server.places + 1.0), server.pool)
     split = special.bdtr(workers, np.maximum(inside, workers).astype(int), 1 / nodes)
@@ -73,46 +74,46 @@ CHOICES = tuple(
     for read in ("LOCAL_QUORUM", "LOCAL_ONE")
     for write in ("QUORUM", "EACH_QUORUM")
 )
-"""Consistency levels that the document leaves open: it names none, but wants data consistent over data centres."""
+"""Consistency levels that the document leaves open: it names none, but requires consistent data across data centres."""
 
 REPEATABILITY = {"incoming_rate": 0.0025, "latency": 0.03}
-"""Relative standard deviation of a repeat of the load test beside the rounding: guesses. The rounding of a rate is the
-step of the search for the highest one, and times are means over fifteen minutes: little is left beside it."""
+"""Relative standard deviations between repeats of a load test, in addition to the rounding: guesses. They are small,
+because rates are rounded to the step of the search for the highest rate, and times are means over fifteen minutes."""
 
 
 class OpenproviderObservations(Observations[OpenproviderScenario]):
     """The load tests of `openprovider`."""
 
     goals_in_words = (
-        "Goals: rates within 3 %, mean times within 0.5 ms or 10 %, whichever is wider. Times are compared at the "
-        "model's own highest rate."
+        "Goals: rates within 3 %; mean times within 0.5 ms or 10 %, whichever is wider. Times are compared at the "
+        "model's highest rate."
     )
     choices = CHOICES
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[OpenproviderScenario], ...]:
-        """Return the independent load tests; `choice` has the consistency levels, where they are not the default."""
+        """Return the independent load tests; `choice` may set the consistency levels."""
         base = changed(OpenproviderScenario(), **(choice or {}))
         rows = [row for row in self.system.evidence if row.use in ("fit", "check") and row.scenario != "all"]
         names = dict.fromkeys(row.scenario for row in select(rows, use="fit", quantity="incoming_rate"))
-        found = []
+        tests = []
         for name in names:
             own = [row for row in select(rows, scenario=name) if row.quantity in _COMPARED]
-            own = [row for row in own if row.proxy == own[0].proxy]  # with and without forwarding: one experiment
-            found.append(LoadTest(name, own[0].fold, _layout(base, own[0]), tuple(own)))
-        return tuple(found)
+            own = [row for row in own if row.proxy == own[0].proxy]  # one load test with and without forwarding
+            tests.append(LoadTest(name, own[0].fold, _layout(base, own[0]), tuple(own)))
+        return tuple(tests)
 
     def predicted(self, tests: Sequence[LoadTest[OpenproviderScenario]], values: Values) -> dict[str, FloatArray]:
-        """Predict the figures of several experiments."""
+        """Predict the figures of load tests; arrays (draws,) by row id, SI."""
         return {name: value for test in tests for name, value in predicted(test, values).items()}
 
     def repeatability(self, row: Evidence) -> float:
-        """Return the relative standard deviation of a repeat of the load test, besides the rounding."""
+        """Return the relative standard deviation of a figure between repeats, without the rounding."""
         return REPEATABILITY[row.quantity]
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return what meets the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider (SI).
+        """Return the goal: rates within 3 %, times within 0.5 ms or 10 %, whichever is wider.
 
-        None for what no goal speaks of (busy workers: Little's law refutes the document's own).
+        Busy workers have no goal, because Little's law refutes the documented ones.
         """
         if row.quantity not in ("incoming_rate", "latency"):
             return None
@@ -120,13 +121,16 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
         return row.value - error, row.value + error
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """LDAP is a second look at TS4: no independent scenario, and without it nothing speaks of LDAP's times."""
+        """Return rate or time; None for busy workers, and for LDAP.
+
+        The test with LDAP repeats TS4, so it is not independent, and no other test informs the time of LDAP.
+        """
         if row.ldap or row.quantity == "busy_workers":
             return None
         return "rate" if row.quantity == "incoming_rate" else "time"
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Return what rules learn a row from; None where it is not scored."""
+        """Let rules learn capacities and times from the number of Cassandra nodes."""
         if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
             return None
         nodes = float(row.dcs * row.cass_nodes)
@@ -135,9 +139,9 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
         return Scored(f"{row.request_class} mean time", nodes, "times")
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a row is not scored; empty where it is."""
-        return "LDAP was a second look at TS4, and nothing else speaks of it" if row.ldap else ""
+        """Return why a row is not scored; empty if it is."""
+        return "the test with LDAP repeats TS4, and no other test has LDAP" if row.ldap else ""
 
     def share_of_time(self, test: LoadTest[OpenproviderScenario], row: Evidence, values: Values) -> float | None:
-        """Return the largest share of the time that keeps the documented workers busy."""
+        """Return the share of time with at most the documented number of busy workers; None for other quantities."""
         return share_of_time_at_most(test, values, row.value) if row.quantity == "busy_workers" else None

@@ -1,4 +1,4 @@
-"""What is left when nodes or data centres are lost: availability by consistency level first, then capacity."""
+"""Outages of nodes and data centres: availability by consistency level first, then capacity."""
 
 from __future__ import annotations
 
@@ -19,16 +19,28 @@ _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
 
 
 def outages(case: Case[OpenproviderScenario], offered_per_s: float) -> tuple[Outage, ...]:
-    """Return a row for each loss that the layout can suffer, and another with the levels lowered where they fail.
+    """Return one row per outage of the layout, and another with lower levels if the given levels fail.
 
-    Survivors take the whole offered rate; the low end of the band decides whether they carry it. Hints that pile up
-    for the lost replicas are not modelled.
+    Survivors take over the whole offered rate; they sustain it if the low end of their capacity's band is at least this
+    rate. Hints for the lost replicas are not modelled.
+
+    Parameters
+    ----------
+    case : Case
+        The layout with its calibration.
+    offered_per_s : float
+        Offered peak rate, requests per second.
+
+    Returns
+    -------
+    tuple of Outage
+        One node lost per data centre, one data centre lost, and all but one data centre lost.
     """
-    asked = _Asked(case, thinned(case.values), offered_per_s)
-    return tuple(row for lost in _losses(case.scenario) for row in _rows(asked, lost))
+    question = _Question(case, thinned(case.values), offered_per_s)
+    return tuple(row for lost in _losses(case.scenario) for row in _rows(question, lost))
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """A case with the parameter draws that are solved, and the offered rate."""
 
     case: Case[OpenproviderScenario]
@@ -37,37 +49,37 @@ class _Asked(NamedTuple):
 
 
 def _losses(scenario: OpenproviderScenario) -> list[dict[str, int]]:
-    found = [{"node": 1}] if scenario.cass_nodes > 1 else []
+    losses = [{"node": 1}] if scenario.cass_nodes > 1 else []
     if scenario.dcs > 1:
-        found.append({"dc": 1})
+        losses.append({"dc": 1})
     if scenario.dcs > 2:
-        found.append({"dc": scenario.dcs - 1})
-    return found
+        losses.append({"dc": scenario.dcs - 1})
+    return losses
 
 
-def _rows(asked: _Asked, lost: dict[str, int]) -> Iterator[Outage]:
-    scenario = asked.case.scenario
+def _rows(question: _Question, lost: dict[str, int]) -> Iterator[Outage]:
+    scenario = question.case.scenario
     alive = _alive_replicas(scenario, lost)
     levels = f"{_levels(scenario)} as asked"
     if _meets(scenario, alive):
-        yield _row(asked, scenario, lost, levels)
+        yield _row(question, scenario, lost, levels)
         return
     yield Outage(lost, False, levels, Band.exactly(0.0), False)
     for level in _LOWER:
         lowered = _lowered(scenario, alive, level)
         if lowered is not None and _meets(lowered, alive):
-            yield _row(asked, lowered, lost, f"levels lowered to {_levels(lowered)}")
+            yield _row(question, lowered, lost, f"levels lowered to {_levels(lowered)}")
             return
 
 
-def _row(asked: _Asked, scenario: OpenproviderScenario, lost: dict[str, int], assumed: str) -> Outage:
-    solution = asked.case.system.solution(scenario, asked.values, _lost_nodes(scenario, lost))
-    capacity = asked.case.uncertainty.of_rate(solution.capacity)
-    return Outage(lost, True, assumed, capacity, capacity.low >= asked.offered_per_s)
+def _row(question: _Question, scenario: OpenproviderScenario, lost: dict[str, int], assumed: str) -> Outage:
+    solution = question.case.system.solution(scenario, question.values, _lost_nodes(scenario, lost))
+    capacity = question.case.uncertainty.of_rate(solution.capacity)
+    return Outage(lost, True, assumed, capacity, capacity.low >= question.offered_per_s)
 
 
 def _lowered(scenario: OpenproviderScenario, alive: list[int], level: str) -> OpenproviderScenario | None:
-    """Lower only the operations whose level fails."""
+    """Lower the levels of the operations whose level fails; None if the result is invalid."""
     fields = {}
     for field in ("consistency_read", "consistency_write"):
         if not _level_met(scenario, getattr(scenario, field), alive):
@@ -91,7 +103,7 @@ def _level_met(scenario: OpenproviderScenario, level: str, alive: list[int]) -> 
 
 
 def _alive_replicas(scenario: OpenproviderScenario, lost: dict[str, int]) -> list[int]:
-    """Living replicas by data centre in the token range that suffers most; the first data centre survives."""
+    """Return the live replicas by data centre in the most affected token range; the first data centre survives."""
     if "node" in lost:
         return [scenario.rf - 1] * scenario.dcs
     return [scenario.rf if dc < scenario.dcs - lost["dc"] else 0 for dc in range(scenario.dcs)]
@@ -100,5 +112,5 @@ def _alive_replicas(scenario: OpenproviderScenario, lost: dict[str, int]) -> lis
 def _lost_nodes(scenario: OpenproviderScenario, lost: dict[str, int]) -> frozenset[str]:
     if "node" in lost:
         return frozenset(node_name(dc, 0) for dc in range(scenario.dcs))
-    gone = range(scenario.dcs - lost["dc"], scenario.dcs)
-    return frozenset(node_name(dc, node) for dc in gone for node in range(scenario.cass_nodes))
+    down = range(scenario.dcs - lost["dc"], scenario.dcs)
+    return frozenset(node_name(dc, node) for dc in down for node in range(scenario.cass_nodes))

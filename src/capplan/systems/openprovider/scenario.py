@@ -65,17 +65,24 @@ class OpenproviderScenario(Scenario):
     proxy
         Whether each accounting request is forwarded to another server.
     ldap
-        Whether each authorization asks an LDAP server.
+        Whether each authorization queries an LDAP server.
     data_factor
-        Service times of Cassandra relative to the load test's young data: production has 2 to 3 times higher ones.
+        Service times of Cassandra relative to the load test, which had young data; in production they are 2 to 3 times
+        as long.
     encryption
-        Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; left out, none.
+        Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; none by default.
     vpn
-        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
+        Where links are encrypted: by each program in `user` space (the default), or in the `kernel`.
     tps
-        Offered peak rate over all data centres, requests per second; 80 % of the capacity when left out.
+        Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
     slo
         Objectives, such as `acct.p99<20ms`.
+
+    Raises
+    ------
+    InputError
+        If a field is out of range, there are fewer nodes than replicas, a consistency level cannot be met, or `rtt`
+        does not match the data centres.
     """
 
     system: Literal["openprovider"] = "openprovider"
@@ -157,7 +164,7 @@ class OpenproviderScenario(Scenario):
         object.__setattr__(self, "encryption", links)
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that say something; of distance and round trip, the one that counts."""
+        """Return the fields that are set; of distance and round trip, only the one in effect."""
         return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
     def distance_m(self) -> float:
@@ -168,12 +175,12 @@ class OpenproviderScenario(Scenario):
         return distance
 
     def given_rtt_s(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return the round trips between data centres that were given, seconds; None when the distance decides."""
+        """Return the given round trips between data centres, seconds (dcs, dcs); None if `distance` determines them."""
         if self.rtt is None:
             return None
         if isinstance(self.rtt, str):
-            one = _round_trip(self.rtt)
-            return tuple(tuple(0.0 if a == b else one for b in range(self.dcs)) for a in range(self.dcs))
+            seconds = _round_trip(self.rtt)
+            return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
         if len(self.rtt) != self.dcs:
             raise InputError(
                 f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"

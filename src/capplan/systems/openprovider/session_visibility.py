@@ -1,8 +1,8 @@
-"""How likely an interim message finds no session: it reached another data centre before the row of the start did.
+"""Probability that an interim message finds no session, because it overtakes the row that the start has written.
 
-The levels asked for come first, then others for comparison. A figure is the median over parameter draws of the sampled
-probability. Its band has what the parameters leave open, the discrepancy of times (all times of machines are off by
-one factor, the ways between data centres are not), and the error of the sampling.
+The scenario's consistency levels come first, then others for comparison. A figure is the median over parameter draws of
+a sampled probability. Its band combines the spread of the parameters, the model error of times and the sampling error.
+The model error multiplies all times of machines by one factor, but not the delays between data centres.
 """
 
 from __future__ import annotations
@@ -26,48 +26,53 @@ from capplan.models.solver.operating_point import MAX_DROP_RATE, phases
 from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-OTHERS = (  # levels of reads and writes to compare with: weaker, as weak, and two that always find the row
+OTHERS = (  # levels of reads and writes to compare with: weaker ones, equally weak ones, and two that find every row
     ("LOCAL_ONE", "QUORUM"),
     ("LOCAL_QUORUM", "LOCAL_QUORUM"),
     ("LOCAL_QUORUM", "QUORUM"),
     ("LOCAL_QUORUM", "EACH_QUORUM"),
     ("QUORUM", "QUORUM"),
 )
-GAPS_S = (0.0, 5e-3, 50e-3)  # beside the documented one and the round trip: the document speaks of a few milliseconds
-_READS = (1 + UPDATES) / MESSAGES  # of a request: every message but the start reads
+GAPS_S = (0.0, 5e-3, 50e-3)  # added to the documented gap and the round trip; the document mentions a few milliseconds
+_READS = (1 + UPDATES) / MESSAGES  # reads per request: every message but the start reads
 _DRAWS = 64  # of the ensemble: enough for the ends of a band
-_MUTATIONS = 250_000  # that are sampled for each pair of levels, whatever the size of the cluster
+_MUTATIONS = 250_000  # sampled for each pair of levels, for any size of the cluster
 _BATCHES = 10
-_T95 = 1.8331129326562368  # 95th percentile of Student's t law, 9 degrees of freedom
+_T95 = 1.8331129326562368  # 95th percentile of Student's t distribution with 9 degrees of freedom
 
 Levels = tuple[str, str]
 """Consistency levels of reads and of writes."""
 
 
 def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tuple[SessionNotFound, ...]:
-    """Return the probability by consistency levels and gap; nothing with one data centre, or beyond capacity.
+    """Return the probability by consistency levels and gap.
 
-    Levels whose reads the cores would not carry at the offered rate are left out, but for those asked for.
+    Levels whose reads would overload Cassandra at the offered rate are left out, except those of the scenario.
 
     Parameters
     ----------
     case : Case
-        The layout of `openprovider`, its parameters and the discrepancy.
+        The layout with its calibration.
     figures : Figures
-        The solved layout at the offered rate.
+        Its figures at the offered rate.
+
+    Returns
+    -------
+    tuple of SessionNotFound
+        Empty with one data centre, or beyond capacity.
     """
     sampled = _Sampled(case, figures)
     return tuple(row for levels in compared(case, figures)[0] for row in sampled.rows(levels))
 
 
 def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
-    """Return the levels that are looked at, those of the scenario first, and those left out as too heavy."""
+    """Return the levels to compare, those of the scenario first, and the levels that would overload Cassandra."""
     if case.scenario.dcs == 1 or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
         return (), ()
     own, sampled = (case.scenario.consistency_read, case.scenario.consistency_write), _Sampled(case, figures)
     others = tuple(levels for levels in OTHERS if levels != own)
-    heavy = tuple(levels for levels in others if float(np.median(sampled.load(levels[0]).utilisation[-1])) >= 1)
-    return (own, *(levels for levels in others if levels not in heavy)), heavy
+    overloaded = tuple(levels for levels in others if float(np.median(sampled.load(levels[0]).utilisation[-1])) >= 1)
+    return (own, *(levels for levels in others if levels not in overloaded)), overloaded
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class _Sampled:
 
     @cached_property
     def chosen(self) -> Places:
-        """Which draws, evenly over the ensemble."""
+        """Indices of the draws, evenly spaced over the ensemble."""
         return spaced(self.figures.analysis.draws, _DRAWS)
 
     @cached_property
@@ -94,45 +99,45 @@ class _Sampled:
 
     @cached_property
     def sampling(self) -> Sampling:
-        """How much is sampled."""
+        """Size of the sample, and its seed."""
         draws, replicas = len(self.chosen), self.scenario.dcs * self.scenario.rf
         each = max(_MUTATIONS // (draws * replicas * _BATCHES), 4)
         return Sampling(draws, each * _BATCHES, self.case.uncertainty.seed)
 
     @cached_property
     def factor(self) -> FloatArray:
-        """What all times of machines are off by, draw by draw: the discrepancy, its levels in an order of their own."""
-        draws, known = len(self.chosen), self.case.uncertainty
-        levels = (np.random.default_rng([known.seed, 3]).permutation(draws) + 0.5) / draws
-        return np.exp(known.by_class.get("acct", known.time).quantile(levels))
+        """Model error of all times of machines, one factor per draw."""
+        draws, uncertainty = len(self.chosen), self.case.uncertainty
+        levels = (np.random.default_rng([uncertainty.seed, 3]).permutation(draws) + 0.5) / draws
+        return np.exp(uncertainty.by_class.get("acct", uncertainty.time).quantile(levels))
 
     @cached_property
     def gaps_s(self) -> tuple[float, ...]:
-        """Gaps between the start's answer and the interim message."""
+        """Gaps between the answer to the start and the interim message, seconds."""
         return tuple(sorted({*GAPS_S, float(np.median(self.values["gap_s"])), self.rtt_ms / 1e3}))
 
     @cached_property
     def rtt_ms(self) -> float:
-        """Mean round trip between two data centres, the median over the draws."""
-        ways = [way for row, ways in enumerate(self.cluster.wan_s) for dc, way in enumerate(ways) if dc != row]
-        return float(rounded(2e3 * float(np.median(sum(ways) / len(ways)))))
+        """Mean round trip between two data centres, the median over draws, ms."""
+        delays = [delay for a, row in enumerate(self.cluster.wan_s) for b, delay in enumerate(row) if a != b]
+        return float(rounded(2e3 * float(np.median(sum(delays) / len(delays)))))
 
     @cached_property
     def cluster(self) -> Cluster:
-        """Where the replicas are."""
+        """The Cassandra cluster."""
         return build_cluster(self.scenario, self.values)
 
     @cached_property
     def costs(self) -> Costs:
-        """What operations cost."""
+        """Costs of operations."""
         return build_costs(self.scenario, self.values)
 
     def load(self, read: str) -> Load:
-        """Return how busy Cassandra's cores are, by phase, if reads were at another level: they ask more replicas."""
+        """Return the utilisation of Cassandra's cores by phase, with reads at another level."""
         analysis, scenario = self.figures.analysis, self.scenario
         names = [name for name in analysis.demands if kind_of(name) == "cassandra"]
         own = np.mean([analysis.load(name) for name in names], axis=0)[self.chosen]
-        more = self._asked(read) - self._asked(scenario.consistency_read)
+        more = self._replicas_read(read) - self._replicas_read(scenario.consistency_read)
         cores = scenario.dcs * scenario.cass_nodes * CASSANDRA_CORES
         each = own + more * _READS * self._read_s() / cores
         rate = np.broadcast_to(self.figures.point.rate_per_s, (analysis.draws,))[self.chosen]
@@ -140,28 +145,28 @@ class _Sampled:
         return Load(np.array([t * r for t, r in parts]), np.array([rate * r * each for _, r in parts]))
 
     def _read_s(self) -> Number:
-        """Work of one replica more that is asked by a read, with the messages at both ends where they are encrypted."""
+        """Return the service demand of one more replica per read, with encrypted messages at both ends."""
         exchange = self.costs.links.get("read", Exchanges()).internode
         own = self.costs.read * (1 + self.costs.unseen)
         return own if exchange is None else own + 2 * exchange
 
-    def _asked(self, read: str) -> float:
-        """Mean number of replicas that a read asks, with the read-repair chance."""
-        wanted = self.cluster.need(read, 0)
-        count = wanted.total or wanted.by_dc[0]
+    def _replicas_read(self, read: str) -> float:
+        """Return the mean number of replicas that a read contacts, with the read-repair chance."""
+        need = self.cluster.need(read, 0)
+        count = need.total or need.by_dc[0]
         return count + LOCAL_READ_REPAIR_CHANCE * max(self.scenario.rf - count, 0)
 
     def rows(self, levels: Levels) -> list[SessionNotFound]:
-        """Return the probabilities of a pair of levels, by gap."""
+        """Return the probabilities at a pair of levels, by gap."""
         plain, repeated = self._chances(levels, np.ones(1)), self._chances(levels, self.factor)
-        bands = [without_the_least(probability_band(*parts)) for parts in zip(plain, repeated, strict=True)]
+        bands = [without_smallest(probability_band(*parts)) for parts in zip(plain, repeated, strict=True)]
         return [
             SessionNotFound(*levels, rtt_ms=self.rtt_ms, gap_ms=1e3 * gap, probability=band)
             for gap, band in zip(self.gaps_s, bands, strict=True)
         ]
 
     def _chances(self, levels: Levels, factor: FloatArray) -> FloatArray:
-        """Return probabilities (gaps, draws, samples) with the times of machines multiplied."""
+        """Return the probabilities (gaps, draws, samples), with times of machines multiplied by `factor`."""
         costs = replace(
             self.costs,
             coordinator=self.costs.coordinator * factor,
@@ -178,9 +183,14 @@ def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:
     Parameters
     ----------
     chances : array (draws, samples)
-        Probabilities given what was sampled; samples in no order.
+        Probabilities given each sample; the order of samples is arbitrary.
     repeated : array (draws, samples)
-        The same with a discrepancy at each draw.
+        The same with a model error at each draw.
+
+    Returns
+    -------
+    Band
+        Median and 90 % band, with its parts.
     """
     by_draw, by_repeat = chances.mean(axis=1), repeated.mean(axis=1)
     value = float(np.median(by_draw))
@@ -190,22 +200,25 @@ def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:
     batches = chances.reshape(len(chances), _BATCHES, -1).mean(axis=(0, 2))
     error = _T95 * float(batches.std(ddof=1)) / _BATCHES**0.5
     parameter = float(np.subtract(*np.quantile(by_draw, [HIGH, LOW]))) / 2
-    discrepancy = max(((high - low) / 2) ** 2 - parameter**2, 0.0) ** 0.5
+    model_error = max(((high - low) / 2) ** 2 - parameter**2, 0.0) ** 0.5
     return Band(
         value,
         max(value - float(np.hypot(max(value - low, 0.0), error)), 0.0),
         min(value + float(np.hypot(max(high - value, 0.0), error)), 1.0),
-        Parts(parameter, discrepancy, error),
+        Parts(parameter, model_error, error),
     )
 
 
-def without_the_least(band: Band) -> Band:
-    """Return the band of a probability with 0 for all that is below the least that is told; exactly 0 stays."""
+def without_smallest(band: Band) -> Band:
+    """Return the band of a probability with values below `LEAST_PROBABILITY` set to 0, except its high end.
+
+    The high end is at least `LEAST_PROBABILITY`, unless it is exactly 0.
+    """
     if not band.high:
         return band
-    parts = Parts(*(None if each is None else _told(each) for each in astuple(band.parts)))
-    return Band(_told(band.value), _told(band.low), max(band.high, LEAST_PROBABILITY), parts)
+    parts = Parts(*(None if each is None else _or_zero(each) for each in astuple(band.parts)))
+    return Band(_or_zero(band.value), _or_zero(band.low), max(band.high, LEAST_PROBABILITY), parts)
 
 
-def _told(probability: float) -> float:
+def _or_zero(probability: float) -> float:
     return probability if probability >= LEAST_PROBABILITY else 0.0

@@ -20,7 +20,7 @@ from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 
 class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
-    """Cache microservice with Cassandra on its own servers or on the application's."""
+    """Cache microservice with Cassandra on dedicated servers or on the application's server."""
 
     name = "rhino-shcm"
     summary = (
@@ -34,18 +34,18 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     def network(
         self, scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
     ) -> Network:
-        """Compose the system; see `capplan.systems.rhino_shcm.network`."""
+        """Compose the network; see `capplan.systems.rhino_shcm.network`."""
         del lost
         return network(scenario, values, rate_per_s)
 
     def response_s(
         self, scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray, level: float | None
     ) -> FloatArray:
-        """Return the response time behind a server that stalls, seconds."""
+        """Return the response time with a server that stalls, in closed form, seconds."""
         return response_s(scenario, values, rate_per_s, level)
 
     def settling_s(self, scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
-        """Return four relaxation times, seconds."""
+        """Return the settling time, four relaxation times, seconds."""
         return settling_s(scenario, values, rate_per_s)
 
     @cached_property
@@ -55,21 +55,21 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
 
     @cached_property
     def notes(self) -> Notes[RhinoShcmScenario]:
-        """What a reader must know."""
+        """Notes for the reader."""
         return RhinoShcmNotes(self.evidence)
 
     def outages(self, case: Case[RhinoShcmScenario], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what is left without one Cassandra node."""
+        """Return the outage of one Cassandra node."""
         return outages(case, offered_per_s)
 
     def excess(self, scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]) -> Sequence[Excess]:
-        """Return how far a layout lies from the two that were measured."""
+        """Return how far a layout is outside the two measured ones."""
         return excess(scenario, tests)
 
     def highest_measured_rate(
         self, scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]
     ) -> float | None:
-        """Return the highest measured rate with Cassandra in the same place."""
+        """Return the highest measured rate with Cassandra on the same kind of server."""
         return highest_measured_rate(scenario, tests)
 
 

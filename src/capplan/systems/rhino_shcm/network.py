@@ -1,14 +1,14 @@
 """The `rhino-shcm` system: the Sh cache microservice (a JVM on Rhino) that keeps subscriber data in Cassandra.
 
-Facts and figures: evidence source `rhino-shcm` (seven load tests of two hours). Requests go through one application
-server with eight cores. One in a few hundred meets a short stall of its JVM, one in some ten thousand a long one; all
-others wait meanwhile, and then for those before. Where the only Cassandra node stands on the same server, its
-work takes the same cores and its own long stalls stop the requests too. Where there are several nodes, a request waits
-for a quorum of the replicas, so that the stall of one is not seen.
+Evidence: source `rhino-shcm`, seven load tests of two hours. Requests go through one application server with eight
+cores. One in a few hundred requests encounters a short stall of the JVM, one in about ten thousand a long stall. The
+other requests wait for the end of the stall and then for the requests ahead of them. If the only Cassandra node runs on
+the same server, it uses the same cores, and its long stalls also stop the requests. With several nodes, a request waits
+for a quorum of the replicas, which hides the stall of one node.
 
-The server is one station that is as fast as its cores together, since the wait for stalls is a hundred times as long as
-that for a core; what a request needs beside it (its own work on one core, the network, the database's answer) is a
-delay. docs/decisions/0010 says what else was tried.
+The server is one station with the speed of all its cores, because the wait for stalls is a hundred times as long as
+that for a core. The rest of a request's time (its own work on one core, the network, the answer of the database) is a
+delay. `docs/decisions/0010-how-rhino-shcm-is-modelled.md` describes the alternatives.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from capplan.models.language.units import FloatArray, Number, plain
 from capplan.models.solver.stalls import Stalls, WaitTail, longest_wait_s, relaxation_s, response_quantile_s, wait_tail
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
-CORES = 8  # of a c5.2xlarge, application and Cassandra alike: evidence source aws-ec2
+CORES = 8  # of a c5.2xlarge, for the application and for Cassandra: evidence source aws-ec2
 COMMITLOG_BYTES = 8e9  # evidence all.commitlog_limit
-DATA_BYTES = 1e9  # what evidence all.disk_maximum leaves beside the commit log
+DATA_BYTES = 1e9  # evidence all.disk_maximum without the commit log
 NEAREST = 5e-4
-"""Share of the saturation that closed forms leave at least: beyond, a run of hours ends long before a steady state."""
+"""Smallest distance from saturation in closed forms, as a share: any closer, a run of hours reaches no steady state."""
 TWO_HOURS_S = 7200.0  # evidence t1.duration and its like
 SERVER, REQUEST = "server", "request"
 REPORTED = {REQUEST: (REQUEST,)}
-"""The document does not tell kinds of requests apart."""
+"""The document does not distinguish kinds of requests."""
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("application_s", 2e-3, "s", "fitted", 0.5, "wide prior: the JVM works 0.7 to 5 ms a request"),
@@ -54,7 +54,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 
 
 def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the system.
+    """Compose the network.
 
     Parameters
     ----------
@@ -75,72 +75,75 @@ def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> 
         Visit(SERVER, _service(scenario, values), name="server"),
         Delay(Lognormal(path_s, values["path_scv"]), name="path"),
     )
-    apart = _apart(scenario)
-    if apart:
+    nodes = _dedicated_nodes(scenario)
+    if nodes:
         replicas = _replicas if scenario.encryption is None else _encrypted_replicas
         steps = (*steps, replicas(scenario, values))
     return Network(
         name=scenario.system,
-        stations=(Station(SERVER, 1), *(Station(_name(node), 1) for node in apart)),
+        stations=(Station(SERVER, 1), *(Station(_name(node), 1) for node in nodes)),
         classes=(RequestClass(REQUEST, Sequence(steps)),),
         traffic=Open(rate_per_s, {REQUEST: 1.0}),
     )
 
 
-def _apart(scenario: RhinoShcmScenario) -> range:
-    """Numbers of the nodes with a station of their own: all, unless the only one is the application's server."""
+def _dedicated_nodes(scenario: RhinoShcmScenario) -> range:
+    """Return the numbers of the nodes that have their own station; none if the only node is colocated."""
     return range(0) if scenario.colocated and scenario.nodes == 1 else range(scenario.nodes)
 
 
 def left_without_cache(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Share of the path, and of Cassandra's work, that the layout has: all of it with caches."""
+    """Return the path and Cassandra's service demand relative to a layout with caches."""
     return 1.0 if scenario.cache else values["uncached_share"]
 
 
 def application_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Core seconds of the application's JVM per request."""
+    """Return the service demand of a request at the application's JVM, core seconds."""
     return values["application_s"] * (1.0 if scenario.cache else 1 + values["uncached_excess"])
 
 
 def application_cores(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Number:
-    """Mean number of cores that the application's JVM keeps busy, without anything else on its server."""
+    """Return the mean number of busy cores of the application's JVM, without other processes on its server."""
     return application_s(scenario, values) * rate_per_s
 
 
 def node_share(scenario: RhinoShcmScenario) -> float:
-    """Share of the requests that reach one Cassandra node."""
+    """Return the share of requests that reach one Cassandra node."""
     return scenario.replicas / scenario.nodes
 
 
 def cassandra_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Core seconds of one replica per request that reaches it."""
+    """Return the service demand of a request at a replica, core seconds."""
     return values["cassandra_s"] * left_without_cache(scenario, values)
 
 
 def saturation_per_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Rate at which the application's server works or stalls all the time, requests per second."""
+    """Return the rate at which the application's server always works or stalls, requests per second."""
     short, long = _chances(scenario, values)
     stalled_s = short * values["short_stall_s"] + long * values["long_stall_s"]
     return 1 / (_server_s(scenario, values) + stalled_s)
 
 
 def disk_bytes() -> float:
-    """Largest use of a Cassandra node's disk: the commit log up to its limit, and the data; the same in all layouts."""
+    """Return the highest disk usage of a Cassandra node, the same in all layouts: commit log at its limit, and data."""
     return COMMITLOG_BYTES + DATA_BYTES
 
 
 def _exchanges_s(scenario: RhinoShcmScenario, values: Values) -> Exchanges:
-    """Core seconds at each end of an encrypted link for an exchange; a replica's work counts as the whole operation."""
+    """Return the costs of exchanges on encrypted links, core seconds at each end.
+
+    A replica's service demand counts as the whole operation.
+    """
     return encrypted(scenario.encryption, values).in_seconds(cassandra_s(scenario, values))
 
 
 def remote_replicas(scenario: RhinoShcmScenario) -> float:
-    """Mean number of replicas of a row that are not its coordinator, which is any of the nodes."""
+    """Return the mean number of replicas of a row that are not its coordinator, which is a random node."""
     return scenario.replicas * (1 - 1 / scenario.nodes)
 
 
 def _links_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Core seconds of the application's server per request on encrypted links, at the ends that are there."""
+    """Return the service demand of a request's encrypted links at the application's server, core seconds."""
     exchanges, here = _exchanges_s(scenario, values), 1 / scenario.nodes if scenario.colocated else 0.0
     clients = 0.0 if exchanges.client is None else exchanges.client * (1 + here)
     nodes = 0.0 if exchanges.internode is None else exchanges.internode * (2 * here * remote_replicas(scenario))
@@ -148,28 +151,29 @@ def _links_s(scenario: RhinoShcmScenario, values: Values) -> Number:
 
 
 def _server_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Mean time of the server per request without stalls: all its cores work on what there is."""
+    """Return the mean service time of a request at the server without stalls, seconds, with all cores working on it."""
     colocated = node_share(scenario) * cassandra_s(scenario, values) if scenario.colocated else 0.0
     return (application_s(scenario, values) + colocated + _links_s(scenario, values)) / CORES
 
 
 def _chances(scenario: RhinoShcmScenario, values: Values) -> tuple[Number, Number]:
-    """Probability that a request meets a short or a long stall at the server; Cassandra's too where it is all there."""
-    sources = 1.0 if _apart(scenario) else 1 + values["cassandra_stalls"]
+    """Return the probabilities of a short and of a long stall at the server, with those of a colocated single node."""
+    sources = 1.0 if _dedicated_nodes(scenario) else 1 + values["cassandra_stalls"]
     return 1 / values["short_stall_requests"], sources / values["long_stall_requests"]
 
 
 def _service(scenario: RhinoShcmScenario, values: Values) -> Distribution:
     short, long = _chances(scenario, values)
-    plain_s = _server_s(scenario, values) / (1 - short - long)  # the requests with a stall work as well
+    plain_s = _server_s(scenario, values) / (1 - short - long)  # requests with a stall need this service as well
     stalls = (Exponential(values["short_stall_s"]), Exponential(values["long_stall_s"]))
     return Mixture((1 - short - long, short, long), (Deterministic(plain_s), *stalls))
 
 
 def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
-    """Return the database's part: a quorum of the replicas of a row, which are neighbours on the ring."""
+    """Return the database's steps: a quorum of the replicas of a row, which are neighbours on the ring."""
     visits = [
-        Visit(_name(node), _replica(scenario, values, node), name=f"node-{node + 1}") for node in _apart(scenario)
+        Visit(_name(node), _replica(scenario, values, node), name=f"node-{node + 1}")
+        for node in _dedicated_nodes(scenario)
     ]
     return Route(
         "random", tuple(_row(scenario, [visits[node] for node in ring]) for ring in _rings(scenario)), name="row"
@@ -177,7 +181,7 @@ def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
 
 
 def _rings(scenario: RhinoShcmScenario) -> list[list[int]]:
-    """Return the nodes of each row: one row where all nodes have every row."""
+    """Return the nodes of each row; one row represents all if every node has every row."""
     count = 1 if scenario.replicas == scenario.nodes else scenario.nodes
     return [[(first + k) % scenario.nodes for k in range(scenario.replicas)] for first in range(count)]
 
@@ -187,37 +191,37 @@ def _row(scenario: RhinoShcmScenario, replicas: list[Visit]) -> Step:
 
 
 def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
-    """Return the database's part with the work on encrypted links, by any of the nodes as coordinator."""
+    """Return the database's steps with encrypted links and a random node as coordinator."""
     exchanges = _exchanges_s(scenario, values)
-    between = 0.0 if exchanges.internode is None else exchanges.internode
-    clients = 0.0 if exchanges.client is None else exchanges.client
-    near, far = (
-        [Visit(_name(n), _replica(scenario, values, n, more), name=f"node-{n + 1}") for n in _apart(scenario)]
-        for more in (0.0, between)
+    internode_s = 0.0 if exchanges.internode is None else exchanges.internode
+    client_s = 0.0 if exchanges.client is None else exchanges.client
+    local, remote = (
+        [Visit(_name(n), _replica(scenario, values, n, more), name=f"node-{n + 1}") for n in _dedicated_nodes(scenario)]
+        for more in (0.0, internode_s)
     )
     targets = []
-    for me in _apart(scenario):
+    for me in _dedicated_nodes(scenario):
         rows = []
         for ring in _rings(scenario):
-            row = _row(scenario, [near[node] if node == me else far[node] for node in ring])
-            busy_s = clients + between * sum(node != me for node in ring)
-            own = () if _elsewhere(scenario, me) else (Visit(_name(me), Deterministic(busy_s / CORES), name="links"),)
+            row = _row(scenario, [local[node] if node == me else remote[node] for node in ring])
+            busy_s = client_s + internode_s * sum(node != me for node in ring)
+            own = () if _colocated(scenario, me) else (Visit(_name(me), Deterministic(busy_s / CORES), name="links"),)
             rows.append(Sequence((*own, row)))
         targets.append(Route("random", tuple(rows), name="row"))
     return Route("random", tuple(targets), name="coordinator")
 
 
-def _elsewhere(scenario: RhinoShcmScenario, node: int) -> bool:
-    """Whether a node's work is done by the application's server."""
+def _colocated(scenario: RhinoShcmScenario, node: int) -> bool:
+    """Whether a node runs on the application's server."""
     return scenario.colocated and node == 0
 
 
 def _replica(scenario: RhinoShcmScenario, values: Values, node: int, links_s: Number = 0.0) -> Distribution:
-    """Return the service of one replica: its work, unless that is done by the application's server, or a long stall."""
+    """Return the service time of a replica: a long stall, or its work, which is at the server if it is colocated."""
     long = values["cassandra_stalls"] / values["long_stall_requests"]
     own_s = cassandra_s(scenario, values) + links_s
-    # No work, but as many draws as elsewhere: the laws of a mixture have one shape.
-    work_s = 0.0 * own_s if _elsewhere(scenario, node) else own_s / CORES
+    # Zero with the shape of the draws, because all parts of a mixture need the same shape.
+    work_s = 0.0 * own_s if _colocated(scenario, node) else own_s / CORES
     return Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
 
 
@@ -226,12 +230,12 @@ def _name(node: int) -> str:
 
 
 def server_wait(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> WaitTail:
-    """Return the law of the wait for the application's server, in closed form.
+    """Return the distribution of the wait for the application's server, in closed form.
 
     Raises
     ------
     InputError
-        When the server cannot do what is offered.
+        If the offered rate overloads the server.
     """
     rate = np.asarray(rate_per_s, dtype=float)
     short, long = _chances(scenario, values)
@@ -240,11 +244,11 @@ def server_wait(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number)
 
 
 def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, level: float | None) -> FloatArray:
-    """Return the response that a share `level` of the requests does not exceed, or the mean; seconds, (draws,).
+    """Return a percentile of the response time, or the mean if `level` is None, in closed form, seconds (draws,).
 
-    In closed form, and at most just below saturation. The wait for small services is counted by its mean (of M/D/1:
-    Kleinrock 1975, section 5.6). The work of Cassandra nodes on their own servers and their stalls are left out:
-    decision 0010 has how far that is from a simulation.
+    The rate is limited to just below saturation. The wait for small services counts by its mean (M/D/1: Kleinrock 1975,
+    section 5.6). The work and the stalls of Cassandra nodes on dedicated servers are neglected; decision 0010 compares
+    this with a simulation.
     """
     work_s = _server_s(scenario, values)
     rate = plain(np.minimum(rate_per_s, (1 - NEAREST) * np.asarray(saturation_per_s(scenario, values))))
@@ -257,9 +261,9 @@ def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, 
 
 
 def two_hour_maximum_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> FloatArray:
-    """Return the median of the longest response in a run of two hours, in closed form; seconds, (draws,).
+    """Return the median of the longest response time in a run of two hours, in closed form, seconds (draws,).
 
-    Infinite where the server cannot do what is offered.
+    It is infinite if the offered rate overloads the server.
     """
     rate, saturation = _beside_saturation(scenario, values, rate_per_s)
     wait, left = _drained(scenario, values, np.minimum(rate, 0.999 * saturation))
@@ -268,7 +272,7 @@ def two_hour_maximum_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: 
 
 
 def settling_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> FloatArray:
-    """Return how long the system takes to settle from empty: four relaxation times; seconds, (draws,)."""
+    """Return the settling time from empty: four relaxation times, seconds (draws,)."""
     rate, saturation = _beside_saturation(scenario, values, rate_per_s)
     return 4 * relaxation_s(*_drained(scenario, values, np.minimum(rate, (1 - NEAREST) * saturation)))
 
@@ -281,5 +285,5 @@ def _beside_saturation(
 
 
 def _drained(scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray) -> tuple[WaitTail, FloatArray]:
-    """Return the law of the wait, and the share of the server that small services leave."""
+    """Return the distribution of the wait, and the share of the server that is not used by small services."""
     return server_wait(scenario, values, rate_per_s), np.asarray(1 - rate_per_s * _server_s(scenario, values))

@@ -1,10 +1,10 @@
-"""What the model of `rhino-shcm` says for each documented figure that can be compared.
+"""Observations of `rhino-shcm`: its load tests, and predictions of their figures.
 
-A figure of latency is that of a run of two hours that begins empty, as documented, by the compiled engine. Such runs
-cost seconds, and calibration asks for tens of thousands of parameter draws. So each load test is simulated once, at the
-reference parameters, and the figure there is carried to other draws by the closed form of the wait for a server that
-stalls: a control variate that takes the random numbers to be common to all draws. What the closed form leaves out
-(small services, Cassandra's replicas, the beginning and the end of a run) is in the simulated figure.
+A predicted latency is that of a run of two hours that starts empty, as documented, on the compiled engine. Such a run
+takes seconds, and calibration needs tens of thousands of parameter draws. Each load test is therefore simulated once,
+at the reference parameters. The closed form of the wait for a server that stalls extends this figure to other draws: it
+is a control variate with random numbers common to all draws. The simulated figure includes what the closed form
+neglects (small services, Cassandra's replicas, the start and the end of a run).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScena
 LENGTH_S = 7200.0  # evidence t1.duration and its like
 SEED = 1
 RUNS: Mapping[str, int] = MappingProxyType({"T1": 4, "T2": 4, "T3": 8, "T4": 1, "T5": 1, "T6": 1, "T7": 4})
-"""Runs of each test at the reference parameters. Those of the test at the edge of its capacity differ most."""
-FAR = 1 - 1e-6  # level of the percentile whose closed form carries the longest latency of millions
+"""Runs of each test at the reference parameters; those of the test at the edge of its capacity differ most."""
+FAR = 1 - 1e-6  # level of the percentile that represents the longest latency of millions in closed form
 
 LIMITS: Mapping[str, float] = MappingProxyType({"B": 0.15, "A": 0.35, "C": 0.35})
 LONGEST = "maximum"
@@ -59,9 +59,9 @@ _NEAR_THE_FIT: Mapping[str, float] = MappingProxyType(
     }
 )
 REFERENCE: Values = {**defaults(PARAMETERS), **_NEAR_THE_FIT}
-"""Where the load tests are simulated, rounded values near the fit, and where the search starts; no prior."""
-_EDGE = 0.95  # share of the saturation beyond which a load test is at the edge of its capacity
-_LOAD_LEVEL = "p90"  # the latency by which configuration A's loads are scored
+"""Parameters of the simulated load tests and start of the search: rounded values near the fit, not a prior."""
+_EDGE = 0.95  # share of saturation above which a load test is at the edge of its capacity
+_LOAD_LEVEL = "p90"  # latency that scores the loads of configuration A
 _QUANTITIES = ("latency", "cpu", "request_rate")
 _HALVINGS = 40
 
@@ -81,16 +81,16 @@ def _scenario(row: Evidence) -> RhinoShcmScenario:
 
 
 def at_the_edge(row: Evidence) -> bool:
-    """Whether a figure is of a load test at the edge of its capacity, by the reference parameters.
+    """Whether a figure's load test is at the edge of its capacity, by the reference parameters.
 
-    There one per cent of load moves latencies by a quarter and more: they tell of the capacity, and not of times.
+    There one per cent of load changes latencies by a quarter or more, so they inform the capacity and not times.
     """
     load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
     return load_per_s > _EDGE * float(np.asarray(saturation_per_s(_scenario(row), REFERENCE)))
 
 
 def _offered(test: LoadTest[RhinoShcmScenario]) -> float:
-    """Return the load of a test, requests per second."""
+    """Return the offered rate of a test, requests per second."""
     return float(test.scenario.offered_per_s() or 0.0)
 
 
@@ -101,16 +101,16 @@ def _figure(
         return np.atleast_1d(application_cores(test.scenario, values, _offered(test)))
     if row.quantity == "request_rate":
         return load_at_latency(test, _scored_latency(evidence, row), values)
-    return carried(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, _offered(test))
+    return simulated_over_closed(test)[row.statistic] * closed_s(test.scenario, values, row.statistic, _offered(test))
 
 
 def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_per_s: Number) -> FloatArray:
-    """Return a percentile, or what stands for the maximum, in closed form, at most near capacity; seconds, (draws,)."""
+    """Return a percentile, or one that represents the maximum, in closed form, seconds (draws,)."""
     return response_s(scenario, values, rate_per_s, PERCENTILES.get(statistic, FAR))
 
 
-def carried(test: LoadTest[RhinoShcmScenario]) -> dict[str, float]:
-    """Return, by statistic, the simulated latency at the reference parameters over that in closed form."""
+def simulated_over_closed(test: LoadTest[RhinoShcmScenario]) -> dict[str, float]:
+    """Return the ratio of simulated latency to that in closed form, at the reference parameters, by statistic."""
     simulated = {name: float(value[0]) for name, value in _at_reference(test.name, test.scenario).items()}
     return {
         name: value / float(closed_s(test.scenario, REFERENCE, name, _offered(test))[0])
@@ -124,30 +124,32 @@ def _at_reference(name: str, scenario: RhinoShcmScenario) -> dict[str, FloatArra
 
 
 def simulated_s(model: Network, length_s: float, runs: int, seed: int = SEED) -> dict[str, FloatArray]:
-    """Simulate a load test that begins empty, with random numbers common to all draws.
+    """Simulate a load test that starts empty, with random numbers common to all draws.
 
     Parameters
     ----------
-    model
-        The system under its load; its laws may be arrays over draws.
-    length_s, runs
-        Length of a run in seconds, and how many there are.
-    seed
-        Of the random numbers.
+    model : Network
+        The system under its load; its distributions may have arrays (draws,).
+    length_s : float
+        Length of a run, seconds.
+    runs : int
+        Number of runs.
+    seed : int
+        Seed of the random numbers.
 
     Returns
     -------
     dict of arrays (draws,)
-        Percentiles, each the geometric mean over runs, and the median `maximum` of a run; seconds.
+        Percentiles, each the geometric mean over runs, and the median `maximum` of a run, seconds.
     """
     draws = check_draws(model)
     order = [DrawRun(draw, run, length_s, 0.0) for draw in range(draws) for run in range(runs)]
-    seen = simulate_draws(model, order, _read, seed=seed)
-    levels = np.array([percentiles for percentiles, _ in seen]).reshape(draws, runs, len(PERCENTILES))
-    found = dict(zip(PERCENTILES, np.exp(np.log(levels).mean(axis=1)).T, strict=True))
-    blocks = np.array([maxima for _, maxima in seen]).reshape(draws, runs, -1)
-    found[LONGEST] = np.array([maximum_over_s(each.ravel(), each.shape[1]) for each in blocks])
-    return found
+    results = simulate_draws(model, order, _read, seed=seed)
+    levels = np.array([percentiles for percentiles, _ in results]).reshape(draws, runs, len(PERCENTILES))
+    latencies = dict(zip(PERCENTILES, np.exp(np.log(levels).mean(axis=1)).T, strict=True))
+    blocks = np.array([maxima for _, maxima in results]).reshape(draws, runs, -1)
+    latencies[LONGEST] = np.array([maximum_over_s(each.ravel(), each.shape[1]) for each in blocks])
+    return latencies
 
 
 def _read(run: Run) -> tuple[list[float], FloatArray]:
@@ -156,24 +158,25 @@ def _read(run: Run) -> tuple[list[float], FloatArray]:
 
 
 def _scored_latency(evidence: Sequence[Evidence], row: Evidence) -> Evidence:
-    """Return the documented latency by which the load of a row's test is scored."""
-    found = select(evidence, scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)
-    return found[0]
+    """Return the documented latency that scores the load of a row's test."""
+    return select(evidence, scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)[0]
 
 
 def load_at_latency(test: LoadTest[RhinoShcmScenario], row: Evidence, values: Values) -> FloatArray:
-    """Return the load at which the model has the documented latency, requests per second, (draws,).
+    """Return the load at which the model has the documented latency, requests per second (draws,).
 
-    Near saturation one per cent of load moves latencies by twenty and more: there the load is the better score.
+    Near saturation, one per cent of load changes latencies by twenty per cent or more, so the load is the better score.
 
     Parameters
     ----------
-    test, row
-        The load test, and its latency.
-    values
-        Parameter values, numbers or arrays over draws.
+    test : LoadTest
+        The load test.
+    row : Evidence
+        Its latency.
+    values : mapping
+        Parameter values by name, SI; numbers, or arrays (draws,).
     """
-    ratio = carried(test)[row.statistic]
+    ratio = simulated_over_closed(test)[row.statistic]
     high = (1 - NEAREST) * np.atleast_1d(np.asarray(saturation_per_s(test.scenario, values), dtype=float))
     low = np.full(high.shape, 1.0)
     for _ in range(_HALVINGS):
@@ -188,21 +191,21 @@ def _rms(errors: Sequence[float]) -> float:
 
 
 def _place(colocated: bool) -> str:
-    """Name where Cassandra stands: its stalls are seen in one place, and hardly in the other."""
-    return "colocated" if colocated else "apart"
+    """Return the group by Cassandra's server; its stalls are visible on the application's, and hardly on its own."""
+    return "colocated" if colocated else "dedicated"
 
 
 class RhinoShcmObservations(Observations[RhinoShcmScenario]):
     """The load tests of `rhino-shcm`."""
 
     goals_in_words = (
-        "Goals: cores of the JVM within 10 %; percentiles from p50 to p99 within 15 % (configuration B) and 35 % (A "
-        "and C), root mean square of the logarithmic errors. Near saturation one per cent of load moves latencies by "
-        f"twenty, so A's tests have a request rate too: the load at which the model has the documented {_LOAD_LEVEL}."
+        "Goals: cores of the JVM within 10 %; root mean square logarithmic errors of the percentiles from p50 to p99 "
+        "at most 15 % (configuration B) and 35 % (A and C). Near saturation, one per cent of load changes latencies by "
+        f"twenty per cent. A's tests therefore also have a request rate: the load with the documented {_LOAD_LEVEL}."
     )
     start = _NEAR_THE_FIT
     baselines: Mapping[str, Baseline] = MappingProxyType(
-        {name: rule for name, rule in BASELINES.items() if name != "USL"}  # it is about capacities
+        {name: rule for name, rule in BASELINES.items() if name != "USL"}  # USL applies to capacities only
     )
     logarithmic = True
 
@@ -214,44 +217,45 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return tuple(_load_test(name, select(rows, scenario=name)) for name in names)
 
     def predicted(self, tests: Sequence[LoadTest[RhinoShcmScenario]], values: Values) -> dict[str, FloatArray]:
-        """Predict the figures of some load tests by row id, in SI, arrays over draws (draws,)."""
+        """Predict the figures of some load tests; arrays (draws,) by row id, SI."""
         return {row.id: _figure(self.system.evidence, test, row, values) for test in tests for row in test.rows}
 
     def repeatability(self, row: Evidence) -> float:
-        """Return the relative standard deviation of a figure between repeats of the load test, beside its rounding.
+        """Return the relative standard deviation of a figure between repeats, without the rounding.
 
-        Latencies of rented machines differ by 10 % from day to day (a guess). Simulated runs of two hours scatter by
-        less (3 to 5 % in their percentiles), but by 20 % in the test at the edge of capacity and 15 % in the longest
-        latency.
+        Latencies of rented machines differ by 10 % from day to day (a guess). Percentiles of simulated two-hour runs
+        scatter less, by 3 to 5 %, but by 20 % in the test at the edge of capacity; the longest latency scatters by
+        15 %.
         """
         if row.quantity == "cpu":
             return 0.03
         return 0.2 if row.statistic == LONGEST or at_the_edge(row) else 0.1
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return what meets the goal: the JVM's cores within 10 %. Percentiles have goals together."""
+        """Return the goal of the JVM's cores: within 10 %. Percentiles share goals."""
         return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
 
     def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
-        """Return the root mean square log errors of the percentiles, by configuration; `medians` by row id, SI."""
+        """Return the goals of percentiles: root mean square logarithmic errors by configuration."""
         errors: dict[str, list[float]] = {name: [] for name in LIMITS}
         for test in self.load_tests():
             for row in test.rows:
                 if row.statistic in PERCENTILES and row.id in medians:
                     errors[row.layout["configuration"]].append(np.log(medians[row.id] / row.value))
         return tuple(
-            Goal(f"percentiles of configuration {name}, root mean square of log errors", _rms(errors[name]), limit)
+            Goal(f"percentiles of configuration {name}: root mean square logarithmic error", _rms(errors[name]), limit)
             for name, limit in LIMITS.items()
             if errors[name]
         )
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """Cores and the load at a latency tell of rates; the longest latency is only a check.
+        """Return rate for cores and for the load at a latency, time for percentiles; None for others.
 
-        At the edge of capacity a latency tells of no time: the fit without that test has its load beyond the capacity,
-        and latencies there have no steady state, while the load itself is met within a few per cent. It is scored as
-        the miss that it is, and widens no band. Without caches there is one test: left out, its two parameters are at
-        their priors, and the error is the priors'.
+        Others are the longest latency, which is only a check, and two more. A latency at the edge of capacity informs
+        no time: in the fit without its test, the load is above the capacity, and latencies have no steady state,
+        although the load itself is predicted within a few per cent. It is scored as the miss that it is but widens no
+        band. Only one test has no caches; a fit without it leaves two parameters at their priors, so the error is that
+        of the priors.
         """
         if row.layout["cache"] == "no":
             return None
@@ -260,7 +264,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn from tests with the same database layout: they map the load to the latency."""
+        """Let rules learn latencies and cores from the load, and the load from the latency."""
         load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
         if row.quantity == "cpu":
             return Scored("cores", load_per_s, "cores")
@@ -273,14 +277,14 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return Scored(f"{row.statistic}, {place}", load_per_s, f"times ({place})")
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a row is not scored; empty where it is."""
-        return "no other test is without caches" if row.layout["cache"] == "no" else ""
+        """Return why a row is not scored; empty if it is."""
+        return "all other tests have caches" if row.layout["cache"] == "no" else ""
 
     def group_of(self, row: Evidence) -> str:
-        """Return where Cassandra stands in the load test of a figure."""
+        """Return the group by Cassandra's server in the load test of a figure."""
         return _place(row.layout["colocated"] == "yes")
 
     def group(self, scenario: RhinoShcmScenario, request_class: str) -> str:
-        """Return where Cassandra stands in a scenario."""
+        """Return the group by Cassandra's server in a scenario."""
         del request_class
         return _place(scenario.colocated)

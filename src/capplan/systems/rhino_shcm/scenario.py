@@ -26,29 +26,29 @@ class RhinoShcmScenario(Scenario):
     system
         Name of the system.
     cass_nodes
-        Cassandra nodes; left out, 3, or 1 where it is colocated.
+        Cassandra nodes; by default 3, or 1 if colocated.
     rf
-        Replicas of each row; left out, 3, or as many as there are nodes.
+        Replicas of each row; by default 3, or the number of nodes if there are fewer.
     colocated
-        Whether one of the Cassandra nodes stands on the application's server.
+        Whether one of the Cassandra nodes runs on the application's server.
     cache
-        Whether the application caches what it has read.
+        Whether the application caches rows.
     encryption
-        Encrypted links: `client` (application to Cassandra), `internode` or `client+internode`; left out, none.
+        Encrypted links: `client` (application to Cassandra), `internode` or `client+internode`; none by default.
     vpn
-        Where they are encrypted: by each program in `user` space, or in the `kernel`; left out, in user space.
+        Where links are encrypted: by each program in `user` space (the default), or in the `kernel`.
     sps
         Offered sessions per second, of 1.8 requests each; instead of `tps`.
     tps
-        Offered requests per second; 80 % of the capacity when left out.
+        Offered requests per second; by default 80 % of the capacity.
     slo
         Objectives, such as `request.p99<150ms`.
 
     Raises
     ------
     InputError
-        When there are more replicas than nodes, too many nodes, encrypted links that are not there, or sps and tps
-        say different things.
+        If there are more replicas than nodes, or too many nodes, if links to encrypt do not exist, or if both sps and
+        tps are given.
     """
 
     system: Literal["rhino-shcm"] = "rhino-shcm"
@@ -94,20 +94,20 @@ class RhinoShcmScenario(Scenario):
             )
 
     def offered_per_s(self) -> Number | None:
-        """Return the offered rate, requests per second; None where none is given."""
+        """Return the offered rate, requests per second; None if none is given."""
         return self.tps if self.sps is None else self.sps * SESSION_REQUESTS
 
     @property
     def nodes(self) -> int:
-        """Cassandra nodes: as given, or as in the load tests."""
+        """Number of Cassandra nodes: as given, or as in the load tests."""
         return self.cass_nodes or (1 if self.colocated else _USUAL_NODES)
 
     @property
     def replicas(self) -> int:
-        """Replicas of each row: as given, or as many as in the load tests where there are so many nodes."""
+        """Replicas of each row: as given, or as in the load tests, but at most the number of nodes."""
         return self.rf or min(_USUAL_REPLICAS, self.nodes)
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that say something, with the numbers of nodes and replicas that are taken."""
+        """Return the fields that are set, with the numbers of nodes and replicas in effect."""
         resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}
         return {name: value for name, value in resolved.items() if value is not None and value != ()}

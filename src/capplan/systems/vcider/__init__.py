@@ -18,7 +18,7 @@ from capplan.systems.vcider.scenario import VciderScenario
 
 
 class Vcider(System[VciderScenario]):
-    """Cassandra on a virtual network; documented as ratios of throughput only."""
+    """Cassandra on a virtual network; its document has only ratios of throughput."""
 
     name = "vcider"
     summary = (
@@ -33,12 +33,12 @@ class Vcider(System[VciderScenario]):
     def network(
         self, scenario: VciderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
     ) -> Network:
-        """Compose the system; see `capplan.systems.vcider.network`."""
+        """Compose the network; see `capplan.systems.vcider.network`."""
         del lost
         return network(scenario, values, rate_per_s)
 
     def ratios(self, scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
-        """Return throughput on the virtual network over that of each native reference."""
+        """Return the ratios of throughput on the virtual network to that of each native reference."""
         return ratios(scenario, values)
 
     @cached_property
@@ -48,11 +48,11 @@ class Vcider(System[VciderScenario]):
 
     @cached_property
     def notes(self) -> Notes[VciderScenario]:
-        """What a reader must know."""
+        """Notes for the reader."""
         return VciderNotes(self.evidence)
 
     def excess(self, scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
-        """Return how far another reading of the document is from the fitted one."""
+        """Return how far another interpretation of the document is from the fitted one."""
         return excess(scenario, tests)
 
 

@@ -1,21 +1,21 @@
-"""The `vcider` system: four Cassandra nodes on a virtual network, beside the same on native interfaces.
+"""The `vcider` system: four Cassandra nodes on a virtual network, compared with the same nodes on native interfaces.
 
-Facts and figures: evidence source `vcider` (the maker's test on rented machines, in 2011). It gives "performance"
-relative to native interfaces, read here as throughput: a stress tool whose clients wait for each answer and keep the
-nodes saturated.
+Evidence: source `vcider`, the vendor's test on rented machines in 2011. It gives "performance" relative to native
+interfaces. Here performance means throughput: a stress tool whose clients wait for each answer saturates the nodes.
 
-At saturation throughput is inverse to the work that an operation costs the nodes, so a ratio of throughputs is one of
-demands. An operation comes to one of the nodes as its coordinator, at random; the replicas that are other nodes (each
-with probability 3/4) have one request and one answer with it. Work is counted in plain operations with one replica:
+At saturation, throughput is inverse to the service demand of an operation at the nodes, so a ratio of throughputs is a
+ratio of demands. An operation goes to a random node as its coordinator. Each replica on another node (probability 3/4)
+exchanges one request and one answer with it. The unit of demand is an unencrypted operation with one replica. It has
+these parts:
 
-- coordinating, and applying or reading at each replica;
-- each message at each of its ends among the nodes: those of clients at one end, those between nodes at two. The
-  clients' machines are taken as no bottleneck;
-- natively, encryption in user space: OpenVPN for clients, Cassandra's own for nodes. On the virtual network the kernel
-  works on each message, and encrypts it or not;
-- a cipher works on each byte, as long in user space as in the kernel (a hypothesis; column widths show no trend).
+- Coordination, and a write or read at each replica.
+- Every message, at each of its ends on a node: client messages have one such end, internode messages two. The clients'
+  machines are assumed not to be a bottleneck.
+- On native interfaces, encryption in user space: OpenVPN for clients, Cassandra's own for internode links. On the
+  virtual network, the kernel processes each message, with or without encryption.
+- A cipher's work on each byte, the same in user space and in the kernel (a hypothesis; column widths show no trend).
 
-`docs/decisions/0011-how-encryption-is-modelled.md` tells what else was tried.
+`docs/decisions/0011-how-encryption-is-modelled.md` describes the alternatives.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VciderScenario
 
-COLUMNS = 5  # of a row: Cassandra's stress tool writes so many unless told otherwise, which the document does not say
+COLUMNS = 5  # columns of a row: the default of Cassandra's stress tool; the document does not state it
 NOMINAL_S = 1e-3
-"""Time of a plain operation with one replica: a guess that the network needs and no ratio depends on."""
+"""Time of an unencrypted operation with one replica: a guess that the network needs, but on which no ratio depends."""
 OPERATION = "operation"
 REPORTED = {OPERATION: (OPERATION,)}
-_STAGES = 2  # of every service's Erlang law, SCV 0.5: a guess, as in `capplan.models.cassandra.cluster`
+_STAGES = 2  # of the Erlang distribution of every service, SCV 0.5: a guess, as in `capplan.models.cassandra.cluster`
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("replica_work", 1.0, "1", "fitted", 0.7, "wide prior: a replica works 0.25 to 4 times its coordinator"),
@@ -62,30 +62,36 @@ PARAMETERS: tuple[Parameter, ...] = (
         "Cookbook, 2017; and its checksum) of a plain operation of 0.5 ms (a guess, 0.1 to 2 ms)",
     ),
 )
-"""Costs are in plain operations with one replica, per message and byte at one end of a link."""
+"""Costs are in unencrypted operations with one replica, per message and byte at one end of a link."""
 
 
 class Ends(NamedTuple):
-    """Work on one exchange at one end of a client's link and of one between nodes, in plain operations."""
+    """Service demand of one exchange at one end of a link, in unencrypted operations.
+
+    Attributes
+    ----------
+    client, internode : number
+        On a client link, and on a link between nodes.
+    """
 
     client: Number
     internode: Number
 
 
 def ratios(scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
-    """Return the virtual network's throughput over the native one, by what that encrypts: the one asked for first.
+    """Return the ratios of throughput on the virtual network to that of the native references.
 
     Parameters
     ----------
     scenario : VciderScenario
         The layout.
     values : mapping
-        Parameter values by name, numbers or arrays over draws.
+        Parameter values by name; numbers, or arrays (draws,).
 
     Returns
     -------
     mapping of arrays (draws,)
-        By the name of the reference.
+        Ratios by name of the reference; the reference of the scenario comes first.
     """
     others = [each for each in ENCRYPTION if each != scenario.encryption]
     return {_reference(each): ratio(scenario, values, each) for each in (scenario.encryption, *others)}
@@ -96,13 +102,13 @@ def _reference(encryption: str) -> str:
 
 
 def ratio(scenario: VciderScenario, values: Values, encryption: str) -> FloatArray:
-    """Return the virtual network's throughput over that of a native reference that encrypts `encryption`; (draws,)."""
+    """Return the ratio to the throughput of the native reference that encrypts the links `encryption` (draws,)."""
     reference = demand(scenario, values, native(scenario, values, encryption))
     return np.atleast_1d(reference / demand(scenario, values, virtual(scenario, values, encryption)))
 
 
 def demand(scenario: VciderScenario, values: Values, links: Ends) -> Number:
-    """Return the work that an operation costs all nodes together, in plain operations with one replica."""
+    """Return the service demand of an operation at all nodes together, in unencrypted operations with one replica."""
     own = coordinator_work(values) + scenario.rf * replica_work(values)
     return own + links.client + 2 * remote_replicas(scenario) * links.internode
 
@@ -110,49 +116,49 @@ def demand(scenario: VciderScenario, values: Values, links: Ends) -> Number:
 def remote_replicas(scenario: VciderScenario) -> float:
     """Return the mean number of replicas of a row that are not its coordinator.
 
-    All replicas of a row are asked whatever the consistency level: by writes in any case, by reads to repair what
-    differs, of which the chance was 1 by default in Cassandra 0.6 to 0.8 (`read_repair_chance`).
+    An operation contacts all replicas at every consistency level: a write always does, and a read did so for read
+    repair, because `read_repair_chance` was 1 by default in Cassandra 0.6 to 0.8.
     """
     return scenario.rf * (NODES - 1) / NODES
 
 
 def coordinator_work(values: Values) -> Number:
-    """Return the coordinator's part of a plain operation."""
+    """Return the coordinator's part of an unencrypted operation."""
     return 1 / (1 + values["replica_work"])
 
 
 def replica_work(values: Values) -> Number:
-    """Return one replica's part of a plain operation."""
+    """Return one replica's part of an unencrypted operation."""
     return values["replica_work"] / (1 + values["replica_work"])
 
 
 def row_bytes(scenario: VciderScenario) -> int:
-    """Return the bytes of data of a row."""
+    """Return the data of a row, bytes."""
     return COLUMNS * scenario.column_bytes
 
 
 def user_space(values: Values, data_bytes: float) -> Ends:
-    """Return what encryption in user space costs: a VPN process for clients, Cassandra's own TLS between nodes."""
+    """Return the cost of encryption in user space: a VPN process for clients, Cassandra's TLS between nodes."""
     client, internode = (End(values[f"{link}_message"], values["cipher_byte"]) for link in ("client", "internode"))
     return Ends(client.exchange(data_bytes), internode.exchange(data_bytes))
 
 
 def in_kernel(values: Values, data_bytes: float) -> Ends:
-    """Return what an encrypted virtual network in the kernel costs, its own work included."""
+    """Return the cost of an encrypted virtual network in the kernel, including that of the network itself."""
     message = values["kernel_message"] + values["kernel_cipher_message"]
     each = End(message, values["cipher_byte"]).exchange(data_bytes)
     return Ends(each, each)
 
 
 def native(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
-    """Return what links cost natively: nothing where they are plain, as that is a part of an operation."""
+    """Return the cost of native links; unencrypted links cost nothing beyond the operation itself."""
     costs = user_space(values, row_bytes(scenario))
     client = costs.client if encryption == "client+internode" else 0.0
     return Ends(client, costs.internode if encryption != "none" else 0.0)
 
 
 def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
-    """Return what links cost on the virtual network, beside a native reference that encrypts `encryption`."""
+    """Return the cost of links on the virtual network, in comparison with a native reference."""
     costs, plain = in_kernel(values, row_bytes(scenario)), End(values["kernel_message"]).exchange(0)
     encrypts = encryption != "none" and scenario.virtual_encrypts != "none"
     clients = encrypts and (scenario.virtual_encrypts == "all" or encryption == "client+internode")
@@ -160,7 +166,7 @@ def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
 
 
 def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the cluster on the virtual network, at a nominal speed: only ratios of its throughput mean anything.
+    """Compose the cluster on the virtual network at a nominal speed; only ratios of its throughput are meaningful.
 
     Parameters
     ----------
@@ -190,16 +196,14 @@ def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links:
 
 
 def _flow(scenario: VciderScenario, values: Values, links: Ends) -> Step:
-    """Return an operation: a coordinator and a row at random, whose replicas are neighbours on the ring."""
-    rows = [
-        [_operation(scenario, values, links, (me, first)) for first in range(NODES)] for me in range(NODES)
-    ]  # the same steps for each place
+    """Return an operation with a random coordinator on a random row, whose replicas are neighbours on the ring."""
+    rows = [[_operation(scenario, values, links, (me, first)) for first in range(NODES)] for me in range(NODES)]
     coordinators = tuple(Route("random", tuple(own), name="row") for own in rows)
     return Route("random", coordinators, name="coordinator")
 
 
 def _operation(scenario: VciderScenario, values: Values, links: Ends, place: tuple[int, int]) -> Step:
-    """Return an operation on the row whose first replica is the second number, coordinated by the first."""
+    """Return an operation; `place` has the numbers of its coordinator and of the row's first replica."""
     me, first = place
     replicas = [(first + each) % NODES for each in range(scenario.rf)]
     remote = sum(number != me for number in replicas)

@@ -46,7 +46,7 @@ def excess(scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) 
 def _hypotheses(fitted: Fitted) -> str:
     best, *others = fitted.hypotheses
     close, distant = (
-        [_links(each.choice) for each in others if (each.misfit - best.misfit < _TELLING) is hardly]
+        [_links(each.choice) for each in others if (each.deviance - best.deviance < _TELLING) is hardly]
         for hardly in (True, False)
     )
     found = ((close, "hardly worse, so the evidence is weak"), (distant, "worse"))

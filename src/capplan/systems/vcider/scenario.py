@@ -1,4 +1,4 @@
-"""What a user asks about the `vcider` system: replicas, the width of columns, what the native reference encrypts."""
+"""The layout of `vcider`: replicas, width of columns, and what the native reference encrypts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_r
 
 NODES = 4  # evidence nodes: the cluster of the document
 ENCRYPTION = ("client+internode", "internode", "none")
-"""What the document's native references encrypt."""
+"""Links that the document's native references encrypt."""
 VIRTUAL = ("same", "all", "none")
-"""What the virtual network may have encrypted beside them: the document does not say."""
-WIDEST = 1_000_000  # bytes of a column: beyond is a typing error
+"""Links that the virtual network may have encrypted in comparison with them; the document does not state it."""
+WIDEST = 1_000_000  # bytes of a column: more is a typing error
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class VciderScenario(Scenario):
-    """A cluster of four Cassandra nodes on a virtual network, beside one on native interfaces.
+    """A cluster of four Cassandra nodes on a virtual network, compared with one on native interfaces.
 
     Attributes
     ----------
@@ -31,22 +31,22 @@ class VciderScenario(Scenario):
     rf
         Replicas of each row; 1 to 4.
     column_bytes
-        Width of each of a row's columns, bytes.
+        Width of each column of a row, bytes.
     encryption
-        What the native reference encrypts: `client+internode`, `internode` or `none`.
+        Links that the native reference encrypts: `client+internode`, `internode` or `none`.
     virtual_encrypts
-        What the virtual network encrypts beside a reference that encrypts something: the `same` links, `all` of them,
-        or `none`. Beside a plain reference it is plain. A reading of the document for calibration to compare, and no
-        side of a layout: parameters are those of `same`.
+        Links that the virtual network encrypts in comparison with a reference that encrypts some: the `same`, `all` or
+        `none`. It encrypts nothing in comparison with an unencrypted reference. This is an interpretation of the
+        document, which calibration compares, and not part of the layout: the parameters are those of `same`.
     tps
-        Must be left out: no rate is documented.
+        Not available, because no rate is documented.
     slo
-        Must be left out: objectives speak of rates and times.
+        Not available, because objectives refer to rates and times.
 
     Raises
     ------
     InputError
-        When there are more replicas than nodes, an unknown word, or a rate or an objective is given.
+        If there are more replicas than nodes, a value is unknown, or a rate or an objective is given.
     """
 
     system: Literal["vcider"] = "vcider"
@@ -71,7 +71,7 @@ class VciderScenario(Scenario):
         object.__setattr__(self, "encryption", in_order(self.encryption))
         if self.encryption not in ENCRYPTION:
             known = nearest(self.encryption, ENCRYPTION)
-            raise InputError(f"encryption {self.encryption!r} is none of the references of vcider{known}")
+            raise InputError(f"encryption {self.encryption!r} is not a reference of vcider{known}")
         if self.virtual_encrypts not in VIRTUAL:
             raise InputError(
                 f"virtual_encrypts {self.virtual_encrypts!r} does not exist{nearest(self.virtual_encrypts, VIRTUAL)}"
@@ -79,6 +79,6 @@ class VciderScenario(Scenario):
         for name, given in (("tps", self.tps), ("slo", self.slo)):
             if given is not None and given != ():
                 raise InputError(
-                    f"--{name} says nothing of vcider, which is documented as ratios of throughput only: leave it out, "
-                    "or ask openprovider or rhino-shcm with encryption"
+                    f"--{name} does not apply to vcider, which is documented only as ratios of throughput: leave it "
+                    "out, or use openprovider or rhino-shcm with --encryption"
                 )
