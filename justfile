@@ -1,10 +1,10 @@
-# Every check of the project by name. With nothing but uv installed: `uv run just check`.
+# Recipes of the project. They need nothing but uv: `uv run just check`.
 
 # List the recipes
 default:
     @"{{just_executable()}}" --list
 
-# Run everything a change must pass
+# Run every check that a change must pass
 check: static test
 
 # Check format, lint, types and layers without running anything
@@ -19,33 +19,35 @@ fix:
     uv run ruff format
     uv run ruff check --fix
 
-# Run the tests (arguments go to pytest)
+# Run the tests on all cores (arguments go to pytest)
 test *arguments:
     uv run pytest {{arguments}}
 
-# Run the long versions of what is checked at random: 2,000 networks in both engines
+# Run the long random checks: 2,000 networks in both engines, and in a kernel that checks its memory accesses
 trust:
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
+    CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
 
-# Make the reference pages anew from the code (minutes: the accuracy page simulates)
+# Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:
     uv run python docs/generate/schemas.py
+    uv run python docs/generate/architecture.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/accuracy.py
 
-# Write anew the snapshots that tests hold the audits of the evidence against; review the difference
+# Regenerate the snapshots that tests compare the audits of the evidence with; review the difference
 audit-snapshots:
     uv run python docs/generate/audit_snapshots.py
 
-# Measure how often intervals hold the truth (an hour, resumed where it was interrupted), for the accuracy page
+# Measure how often intervals contain the truth, for the accuracy page (an hour; resumes if interrupted)
 coverage:
     uv run python docs/generate/coverage_of_intervals.py
 
-# Check what a wheel would hold, then build the sdist and the wheel into dist/
+# Check the contents of the wheel, then build the sdist and the wheel into dist/
 build:
     uv run pytest tests/project/test_wheel.py
     uv build
 
-# Measure speed as ratios against peers, each checked for the right answer first
+# Measure speed as ratios to other simulators, each checked for the right answer first
 bench *arguments:
     uv run python benchmarks {{arguments}}

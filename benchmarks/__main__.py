@@ -11,14 +11,14 @@ from typing import Any
 import experiments
 import precision
 import sweeps
-from contenders import COMPILED, QUICK_PARTS, SECTIONS, lengths
+from contenders import QUICK_PARTS, SECTIONS, lengths
 from machine import description
-from measure import compilation, once, section
+from measure import once, section
 from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "compilation")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps")
 
 
 def main() -> int:
@@ -37,8 +37,6 @@ def main() -> int:
         found["experiments"] = experiments.measured(mode)
     if "sweeps" in parts:
         found["sweeps"] = sweeps.measured(mode, rounds)
-    if "compilation" in parts and COMPILED:
-        found["compilation"] = compilation()
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
@@ -71,7 +69,7 @@ def _faults(found: dict[str, Any]) -> list[str]:
     contests = [*found["sections"].values(), *found.get("precision", {}).values(), found.get("sweeps", [])]
     rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
-    others = [*found.get("lengths", ()), found.get("experiments", {}), found.get("compilation", {})]
+    others = [*found.get("lengths", ()), found.get("experiments", {})]
     return texts + [row["failed"] for row in others if "failed" in row]
 
 

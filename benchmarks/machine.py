@@ -16,7 +16,7 @@ def description() -> dict[str, str | int | float]:
         "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0,
         "system": platform.system(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "numba", "simpy")},
+        **{name: version(name) for name in ("numpy", "simpy")},
     }
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import sqrt
@@ -56,14 +55,6 @@ def once(contender: Contender, requests: int, seed: int, *, pinned: bool = True,
         return {"failed": (ended.stderr.strip().splitlines() or ["it ended without a word"])[-1]}
     found: Answer = json.loads(ended.stdout.splitlines()[-1])
     return found
-
-
-def compilation() -> Answer:
-    """Measure how long the compiled engine's first run takes when nothing is compiled yet."""
-    with tempfile.TemporaryDirectory() as empty:
-        return once(
-            Contender("capplan, compiling", "capplan_engines", "mm4_compiled", WARM), WARM, 1, CAPPLAN_CACHE_DIR=empty
-        )
 
 
 def _python(group: str) -> list[str]:

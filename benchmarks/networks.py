@@ -15,7 +15,6 @@ from settings import (
     QUORUM_SERVICE_S,
 )
 
-from capplan.calibration.fit.fitted_file import load
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, NATIVE_TRANSPORT_THREADS
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -24,6 +23,7 @@ from capplan.models.language.step import ForkJoin, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.systems.openprovider.network import CASSANDRA_CORES, FRONT_CORES, UPDATES, build_cluster, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import system
 
 FLOW_PEAK_PER_S = 10_500.0  # what the document says three data centres carry, in bursts: evidence ts4.incoming
 CLASSES = ("auth", "start", "update")
@@ -56,15 +56,21 @@ def flow(discipline: str) -> Network:
     Bursts of a second would decide the percentiles of runs that are seconds long, and the storage path, for which
     nobody waits, is overloaded in them. `discipline` is that of all cores: `ps` as calibrated, or `fcfs`.
     """
-    built = network(OpenproviderScenario(), load("openprovider").median_values(), FLOW_PEAK_PER_S)
+    built = network(OpenproviderScenario(), _values(), FLOW_PEAK_PER_S)
     stations = tuple(replace(station, discipline=discipline) for station in built.stations if station.servers > 1)
     storage = tuple(station for station in built.stations if station.servers == 1)
     return replace(built, stations=(*stations, *storage), traffic=Open(flow_rate_per_s(), {"session": 1.0}))
 
 
+def _values() -> dict[str, float]:
+    """Return the calibrated parameters of the flow."""
+    openprovider = system("openprovider")
+    return openprovider.median_values(openprovider.fitted(), OpenproviderScenario())
+
+
 def flow_rate_per_s() -> float:
     """Mean rate of the calibrated traffic, requests per second over all data centres."""
-    return FLOW_PEAK_PER_S / (1 + load("openprovider").median_values()["burst_excess"])
+    return FLOW_PEAK_PER_S / (1 + _values()["burst_excess"])
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ class FlowNumbers:
 @lru_cache
 def flow_numbers() -> FlowNumbers:
     """Return the numbers that `flow` is built from."""
-    scenario, values = OpenproviderScenario(), load("openprovider").median_values()
+    scenario, values = OpenproviderScenario(), _values()
     cluster = build_cluster(scenario, values)
     return FlowNumbers(
         dcs=scenario.dcs,

@@ -20,26 +20,27 @@ TITLES = {
     "flow_queued": "The same flow with cores that serve first come, first served",
 }
 NOTES = {
-    "mm4": "Right when the mean response is Erlang C's.",
-    "quorum": "Every request goes to three replicas and is done with the second answer. Right when mean and 99th "
-    "percentile are those of the Markov chain of the three queues. Ciw has no fork-join; LINE simulates a quorum "
-    "join but does not report the response time that it gives.",
-    "flow_shared": "Sessions of eight messages to three data centres of three Cassandra nodes and two policing nodes, "
-    "with the fitted values, at the mean rate of traffic that peaks at 10,500 requests per second. A request is about "
-    "90 SimPy events by hand, 50 with callbacks. Right when mean and 99th percentile of each class and the "
-    "utilisations agree with SimPy by hand (means within 5 % for the analytic solver, which approximates).",
+    "mm4": "Right if the mean response time is that of Erlang C.",
+    "quorum": "Every request goes to three replicas and completes with the second answer. Right if mean and 99th "
+    "percentile are those of the Markov chain of the three queues. Ciw has no fork-join. LINE simulates a "
+    "quorum join but does not report its response time.",
+    "flow_shared": "Sessions of eight messages to three data centres, each with three Cassandra nodes and two policing "
+    "nodes, with the fitted values, at the mean rate of traffic with a peak rate of 10,500 requests per "
+    "second. A request takes about 90 SimPy events when written by hand, 50 with callbacks. Right if mean and"
+    " 99th percentile of each class and the utilisations agree with SimPy by hand (means within 5 % for the "
+    "analytic solver, which approximates).",
     "flow_queued": "Processor sharing costs SimPy more than queueing does; this is the flow without it.",
 }
 INTRODUCTION = """\
 # Speed
 
-Made by `just bench`; do not edit. Every contender ran in a process of its own, pinned to one core; they took turns,
-and a rate is the median of {rounds} rounds (lowest and highest beside it). A time counts only if the answer is right.
-Imports, compilation and a first small run are not in the rates but in the column *start-up*. Figures of a shared
-machine scatter by ten per cent or more: read the ratios.
+Written by `just bench`; do not edit. Every contender ran in its own process, pinned to one core. They took turns, and a
+rate is the median of {rounds} rounds (lowest and highest in the next column). A time only counts if the answer is
+right. Rates exclude imports and a first small run; the column *start-up* has these. Figures of a shared machine scatter
+by ten per cent or more: read the ratios.
 
 Machine: {processor}, {cores} cores, {system}, load average {load_average} before the start;
-Python {python}, numpy {numpy}, numba {numba}, SimPy {simpy}.
+Python {python}, numpy {numpy}, SimPy {simpy}.
 """
 
 
@@ -49,15 +50,10 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         yield TITLES[name], NOTES[name], _contest(rows)
     yield from precision.tables(found.get("precision", {}))
     if found.get("lengths"):
-        note = "What a request costs, and how memory grows, with the number of requests. One round each."
+        note = "Cost of a request, and growth of memory, by the number of requests. One round each."
         yield "Long runs", note, _lengths(found["lengths"])
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
-    if found.get("compilation"):
-        note = (
-            "The compiled engine's first run on a machine compiles; later ones load what it compiled (start-up above)."
-        )
-        yield "First run of the compiled engine", note, _compilation(found["compilation"])
 
 
 def _contest(rows: list[Row]) -> Table:
@@ -92,12 +88,6 @@ def _lengths(rows: list[Row]) -> Table:
         cells = [f"{row['requests']:,}", f"{cost:.2f}", f"{row['seconds']:.1f}", f"{row['peak_mib']:.0f}"]
         table.append([row["label"], *cells])
     return table
-
-
-def _compilation(row: Row) -> Table:
-    if "failed" in row:
-        return [["", ""], ["not counted", row["failed"]]]
-    return [["seconds", "peak MiB"], [f"{row['warm_s']:.1f}", f"{row['peak_mib']:.0f}"]]
 
 
 def as_text(found: dict[str, Any]) -> str:

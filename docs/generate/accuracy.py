@@ -1,7 +1,7 @@
-"""Measure the analytic solver against the SimPy engine and write docs/reference/accuracy.md (some five minutes).
+"""Compare the analytic solver with the SimPy engine and write docs/reference/accuracy.md (some five minutes).
 
 Run from anywhere: `uv run python docs/generate/accuracy.py`. Seeds and sizes are fixed, so the page comes out the same.
-What it says of intervals takes an hour to measure and is read from coverage.json (`coverage_of_intervals.py`).
+Its part about intervals takes an hour to measure and is read from coverage.json (`coverage_of_intervals.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ VALUES = {
     "mutation_s": 0.000925,
     "unseen_work": 1.092,
     "storage_s": 0.0001169,
-    "burst_excess": 1e-9,  # as good as Poisson: bursts of a second would need hours
+    "burst_excess": 1e-9,  # practically Poisson: bursts of a second would need hours
     "route_excess": 0.158,
     "coordinator_s": 0.000167,
     "ldap_s": 0.00948,
 }
 Discipline = Literal["fcfs", "ps"]
-LAWS: dict[str, Distribution] = {
+SERVICES: dict[str, Distribution] = {
     "D": Deterministic(1.0),
     "E2": Erlang(1.0, 2),
     "M": Exponential(1.0),
@@ -56,8 +56,8 @@ LAWS: dict[str, Distribution] = {
 
 
 @dataclass(frozen=True)
-class Case:
-    """A network at a rate, and how many requests are simulated in each replication; times are shown in `unit_s`."""
+class Comparison:
+    """A network at a rate, with the number of requests to simulate in each replication; times are shown in `unit_s`."""
 
     label: str
     network: Network
@@ -75,7 +75,7 @@ class Case:
         ]
 
 
-def compared(case: Case, groups: dict[str, tuple[str, ...]], lossy: bool) -> Iterator[str]:
+def compared(case: Comparison, groups: dict[str, tuple[str, ...]], drops: bool) -> Iterator[str]:
     """Yield a row of the table for each group of request classes."""
     sys.stderr.write(f"{case.label}\n")
     runs, point = case.runs(), solve(Analysis(case.network), case.rate_per_s)
@@ -86,8 +86,8 @@ def compared(case: Case, groups: dict[str, tuple[str, ...]], lossy: bool) -> Ite
             solved = float(point.quantile_s(level, *classes)[0]) / case.unit_s
             figures.append(([float(np.quantile(one, level)) for one in samples], solved))
         cells = [case.label, *([name] if len(groups) > 1 else []), *(_cell(*figure) for figure in figures)]
-        if lossy:
-            cells.append(_loss([run.drop_rate() for run in runs], float(point.drop_rate[0])))
+        if drops:
+            cells.append(_drop_rate([run.drop_rate() for run in runs], float(point.drop_rate[0])))
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -96,7 +96,7 @@ def _cell(simulated: list[float], solved: float) -> str:
     return f"{mean:.3g} ± {error / mean:.1%} → {solved:.3g} (**{solved / mean - 1:+.1%}**)"
 
 
-def _loss(simulated: list[float], solved: float) -> str:
+def _drop_rate(simulated: list[float], solved: float) -> str:
     return f"{np.mean(simulated):.2g} ± {_standard_error(simulated):.1g} → {solved:.2g}"
 
 
@@ -104,11 +104,11 @@ def _standard_error(simulated: list[float]) -> float:
     return float(np.std(simulated, ddof=1) / np.sqrt(len(simulated)))
 
 
-def table(cases: list[Case], groups: dict[str, tuple[str, ...]] | None = None, lossy: bool = False) -> str:
+def table(cases: list[Comparison], groups: dict[str, tuple[str, ...]] | None = None, drops: bool = False) -> str:
     """Return a table that compares simulation and solver case by case."""
     groups = groups or {"job": ("job",)}
-    heads = ["case", *(["class"] if len(groups) > 1 else []), "mean", *LEVELS, *(["drop rate"] if lossy else [])]
-    rows = [row for case in cases for row in compared(case, groups, lossy)]
+    heads = ["case", *(["class"] if len(groups) > 1 else []), "mean", *LEVELS, *(["drop rate"] if drops else [])]
+    rows = [row for case in cases for row in compared(case, groups, drops)]
     return "\n".join(["| " + " | ".join(heads) + " |", "| " + " | ".join("---" for _ in heads) + " |", *rows])
 
 
@@ -121,8 +121,8 @@ def job(
     )
 
 
-def queues() -> Iterator[Case]:
-    """Yield one station: M/G/m in order and shared."""
+def queues() -> Iterator[Comparison]:
+    """Yield one station: M/G/m, FCFS and PS."""
     chosen: list[tuple[str, Discipline, int, float]] = [
         ("M", "fcfs", 4, 0.8),
         ("D", "fcfs", 4, 0.8),
@@ -132,28 +132,28 @@ def queues() -> Iterator[Case]:
         ("E2", "ps", 24, 0.9),
         ("H2", "ps", 4, 0.8),
     ]
-    for law, discipline, servers, load in chosen:
+    for service, discipline, servers, load in chosen:
         station = Station("server", servers, discipline)
-        label = f"M/{law}/{servers} {'shared' if discipline == 'ps' else 'in order'}, load {load}"
+        label = f"M/{service}/{servers} {discipline.upper()}, load {load}"
         rate = load * servers
-        yield Case(label, job(Visit("server", LAWS[law]), rate, station), rate, 40_000, 200.0)
+        yield Comparison(label, job(Visit("server", SERVICES[service]), rate, station), rate, 40_000, 200.0)
 
 
-def quorums() -> Iterator[Case]:
+def quorums() -> Iterator[Comparison]:
     """Yield replicas that share their arrivals: a read contacts 2 of 3, a write 3 of 3 or 9 of 9."""
     nodes: list[tuple[float, int, str, Discipline]] = [(0.8, 1, "M", "fcfs"), (0.9, 24, "E2", "ps")]
-    for load, servers, law, discipline in nodes:
-        kind = f"M/{law}/{servers} {'shared' if discipline == 'ps' else 'in order'}, load {load}"
+    for load, servers, service, discipline in nodes:
+        kind = f"M/{service}/{servers} {discipline.upper()}, load {load}"
         for label, replicas, requests in (
             ("read 2 of 2", 3, 24_000),
             ("write 2 of 3", 3, 24_000),
             ("write 5 of 9", 9, 9_000),
         ):
             names = [f"node {number}" for number in range(replicas)]
-            flow, visits = _quorum(label, [Visit(name, LAWS[law], name=name) for name in names])
+            flow, visits = _quorum(label, [Visit(name, SERVICES[service], name=name) for name in names])
             rate = load * servers / visits
             stations = [Station(name, servers, discipline) for name in names]
-            yield Case(f"{label}: {kind}", job(flow, rate, *stations), rate, requests, 100.0)
+            yield Comparison(f"{label}: {kind}", job(flow, rate, *stations), rate, requests, 100.0)
 
 
 def _quorum(label: str, branches: list[Visit]) -> tuple[Step, float]:
@@ -164,8 +164,8 @@ def _quorum(label: str, branches: list[Visit]) -> tuple[Step, float]:
     return Choice((1 / 3,) * 3, pairs), 2 / 3
 
 
-def pools() -> Iterator[Case]:
-    """Yield pools of 12 with 4 places to wait around a delay of 1 s and a shared station of 4 servers of 1 s."""
+def pools() -> Iterator[Comparison]:
+    """Yield pools of 12 units and a queue limit of 4, around a delay of 1 s and a station of 4 servers of 1 s."""
     cases: list[tuple[str, Discipline, float]] = [
         ("M", "ps", 3.2),
         ("M", "ps", 4.0),
@@ -175,22 +175,22 @@ def pools() -> Iterator[Case]:
         ("D", "fcfs", 3.2),
         ("H2", "fcfs", 3.2),
     ]
-    for law, discipline, rate in cases:
-        kind = "shared" if discipline == "ps" else "in order"
-        yield Case(f"M/{law}/4 {kind}, load {rate / 4}", _pooled(law, discipline, rate, None), rate, 24_000, 50.0)
+    for service, discipline, rate in cases:
+        label = f"M/{service}/4 {discipline.upper()}, load {rate / 4}"
+        yield Comparison(label, _pooled(service, discipline, rate, None), rate, 24_000, 50.0)
     for length_s in (1.0, 10.0, 100.0):
         bursts = Bursty(1.5, 0.2, length_s)
-        label = f"M/M/4 shared, mean load 0.7, bursts 1.5 times as high for {length_s:g} s"
-        yield Case(label, _pooled("M", "ps", 2.8, bursts), 2.8, 40_000, 50.0)
+        label = f"M/M/4 PS, mean load 0.7, bursts 1.5 times as high for {length_s:g} s"
+        yield Comparison(label, _pooled("M", "ps", 2.8, bursts), 2.8, 40_000, 50.0)
 
 
-def _pooled(law: str, discipline: Discipline, rate: float, arrivals: Arrivals | None) -> Network:
-    inside = Sequence((Delay(Exponential(1.0)), Visit("server", LAWS[law])))
+def _pooled(service: str, discipline: Discipline, rate: float, arrivals: Arrivals | None) -> Network:
+    inside = Sequence((Delay(Exponential(1.0)), Visit("server", SERVICES[service])))
     station, pool = Station("server", 4, discipline), Pool("workers", 12, 4)
     return job(Acquire("workers", inside), rate, station, pools=(pool,), arrivals=arrivals)
 
 
-def layouts() -> Iterator[Case]:
+def layouts() -> Iterator[Comparison]:
     """Yield the documented layouts at shares of the solver's capacity."""
     sizes = (("TS1, one data centre", 1, (16_000, 30_000)), ("TS4, three data centres", 3, (9_000, 9_000)))
     for label, dcs, (few, many) in sizes:
@@ -199,16 +199,16 @@ def layouts() -> Iterator[Case]:
         for share in (0.6, 0.85, 0.95, 1.0):
             requests, warmup_s = (many, 2.0 if dcs == 1 else 0.4) if share > 0.9 else (few, 0.4)
             case, rate = f"{label}: {share:.0%} of {capacity:,.0f}/s", share * capacity
-            yield Case(case, openprovider(scenario, VALUES, rate), rate, requests, warmup_s, 1e-3)
+            yield Comparison(case, openprovider(scenario, VALUES, rate), rate, requests, warmup_s, 1e-3)
 
 
 def main() -> int:
-    """Measure and write the page."""
+    """Compare, and write the page."""
     parts = {
         "queues": table(list(queues())),
         "quorums": table(list(quorums())),
-        "pools": table(list(pools()), lossy=True),
-        "layouts": table(list(layouts()), REPORTED, lossy=True),
+        "pools": table(list(pools()), drops=True),
+        "layouts": table(list(layouts()), REPORTED, drops=True),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
         **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),
     }

@@ -1,7 +1,7 @@
-"""Write the snapshots that the tests hold the audits against: each finding with its verdict and its numbers.
+"""Write the snapshots that tests compare the audits with: each finding with its verdict and numbers.
 
-Run from anywhere: `uv run python docs/generate/audit_snapshots.py`. Nothing else writes them. Review the difference: a
-number that moved needs a reason in the evidence, the checks or the evaluator.
+Run from anywhere: `uv run python docs/generate/audit_snapshots.py`. Review the difference: a
+changed number needs a reason in the evidence, the checks or the evaluator.
 """
 
 from __future__ import annotations

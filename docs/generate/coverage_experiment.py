@@ -1,4 +1,4 @@
-"""One experiment: simulate a system of known truth as a user would, and keep the intervals that come out of it."""
+"""One experiment: simulate a system with known response times as a user would, and return the intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.experiments.store import Rows
 
-CHUNK = 20  # experiments that are run, and saved, at a time
+CHUNK = 20  # experiments that run, and are saved, at a time
 STATISTICS = ("mean", "p99")
 WAYS = ("controlled", "plain")
 COLUMNS = ("value", "half_width", "variance_ratio")
@@ -30,7 +30,7 @@ COLUMNS = ("value", "half_width", "variance_ratio")
 
 @dataclass(frozen=True)
 class System:
-    """A network whose response times are known; a mean service takes a second."""
+    """A network with known response times; the mean service time is one second."""
 
     label: str
     network: Network
@@ -52,23 +52,23 @@ def _systems() -> Iterator[System]:
     yield _system("2 of 3 answers, load 0.7", answers, nodes, 0.7, FORK_JOIN)
 
 
-SYSTEMS = {system.label: system for system in _systems()}  # one object each: its lowered program is kept
+SYSTEMS = {system.label: system for system in _systems()}  # one object each, so that its lowered network is cached
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A way to come to intervals, tried on a system in many experiments.
+    """A procedure that gives intervals, tried on a system in many experiments.
 
     Attributes
     ----------
     system
         Label of the system.
     requests
-        That a replication has in the mean.
+        Mean number of requests per replication.
     replications
-        How many; where a precision is asked for, at most.
+        Number of replications; with a precision, the maximum.
     precision
-        That ends an experiment, such as `p99<2%`; empty where the number of replications is given.
+        Precision that ends an experiment, such as `p99<2%`; empty if the number of replications is given.
     """
 
     system: str
@@ -77,7 +77,7 @@ class Trial:
     precision: str = ""
 
     def experiment(self, number: int) -> dict[str, float | None]:
-        """Run an experiment, and return what `figures` makes of it."""
+        """Run an experiment and return its `figures`."""
         system = SYSTEMS[self.system]
         seed = int.from_bytes(blake2b(f"{self} {number}".encode(), digest_size=7).digest())
         plan = ReplicationPlan(system.network, self.requests / system.rate_per_s, 0.0, seed, self.replications)
@@ -100,7 +100,7 @@ def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Trials:
-    """A trial and the number of its experiments, a multiple of `CHUNK`."""
+    """A trial with its number of experiments, a multiple of `CHUNK`."""
 
     trial: Trial
     experiments: int
@@ -110,7 +110,7 @@ class Trials:
         return [self.trial.experiment(each) for each in range(number * CHUNK, (number + 1) * CHUNK)]
 
     def case(self) -> Configuration[Trials]:
-        """Return the trials as a case of an experiment whose replications are chunks."""
+        """Return the trials as a configuration of an experiment whose replications are chunks."""
         return Configuration(blake2b(repr(self.trial).encode(), digest_size=16).hexdigest(), self)
 
 

@@ -1,8 +1,8 @@
-"""Measure how often the intervals of `capplan simulate` hold the truth, and write docs/reference/coverage.json.
+"""Measure how often the intervals of `capplan simulate` contain the truth, and write docs/reference/coverage.json.
 
-`uv run python docs/generate/coverage_of_intervals.py` takes an hour of one processor. Interrupted, it goes on where
-it was, and it does again only what has another setting; after a change of the code, remove `build/coverage.runs`. The
-page docs/reference/accuracy.md shows the result (`accuracy.py`). Settings and seeds are fixed, so results repeat.
+`uv run python docs/generate/coverage_of_intervals.py` takes an hour on one processor. It resumes if interrupted, and
+repeats only trials whose settings have changed. Remove `build/coverage.runs` after a change of the code. The page
+docs/reference/accuracy.md shows the result (`accuracy.py`). Settings and seeds are fixed, so results repeat.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from capplan.simulator.experiments.workers import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, RESULT = ROOT / "build" / "coverage.runs", ROOT / "docs" / "reference" / "coverage.json"
-MANY, FEWER = 2_000, 300  # experiments: where 95 % is true, a standard error of 0.5 and of 1.3 points
+MANY, FEWER = 2_000, 300  # experiments: at a true share of 95 %, standard errors of 0.5 and 1.3 percentage points
 LENGTHS = dict(zip(SYSTEMS, (150_000, 300_000, 25_000), strict=True))  # requests a replication
-WISHES = dict(zip(SYSTEMS, ((50_000, "p99<4%"), (100_000, "p99<5%"), (20_000, "p99<2.5%")), strict=True))
-SHORT = 20  # times shorter: what happens then
+TARGETS = dict(zip(SYSTEMS, ((50_000, "p99<4%"), (100_000, "p99<5%"), (20_000, "p99<2.5%")), strict=True))
+SHORT = 20  # how many times shorter the short replications are
 
 
 def trials() -> Iterator[tuple[str, Trials]]:
@@ -38,12 +38,12 @@ def trials() -> Iterator[tuple[str, Trials]]:
         yield "short replications", Trials(Trial(system, requests // SHORT, 10), FEWER)
     for system, requests in LENGTHS.items():
         yield "one run", Trials(Trial(system, 5 * requests, 1), FEWER)
-    for system, (requests, precision) in WISHES.items():
+    for system, (requests, precision) in TARGETS.items():
         yield "precision", Trials(Trial(system, requests, 200, precision), FEWER)
 
 
 def summary(procedure: str, trials: Trials, rows: Rows) -> dict[str, Any]:
-    """Return what the experiments of a trial have found, and the first of them, to be run again."""
+    """Summarise the experiments of a trial; the first is kept so that a test can repeat it."""
     trial, truth = trials.trial, SYSTEMS[trials.trial.system].truth
     ways = WAYS if any(row["controlled mean variance_ratio"] for row in rows) else WAYS[1:]
     return {
@@ -61,7 +61,7 @@ def summary(procedure: str, trials: Trials, rows: Rows) -> dict[str, Any]:
 
 
 def _held(rows: Rows, way: str, statistic: str, truth: float) -> dict[str, Any]:
-    """Return how many intervals hold the truth, and what they are like."""
+    """Return how many intervals contain the truth, with their mean width and bias."""
     columns = [f"{way} {statistic} {name}" for name in ("value", "half_width", "variance_ratio")]
     value, width, ratio = (np.array([row[column] for row in rows], dtype=np.float64) for column in columns)
     above, below = int((value - width > truth).sum()), int((value + width < truth).sum())
@@ -89,9 +89,11 @@ def _rounded(number: float) -> float:
 
 
 def main() -> int:
-    """Run what is missing; every trial is written as soon as it is finished."""
+    """Run what is missing, and write each trial as soon as it is finished."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=2, help="how many experiments run at a time (default: 2)")
+    parser.add_argument(
+        "--processes", type=int, default=2, help="number of experiments that run at a time (default: 2)"
+    )
     chosen, found = list(trials()), dict[Trials, dict[str, Any]]()
     names = {each: procedure for procedure, each in chosen}
     with open_store(RUNS) as store, processes(parser.parse_args().processes) as workers:
@@ -104,7 +106,7 @@ def main() -> int:
 
 
 def _work(trials: Trials) -> int:
-    """Return about how many requests trials have, so that the quick ones come first."""
+    """Estimate the number of requests, so that quick trials come first."""
     return trials.experiments * trials.trial.requests * min(trials.trial.replications, 25)
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/reference/accuracy.md about intervals, from docs/reference/coverage.json."""
+"""Tables of docs/reference/accuracy.md about confidence intervals, made from docs/reference/coverage.json."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 HEADS = {
-    "replications": ("system", "requests", "figure", "controls", "hold the truth", "half-width", "variance ratio"),
-    "short replications": ("system", "requests", "figure", "controls", "hold the truth", "half-width"),
-    "one run": ("system", "requests", "figure", "hold the truth", "half-width"),
-    "precision": ("system", "requests", "precision", "replications", "figure", "hold the truth", "half-width"),
+    "replications": ("system", "requests", "figure", "controls", "contain the truth", "half-width", "variance ratio"),
+    "short replications": ("system", "requests", "figure", "controls", "contain the truth", "half-width"),
+    "one run": ("system", "requests", "figure", "contain the truth", "half-width"),
+    "precision": ("system", "requests", "precision", "replications", "figure", "contain the truth", "half-width"),
 }
 NUMBERS = ("requests", "replications", "half-width", "variance ratio")
 
 
 def tables(result: dict[str, Any]) -> dict[str, str]:
-    """Return each table by the name of its procedure, with words for its key in the template."""
+    """Return the tables by their keys in the template: the names of the procedures, with underscores."""
     return {procedure.replace(" ", "_"): _table(result, procedure) for procedure in HEADS}
 
 
@@ -32,7 +32,7 @@ def _table(result: dict[str, Any], procedure: str) -> str:
 
 
 def _rows(trial: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield the cells of a trial; with a precision, only those of what it was about, which controls are part of."""
+    """Yield the cells of a trial; with a precision, only those with controls, which the precision is about."""
     for each in trial["intervals"]:
         if trial["trial"]["precision"] and not each["controls"]:
             continue
@@ -45,7 +45,7 @@ def _rows(trial: dict[str, Any]) -> Iterator[dict[str, str]]:
             "replications": f"{trial['mean_replications']:.1f}",
             "figure": each["statistic"],
             "controls": "yes" if each["controls"] else "no",
-            "hold the truth": f"**{held} %** ({low} to {high})",
+            "contain the truth": f"**{held} %** ({low} to {high})",
             "half-width": f"{each['half_width']:.1%}".replace("%", " %"),
             "variance ratio": "" if ratio is None else f"{ratio:.2f}",
         }

@@ -1,7 +1,7 @@
-"""The true response times that intervals must cover: two closed forms, and a fork-join by a long recursion.
+"""The true response times that intervals should contain: two closed forms, and a fork-join by a long recursion.
 
-`uv run python docs/generate/coverage_truth.py` makes the fork-join's constants anew (some four minutes). Nothing here
-uses the engines or their output analysis, so that both can be judged by it. Times are in mean service times.
+`uv run python docs/generate/coverage_truth.py` recomputes the constants of the fork-join (some four minutes). Nothing
+here uses the engines or their output analysis, so both can be checked against it. Times are in mean service times.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def single(load: float) -> Truth:
 
 
 def farm(servers: int, load: float) -> Truth:
-    """M/M/m in order: a wait with probability C (Erlang's formula), exponential then, before the service.
+    """M/M/m, FCFS: the wait is positive with probability C (Erlang's formula), and then exponential.
 
     The tail is ``P(T > t) = (1 - C) e^-t + C (r e^-t - e^-rt) / (r - 1)`` with ``r = servers (1 - load)``, in mean
     service times; r may not be 1 (Kleinrock 1975, section 3.5).
@@ -65,11 +65,12 @@ def _erlang_c(servers: int, load: float) -> float:
 
 
 def second_of_three(load: float, seed: int = SEED, runs: int = RUNS, jobs: int = JOBS) -> Truth:
-    """Response time of the second answer of three single servers that all get every job, simulated.
+    """Simulate the response time of the second answer from three single servers that all receive every job.
 
-    Poisson arrivals; exponential services, independent between servers; each serves all its work in order, late or not.
-    Each run has a stream of its own, starts empty and leaves out its first `SETTLING` jobs; the standard errors come
-    from the scatter between runs. A percentile is read from the histogram of all runs, linear within a bin.
+    Arrivals are Poisson, service times exponential and independent between servers. Each server serves all its jobs in
+    order, also those that are no longer needed. Each run has its own stream, starts empty and leaves out its first
+    `SETTLING` jobs. The standard errors come from the scatter between runs. A percentile comes from the histogram of
+    all runs, linear within a bin.
     """
     means, counts = np.zeros(runs), np.zeros((runs, BINS_PER_TIME * LONGEST), dtype=np.int64)
     for run, stream in enumerate(np.random.SeedSequence(seed).spawn(runs)):
@@ -84,24 +85,24 @@ def second_of_three(load: float, seed: int = SEED, runs: int = RUNS, jobs: int =
 
 def _run(load: float, random: np.random.Generator, jobs: int) -> tuple[float, np.ndarray]:
     """Return the mean response and the histogram of one run."""
-    work, total, counts = np.zeros(3), 0.0, np.zeros(BINS_PER_TIME * LONGEST, dtype=np.int64)
-    _, work = _chunk(load, random, work, SETTLING)
+    backlogs, total, counts = np.zeros(3), 0.0, np.zeros(BINS_PER_TIME * LONGEST, dtype=np.int64)
+    _, backlogs = _chunk(load, random, backlogs, SETTLING)
     for start in range(0, jobs, CHUNK):
-        second, work = _chunk(load, random, work, min(CHUNK, jobs - start))
+        second, backlogs = _chunk(load, random, backlogs, min(CHUNK, jobs - start))
         total += float(second.sum())
         bins = np.minimum(second * BINS_PER_TIME, len(counts) - 1).astype(np.intp)
         counts += np.bincount(bins, minlength=len(counts))
     return total / jobs, counts
 
 
-def _chunk(load: float, random: np.random.Generator, work: FloatArray, jobs: int) -> tuple[FloatArray, FloatArray]:
-    """Return the second of three responses of each job, and the work that the last job leaves at each server.
+def _chunk(load: float, random: np.random.Generator, backlogs: FloatArray, jobs: int) -> tuple[FloatArray, FloatArray]:
+    """Return the second of three responses of each job, and the backlog that the last job leaves at each server.
 
-    Lindley (1952): a job waits for ``max(0, response of the job before - time since its arrival)``. Written with the
-    running minimum of the walk that is not held at zero, it needs no loop over jobs.
+    Lindley (1952): a job waits for ``max(0, response of the job before - time since its arrival)``. With the running
+    minimum of the unrestricted random walk, this needs no loop over jobs.
     """
     gaps, responses = random.standard_exponential(jobs) / load, []
-    for left in work:
+    for left in backlogs:
         services = random.standard_exponential(jobs)
         walk = -gaps
         walk[0] += left

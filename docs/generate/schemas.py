@@ -1,7 +1,7 @@
-"""Write the reference: JSON schemas of the language and of results, and a page from a template and docstrings.
+"""Write the JSON schemas of the language and of results, and the page on the language.
 
-Run from anywhere: `uv run python docs/generate/schemas.py`. With `--check` nothing is written, and the exit code is 1
-when a file is out of date.
+Run from anywhere: `uv run python docs/generate/schemas.py`. With `--check` it writes nothing, and exits with 1 if a
+file is out of date. The page comes from the template `language.md` and the docstrings of the constructs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from capplan.systems.registry import every_system
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
-UNIONS = {  # a kind that only this union has: what the page calls it
+UNIONS = {  # a kind that only this union has, and the page's word for the union
     "visit": "[step](#steps)",
     "exponential": "[distribution](#distributions-of-durations)",
     "poisson": "[arrivals](#arrivals)",
@@ -39,7 +39,7 @@ def generated() -> dict[Path, str]:
 
 
 def _scenarios() -> dict[str, Any]:
-    """Return the schema of scenario files: one of the systems' own."""
+    """Return the schema of scenario files: that of any system."""
     known = {each.scenario.__name__: schema(each.scenario) for each in every_system()}
     dialect = {part.pop("$schema") for part in known.values()}
     (shared,) = dialect
@@ -75,7 +75,7 @@ def _default(name: str, field: dict[str, Any], schema: dict[str, Any]) -> str:
 
 
 def _value(node: dict[str, Any]) -> str:
-    """Say what a field takes."""
+    """Describe the value of a field."""
     if "unit" in node:
         return str(node["unit"])
     if "anyOf" in node:

@@ -1,8 +1,8 @@
 """Write docs/validation.md and its figures from the packaged fitted files (seconds; figures need Chromium).
 
-Run from anywhere: `uv run python docs/generate/validation.py`. A figure is drawn only when its content has changed:
-its SVG holds a digest of what was drawn. With `--check` nothing is written, and the exit code is 1 when something is
-out of date.
+Run from anywhere: `uv run python docs/generate/validation.py`. A figure is only drawn if its content has changed: its
+SVG contains a digest of the content. With `--check` the script writes nothing, and exits with 1 if something is out of
+date.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from capplan.systems.registry import names, system
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"
-WIDTH = 480  # pixels of a figure, which a telephone shows at three quarters of its size
+WIDTH = 480  # pixels of a figure; a phone shows it at three quarters of its size
 STAMP = re.compile(r"<!-- digest ([0-9a-f]{64}) -->")
 MADE_BY = (
-    "This page is made from the packaged fitted files by `uv run just docs`; nothing in it is typed by hand. "
-    "`capplan validate all --report FOLDER` writes it with figures to point at, and exits with 1 while a "
-    "target is missed."
+    "`uv run just docs` generates this page from the packaged fitted files. `capplan validate all --report FOLDER` "
+    "writes it with interactive figures, and exits with 1 while a target is missed."
 )
 DRAW = """async ([figure, width]) => {
   const url = await Plotly.toImage(figure, {format: "svg", width: width, height: figure.layout.height});
@@ -38,12 +37,12 @@ DRAW = """async ([figure, width]) => {
 
 @cache
 def reports() -> tuple[Validation, ...]:
-    """Return what the packaged fitted files say of each system."""
+    """Return the validation of each system from its packaged fitted file."""
     return tuple(report(system(name), system(name).fitted()) for name in names())
 
 
 def figure_path(name: str) -> Path:
-    """Return where a figure stands."""
+    """Return the path of a figure."""
     return FIGURES / f"validation-{name}.svg"
 
 
@@ -53,9 +52,9 @@ def page_text() -> str:
 
 
 def _records() -> dict[str, str]:
-    """Return a sentence a system that leads to the record of how it is modelled, where there is one."""
-    found = {each.name[:-3].split("-", 1)[1]: each for each in sorted((DOCS / "decisions").glob("*.md"))}
-    named = {name: found.get(f"how-{name}-is-modelled") for name in names()}
+    """Return a sentence per system that links to the decision record about its model, if there is one."""
+    records = {each.name[:-3].split("-", 1)[1]: each for each in sorted((DOCS / "decisions").glob("*.md"))}
+    named = {name: records.get(f"how-{name}-is-modelled") for name in names()}
     return {
         name: f"Why the model is as it is, and what was tried: [decision record](decisions/{path.name})."
         for name, path in named.items()
@@ -64,19 +63,19 @@ def _records() -> dict[str, str]:
 
 
 def digests() -> dict[Path, str]:
-    """Return the digest that each figure has to hold."""
+    """Return the digest that each figure must contain."""
     return {figure_path(name): digest(drawn) for name, drawn in figures(reports()).items()}
 
 
 def stale_figures() -> list[Path]:
-    """Return the figures that are missing or show something else, and files of figures that are no more."""
+    """Return the figures that are missing or out of date, and the files of figures that no longer exist."""
     wanted = digests()
     stale = [path for path, content in wanted.items() if not path.is_file() or stamp_of(path) != content]
     return stale + [path for path in sorted(FIGURES.glob("validation-*.svg")) if path not in wanted]
 
 
 def stamp_of(path: Path) -> str:
-    """Return the digest that a figure holds; empty without one."""
+    """Return the digest in a figure; empty if it has none."""
     found = STAMP.search(path.read_text(encoding="utf-8"))
     return found[1] if found else ""
 
@@ -103,7 +102,7 @@ def draw(drawn: list[str]) -> None:
 
 
 def main() -> int:
-    """Write what is out of date, or check it."""
+    """Write or check what is out of date."""
     check, text, wanted = "--check" in sys.argv[1:], page_text(), digests()
     stale = stale_figures() + ([PAGE] if not PAGE.exists() or PAGE.read_text("utf-8") != text else [])
     for path in stale:

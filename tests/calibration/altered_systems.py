@@ -1,4 +1,4 @@
-"""Systems whose observations say something else."""
+"""Systems with altered observations, for tests."""
 
 from copy import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fitted files as if the model had said something else."""
+"""Fitted files with made-up predictions of the model."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -11,7 +11,7 @@ import pytest
 import capplan
 from capplan.calibration.audit.audit import AuditReport, apply
 from capplan.calibration.audit.checks import Check, read_checks
-from capplan.calibration.audit.expression import Scope
+from capplan.calibration.audit.expression import Names
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.interval import Interval
 from capplan.calibration.evidence.table import Evidence, by_id
@@ -127,7 +127,7 @@ def with_row(system: str, check: Check, row: str, figure: float) -> str:
     """Return the verdict of `check` when a row has another figure, without a rounding."""
     rows = by_id(registry.system(system).evidence)
     rows[row] = replace(rows[row], low=figure, value=figure, high=figure)
-    return apply(check, Scope(rows)).verdict
+    return apply(check, Names(rows)).verdict
 
 
 @pytest.mark.parametrize("system", registry.names())

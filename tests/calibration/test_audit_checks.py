@@ -1,4 +1,4 @@
-"""Checks as data: how a file becomes checks, what it may not hold, and what a small audit finds."""
+"""Checks as data: how a file becomes checks, which files are refused, and what a small audit finds."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the audits: exact cases, intervals that enclose, and a grammar that refuses anything else."""
+"""The arithmetic of the audits: exact cases, intervals that contain the result, and a grammar that refuses all else."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.audit.expression import Figure, Scope, evaluate, figure, fill
+from capplan.calibration.audit.expression import Figure, Names, evaluate, figure, fill
 from capplan.calibration.evidence.interval import Interval
 from capplan.calibration.evidence.table import by_id
 from capplan.models.errors import InputError
@@ -18,7 +18,7 @@ ROWS = by_id(
     replace(ROW, id=name, value=value, low=value - 1, high=value + 1, written=f"{value} ms")
     for name, value in (("a.one", 2.0), ("a.from", 4.0), ("b-c.one", 10.0))
 )
-SCOPE = Scope(
+SCOPE = Names(
     ROWS, let={"twice": "2 * [a.one]", "four": "twice + twice", "self": "self + 1", "ping": "pong", "pong": "ping"}
 )
 
@@ -160,8 +160,8 @@ def test_the_interval_of_an_expression_encloses_what_its_figures_may_stand_for(
     x: tuple[Interval, float], y: tuple[Interval, float], z: tuple[Interval, float], text: str
 ) -> None:
     drawn = {"x": x, "y": y, "z": z}
-    bounds = figure(text, Scope({}, values={name: Figure(each) for name, (each, _) in drawn.items()})).interval
-    point = figure(text, Scope({}, values={name: Figure(inside) for name, (_, inside) in drawn.items()})).value
+    bounds = figure(text, Names({}, values={name: Figure(each) for name, (each, _) in drawn.items()})).interval
+    point = figure(text, Names({}, values={name: Figure(inside) for name, (_, inside) in drawn.items()})).value
     width = 1e-9 * max(abs(bounds.low), abs(bounds.high), abs(point), 1.0)
     assert bounds.low - width <= point <= bounds.high + width
     assert bounds.low - width <= bounds.value <= bounds.high + width

@@ -1,4 +1,4 @@
-"""The functions that single audits bring: a queue with several servers, and the scatter of vcider's cells."""
+"""Functions that some audits use: a queue with several servers, and the scatter of vcider's cells."""
 
 from dataclasses import replace
 

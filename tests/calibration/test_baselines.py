@@ -1,4 +1,4 @@
-"""The rules of thumb are exact on the data that each of them is made for."""
+"""Each simple rule is exact on data of its own form."""
 
 import numpy as np
 import pytest

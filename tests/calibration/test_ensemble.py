@@ -1,4 +1,4 @@
-"""Few draws of an ensemble: near all of them, or evenly along a figure."""
+"""Thinning an ensemble: draws spread over all of them, or evenly along a figure."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The rules that the evidence about every documented system keeps."""
+"""Rules that the evidence of every documented system follows."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The table of evidence: units, hashes, layouts, what the loader refuses, and the arithmetic of intervals."""
+"""The table of evidence: units, hashes, layouts, refused files, and the arithmetic of intervals."""
 
 import csv
 import io

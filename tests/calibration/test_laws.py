@@ -1,4 +1,4 @@
-"""Laws about a series: what must not fall, what must be one constant."""
+"""Laws of a series: values that must not fall, values that must be constant."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""`capplan calibrate`: writes the fitted file, and the same file for the same seed."""
+"""`capplan calibrate` writes the fitted file, and the same file for the same seed."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The entry point: help is quick, bad input is one sentence with exit code 2, a closed pipe is no error."""
+"""The entry point: help is fast, bad input ends in one sentence with exit code 2, a closed pipe is not an error."""
 
 import subprocess
 import sys

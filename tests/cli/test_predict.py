@@ -1,10 +1,10 @@
-"""`capplan predict`: tables, JSON and CSV; exit 1 for no, exit 2 and one sentence for what cannot be read."""
+"""`capplan predict`: tables, JSON and CSV; exit code 1 for "no", exit code 2 and one sentence for bad input."""
 
 import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import capplan.cli.predict as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
 from capplan.planner.predict.prediction import Prediction
+from capplan.simulator.compiled.kernel import library
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
@@ -336,3 +337,31 @@ def test_a_budget_that_makes_no_sense_is_refused(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     assert words in refused(capsys, arguments)
+
+
+@pytest.fixture
+def no_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """The kernel was not compiled when capplan was installed."""
+    library.library.cache_clear()
+    monkeypatch.setattr(library, "LIBRARY", tmp_path / "missing.so")
+    yield
+    library.library.cache_clear()
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_without_a_kernel_the_analytic_solver_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--dcs", "1", "--json"]) == 0
+    out, err = capsys.readouterr()
+
+    assert json.loads(out)["engine"] == "analytic"
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_kernel")
+@pytest.mark.parametrize("options", [["--engine", "compiled"], ["--budget", "1s"]])
+def test_without_a_kernel_what_needs_it_is_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--dcs", "1", *options]) == 2
+    out, err = capsys.readouterr()
+
+    assert out == ""
+    assert err.count("\n") == 1

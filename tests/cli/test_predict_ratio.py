@@ -1,4 +1,4 @@
-"""`capplan predict vcider`: a system of ratios in words, as JSON and as CSV."""
+"""`capplan predict vcider`: a system of ratios as text, JSON and CSV."""
 
 import csv
 import io

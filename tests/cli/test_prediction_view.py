@@ -1,4 +1,4 @@
-"""A prediction as people read it: in 80 columns, without colour where there is no terminal."""
+"""The view of a prediction: 80 columns wide, without colour if the output is not a terminal."""
 
 import io
 import math

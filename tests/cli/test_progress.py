@@ -1,4 +1,4 @@
-"""Progress: shown after a moment and on terminals only; every stage is named, and counted when it is over."""
+"""Progress: shown after a moment and on terminals only; stages are named, and counted when they are complete."""
 
 from types import SimpleNamespace
 from typing import Any

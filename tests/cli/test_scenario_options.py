@@ -1,13 +1,17 @@
 """The options of a command are the fields of its target's scenario; an option of another system is refused by name."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.planner.predictions import prediction
 
+from capplan.cli import predict as predict_command
 from capplan.cli.main import main
 from capplan.cli.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, defaults_of, options_of
+from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import names, scenario, system
 
 
@@ -97,3 +101,33 @@ def test_every_default_and_flag_is_described() -> None:
 
     assert str(usual["cass_nodes"]) in described["--cass-nodes"]
     assert typed(system("openprovider").scenario, "proxy") == "--proxy/--no-proxy"
+
+
+TYPED = {
+    "openprovider": "--dcs 2 --cass-nodes 4 --rf 2 --front-nodes 3 --front-workers 32 --consistency-read ONE "
+    "--consistency-write ALL --rtt 3ms --proxy --ldap --data-factor 2 --encryption client --vpn user --tps 10",
+    "rhino-shcm": "--cass-nodes 5 --rf 2 --colocated --no-cache --encryption internode --vpn kernel --sps 10",
+    "fedora4": "--nodes 2 --write-share 5% --region eu --tps 10/s",
+    "vcider": "--rf 1 --column-bytes 64 --encryption none",
+    "arion": "--servers 2 --clients 50 --stream-messages 10 --rps-per-client 3",
+}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one, so that a kind of field that the command line reads wrongly is seen."""
+    asked: list[Scenario] = []
+
+    def predicted(chosen: Scenario, **_: Any) -> Prediction:
+        asked.append(chosen)
+        return replace(prediction(), objectives=())
+
+    monkeypatch.setattr(predict_command, "predict", predicted)
+    words = TYPED[name].split()
+    given = {word.removeprefix("--").removeprefix("no-") for word in words if word.startswith("--")}
+    kind: type[Scenario] = system(name).scenario
+    own = {flag(option.name or field)[2:]: field for field, option in options_of(kind).items()}
+    usual = defaults_of(kind)
+
+    assert main(["predict", name, *words, "--json"]) == 0
+    assert {option for option in given if getattr(asked[0], own[option]) != usual[own[option]]} == given

@@ -1,4 +1,4 @@
-"""`capplan simulate`: the same figures from both engines; tables, JSON, CSV, traces and plots; one sentence for no."""
+"""`capplan simulate`: same figures from both engines; tables, JSON, CSV, traces, plots; one sentence for bad input."""
 
 import csv
 import io
@@ -20,11 +20,9 @@ import capplan.cli.simulate as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli import progress
 from capplan.cli.main import main
-from capplan.cli.progress import COMPILING
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.simulator.analysis.sample import Observation
-from capplan.simulator.compiled.kernel import compiling
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.systems.registry import scenario, system
 
@@ -57,7 +55,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[ReplicationPlan]:
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["simulate", *arguments]) == 0
     out, err = capsys.readouterr()
-    assert err in ("", f"{COMPILING}\n")
+    assert err == ""
     return out
 
 
@@ -288,7 +286,7 @@ def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
     out, err = capsys.readouterr()
 
     assert (code, out) == (130, "")
-    assert err.removeprefix(f"{COMPILING}\n").count("\n") == 1
+    assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -296,7 +294,7 @@ def test_the_plain_engine_needs_no_compiler() -> None:
     code = f"from capplan.cli.main import main; import sys; main({['simulate', '--engine', 'simpy', *SHORT]!r})"
     shown = f"{code}; print('modules', *sys.modules)"
     result = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
-    heavy = {"numba", "plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
+    heavy = {"plotly", "pyarrow", "scipy.optimize", "scipy.stats", "pandas"}
 
     assert heavy & set(result.stdout.rpartition("modules")[2].split()) == set()
 
@@ -332,13 +330,3 @@ def test_what_ends_soon_needs_no_bar(capsys: pytest.CaptureFixture[str], monkeyp
         tell(5.0, 1000)
 
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(("compiled", "announced"), [(True, ""), (False, f"{COMPILING}\n")])
-def test_a_compilation_is_announced(
-    compiled: bool, announced: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiling, "is_compiled", lambda: compiled)
-    progress.announce_compilation()
-
-    assert capsys.readouterr() == ("", announced)

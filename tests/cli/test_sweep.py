@@ -1,4 +1,4 @@
-"""`capplan sweep`: tables, files and plots; what is wrong is one sentence; what was interrupted resumes."""
+"""`capplan sweep`: tables, files and plots; bad input is one sentence; an interrupted sweep resumes."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""`capplan validate`: every documented figure beside the prediction; exit 1 where a goal is missed."""
+"""`capplan validate`: every documented figure next to the prediction; exit code 1 if a goal is missed."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`capplan validate --report FOLDER`: two files beside the tables; a bad folder is refused before the work."""
+"""`capplan validate --report FOLDER` writes two files; it refuses a bad folder before the work starts."""
 
 import subprocess
 import sys

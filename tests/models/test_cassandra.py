@@ -1,4 +1,4 @@
-"""What coordinators, replicas and forwarders do, counted and timed by hand on small clusters."""
+"""The work of coordinators, replicas and forwarders, counted and timed by hand on small clusters."""
 
 from collections import Counter
 from dataclasses import replace

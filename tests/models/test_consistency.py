@@ -1,4 +1,4 @@
-"""Answers that consistency levels need (Apache Cassandra documentation, "Data consistency"), and when they can come."""
+"""Answers that consistency levels need (Apache Cassandra documentation, "Data consistency"), and when they come."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Documents: what is written is read back, and whatever is wrong with a file is one sentence."""
+"""Documents: what is written is read back, and each error in a file is one sentence."""
 
 import copy
 import json

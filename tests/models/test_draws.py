@@ -1,4 +1,4 @@
-"""One draw of a value of the language, and values as keys."""
+"""One parameter draw of a construct, and constructs as keys."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Erlang B and C against printed tables, exact rational arithmetic and the laws they obey."""
+"""Erlang B and C against printed tables, exact rational arithmetic and their laws."""
 
 from collections.abc import Callable
 from decimal import Decimal

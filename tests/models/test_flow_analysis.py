@@ -1,4 +1,4 @@
-"""What flows ask of stations and how long they take, against sums worked out by hand."""
+"""Service demands and durations of flows, against sums worked out by hand."""
 
 import numpy as np
 import pytest

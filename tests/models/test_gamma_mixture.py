@@ -1,4 +1,4 @@
-"""Quantiles of gamma mixtures: exact for one part, the level of the mixture's own law for many, sure in odd cases."""
+"""Quantiles of gamma mixtures: exact for one component, consistent with the CDF for many, robust in extreme cases."""
 
 import numpy as np
 import pytest

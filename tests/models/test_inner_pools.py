@@ -1,4 +1,4 @@
-"""Pools inside pools: the analytic solver knows the rate at which they are always held."""
+"""Pools inside pools: the analytic solver finds the rate at which their units are always held."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The published schema and page of the language are those of the code, and every example on the page is valid."""
+"""The published schema and page of the language match the code, and every example on the page is valid."""
 
 import re
 import runpy

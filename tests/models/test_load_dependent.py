@@ -1,4 +1,4 @@
-"""One station whose speed depends on the requests inside: by hand, and against closed forms that are known."""
+"""One station whose speed depends on the number of requests inside: by hand, and against closed forms."""
 
 import numpy as np
 import pytest

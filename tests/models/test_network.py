@@ -1,4 +1,4 @@
-"""Every rule of the language has an example that breaks it, and nothing valid is refused."""
+"""Every rule of the language has an example that violates it, and nothing valid is refused."""
 
 import pickle
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Many rates at a time: the figures of each rate alone, with a pool and without, in bursts, beyond saturation too."""
+"""Many rates at once give the figures of each rate alone: with a pool and without, in bursts, and beyond saturation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Text with units means exactly the number that the same decimal in SI means."""
+"""Text with units gives exactly the number that the same decimal in SI gives."""
 
 from decimal import Decimal
 from typing import Any

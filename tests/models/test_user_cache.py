@@ -1,4 +1,4 @@
-"""The folder of what is kept between runs: given, or where the platform keeps such things."""
+"""The cache folder: as given, or where the platform keeps caches."""
 
 import sys
 from pathlib import Path

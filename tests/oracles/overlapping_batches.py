@@ -1,4 +1,4 @@
-"""Overlapping batch means, and the interval of one run from them, as the published formulas say."""
+"""Overlapping batch means and the confidence interval of one run, by the published formulas."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view

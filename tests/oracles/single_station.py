@@ -1,4 +1,4 @@
-"""Exact results for one station that tests compare solvers and engines with."""
+"""Exact results for one station, for comparison with solvers and engines."""
 
 from dataclasses import dataclass
 

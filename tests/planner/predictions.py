@@ -1,4 +1,4 @@
-"""A prediction made by hand, with one of everything that the contract knows, and predictions shared by all tests."""
+"""A handmade prediction with one of everything in the contract, and predictions that all tests share."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""From a few simulated draws to all: exact where nothing scatters, with the stated coverage where something does."""
+"""From a few simulated draws to all: exact without scatter, with the stated coverage otherwise."""
 
 import numpy as np
 import pytest

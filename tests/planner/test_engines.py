@@ -1,4 +1,4 @@
-"""Every system is predicted by every engine: SimPy's figures are those of the compiled one, the solver's are near."""
+"""Every system with every engine: SimPy and the compiled engine give the same figures, the solver similar ones."""
 
 from dataclasses import replace
 from functools import cache

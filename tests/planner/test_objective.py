@@ -1,4 +1,4 @@
-"""The grammar of objectives: what it reads, how it judges, and how it says no."""
+"""Objectives: what the grammar accepts, how an objective is judged, and which input is refused."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Predictions of the AAA policy server: the contract, the laws that any layout obeys, and what the document says."""
+"""Predictions of the AAA policy server: the contract, laws that every layout obeys, and the documented figures."""
 
 import json
 import math

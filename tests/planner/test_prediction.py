@@ -1,4 +1,4 @@
-"""The contract of a prediction: its JSON is valid by the published schema, finite, and has nothing else."""
+"""The contract of a prediction: its JSON is valid by the published schema and finite."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Values of swept options: what is written is what is swept, exactly."""
+"""Ranges of swept options give exactly the values that are written."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Predictions of systems that are documented as ratios only: a ratio to each reference, and nothing absolute."""
+"""Predictions of systems that are documented as ratios: one ratio per reference, and no absolute figures."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Summing up simulations: worked out by hand where one run is exact, by published quantiles where chance is."""
+"""Estimates of simulations: by hand where one run is exact, by published quantiles where chance is involved."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Latencies of draws that are simulated: mixing of phases, the effect of the budget, and runs that show nothing."""
+"""Simulated latencies of draws: mixture of phases, effect of the budget, and runs that show nothing."""
 
 import itertools
 import json

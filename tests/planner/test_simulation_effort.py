@@ -1,4 +1,4 @@
-"""A budget of seconds becomes draws and requests by a rule; senseless ones are refused."""
+"""A budget of seconds becomes draws and requests by a rule; impossible budgets are refused."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Plots of simulations: what each panel holds, and times that are shaded."""
+"""Plots of simulations: the contents of each panel, and shaded times."""
 
 from dataclasses import replace
 

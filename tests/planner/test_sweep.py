@@ -1,4 +1,4 @@
-"""Sweeps: the figures of `predict`, for every system, with a row for each point whatever becomes of it."""
+"""Sweeps: the figures of `predict` for every system, with one row per point, also for refused layouts."""
 
 import csv
 from dataclasses import replace

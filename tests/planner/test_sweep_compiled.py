@@ -1,4 +1,4 @@
-"""Sweeps with the compiled engine: precise enough, near theory and `predict`."""
+"""Sweeps with the compiled engine reach the precision, and agree with theory and `predict`."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A load that some parameter draws do not sustain: their latency is infinite, and no logarithm is taken of it."""
+"""A load that some parameter draws do not sustain: their latency is infinite."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Scores and coverage of bands, worked out by hand or by scipy's tests; the table of a validation."""
+"""Scores and coverage of bands, by hand or by scipy's tests; the table of a validation."""
 
 import math
 import subprocess

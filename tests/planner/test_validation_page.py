@@ -1,4 +1,4 @@
-"""The report of a validation: its words, its tables and its figures say what the validation says."""
+"""The report of a validation: its tables and figures agree with the validation."""
 
 import math
 import re

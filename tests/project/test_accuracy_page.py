@@ -1,4 +1,4 @@
-"""How often intervals hold the truth, as measured: the goal is met, the page says what was measured, by this code."""
+"""Measured coverage of intervals: it meets the goal, the page shows it, and today's code reproduces it."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The benchmark's programs still run: a peer that nobody can start measures nothing."""
+"""The programs of the benchmark still run."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The front door: every name opens, none is missing, and standing in it costs nothing."""
+"""The names in `capplan`: each one imports, none is missing, and importing `capplan` is cheap."""
 
 from pathlib import Path
 

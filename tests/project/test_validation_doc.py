@@ -1,4 +1,4 @@
-"""The page docs/validation.md and its figures show what the packaged fitted files say."""
+"""docs/validation.md and its figures agree with the packaged fitted files."""
 
 import re
 import runpy

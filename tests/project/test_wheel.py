@@ -11,8 +11,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from capplan.simulator.compiled.kernel.library import LIBRARY as LIBRARY_PATH
+
 ROOT = Path(__file__).parents[2]
 NOT_SHIPPED = {"__pycache__"}
+LIBRARY = PurePosixPath("capplan/simulator/compiled/kernel", LIBRARY_PATH.name)
 
 
 def uv(*arguments: str | Path) -> None:
@@ -35,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(built: Path) -> Path:
-    (path,) = built.glob("capplan-*-py3-none-any.whl")
+    (path,) = built.glob("capplan-*.whl")
     return path
 
 
@@ -45,17 +48,25 @@ def names(wheel: Path) -> set[PurePosixPath]:
 
 
 def package_files() -> set[PurePosixPath]:
-    """List every file of src/capplan, data included, relative to src."""
+    """List every file of src/capplan, data and C files included, but not the kernel compiled there."""
     source = ROOT / "src"
     files = (path for path in (source / "capplan").rglob("*") if path.is_file())
-    return {PurePosixPath(path.relative_to(source)) for path in files if not NOT_SHIPPED & set(path.parts)}
+    found = {PurePosixPath(path.relative_to(source)) for path in files if not NOT_SHIPPED & set(path.parts)}
+    return found - {LIBRARY}
 
 
 def test_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
     package = {name for name in names(wheel) if not name.parts[0].endswith(".dist-info")}
 
-    assert package == package_files()
+    assert package == package_files() | {LIBRARY}
     assert PurePosixPath("capplan/py.typed") in package
+
+
+def test_one_wheel_serves_every_python_of_a_platform(wheel: Path) -> None:
+    python, abi, platform = wheel.stem.split("-")[-3:]
+
+    assert (python, abi) == ("py3", "none")
+    assert platform != "any"
 
 
 def test_wheel_names_license_and_entry_point(wheel: Path) -> None:
@@ -79,7 +90,9 @@ def test_sdist_builds_without_the_links(built: Path) -> None:
 
     assert not any(member.issym() or member.islnk() for member in members)
     assert {PurePosixPath("src", path) for path in package_files()} <= below_top
-    assert {PurePosixPath(name) for name in ("LICENSE", "README.md", "pyproject.toml")} <= below_top
+    assert PurePosixPath("src", LIBRARY) not in below_top
+    needed = ("LICENSE", "README.md", "pyproject.toml", "build_backend/kernel_backend.py")
+    assert {PurePosixPath(name) for name in needed} <= below_top
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +119,16 @@ def test_installed_wheel_imports(installed: Path, tmp_path: Path) -> None:
     where = run_installed([installed / "python", "-c", "import capplan; print(capplan.__file__)"], tmp_path)
 
     assert Path(where.strip()).is_relative_to(installed.parent)
+
+
+def test_the_installed_kernel_runs(installed: Path, tmp_path: Path) -> None:
+    options = ("--dcs", "2", "--cass-nodes", "3", "--duration", "100ms", "--replications", "2", "--json")
+    compiled, plain = (
+        run_installed([installed / "capplan", "simulate", "--engine", engine, *options], tmp_path)
+        for engine in ("compiled", "simpy")
+    )
+
+    assert compiled == plain
 
 
 def test_installed_command_helps(installed: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Does a simulated mean agree with theory? A t test whose two error rates are both stated.
+"""Whether a simulated mean agrees with theory: a t test with both error rates stated.
 
 `ALPHA`: a correct engine fails a comparison with this probability (over seeds; they are fixed, so it never does again).
 `BETA`: an engine that is wrong by `detects` or more passes with at most this probability; a sample too small for that

@@ -1,4 +1,4 @@
-"""Series of known distributions for tests of output analysis, and random limits of a share."""
+"""Series of known distributions for tests of output analysis, and random bounds of a share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do both engines walk the same sample path? What is compared, for how long, and which constructs a network has."""
+"""Whether both engines follow one sample path: what is compared, for how long, which constructs a network has."""
 
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""An experiment that takes no time, logs what it runs, and can have an accident in a chosen replication."""
+"""An instant experiment that logs its runs, and can fail in a chosen replication."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Tasks of tests, in a module that a worker process imports quickly."""
+"""Tasks for tests, in a module that a worker process imports quickly."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A row written in one data centre and read in another: exact zeros, laws, and replicas in the engines."""
+"""A row written in one data centre and read in another: exact zeros, laws, and comparison with the engines."""
 
 from dataclasses import replace
 from typing import Any

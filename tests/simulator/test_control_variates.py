@@ -1,4 +1,4 @@
-"""Regression on controls: exact where figures follow them, of the known variance where they correlate."""
+"""Regression on controls: exact if figures follow them, with the known variance if they correlate."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Engines count what their requests did, and what stations and pools did as worked out by hand."""
+"""Counts of the engines: requests, stations and pools, as worked out by hand."""
 
 from collections.abc import Callable
 

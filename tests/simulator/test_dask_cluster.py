@@ -1,4 +1,4 @@
-"""Dask clusters that run already, and what is wrong with those that cannot be used."""
+"""Running Dask clusters, and clusters that cannot be used."""
 
 import logging
 import subprocess

@@ -1,4 +1,4 @@
-"""Draws of a network that is lowered once: the same runs, request by request, as each draw's network lowered afresh."""
+"""A network that is lowered once for all draws gives the same runs as one that is lowered for each draw."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Experiments: the same results by all workers and in every order, resumed from any part of them."""
+"""Experiments: the same results with all workers and in every order, and resumption from any part."""
 
 import json
 import multiprocessing

@@ -1,4 +1,4 @@
-"""The longest latency of a long run, from the longest ones of its parts."""
+"""The longest latency of a long run, from the longest latencies of its parts."""
 
 import numpy as np
 import pytest

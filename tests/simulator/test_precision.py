@@ -1,4 +1,4 @@
-"""Sequential stopping: the grammar, the rule, and what it costs."""
+"""Sequential stopping: the grammar, the rule, and its effect on coverage."""
 
 import math
 

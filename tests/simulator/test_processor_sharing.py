@@ -1,4 +1,4 @@
-"""Processor sharing worked out by hand, and tick by tick in fractions. Requests start at 1 ms."""
+"""Processor sharing by hand, and tick by tick in exact fractions. Requests start at 1 ms."""
 
 from fractions import Fraction
 

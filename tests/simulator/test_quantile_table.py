@@ -1,4 +1,4 @@
-"""The tables are the distributions' quantile functions to nine digits, in both tails, whatever the shape."""
+"""The tables agree with the distributions' quantile functions to nine digits, in both tails, for all shapes."""
 
 import math
 

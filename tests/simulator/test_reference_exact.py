@@ -1,4 +1,4 @@
-"""Deterministic systems worked out by hand: every request ends at exactly this tick. Requests start at 1 ms."""
+"""Deterministic systems by hand: every request ends at exactly this tick. Requests start at 1 ms."""
 
 import numpy as np
 import pytest

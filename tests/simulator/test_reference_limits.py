@@ -1,4 +1,4 @@
-"""The constructs beyond plain queues against theory; error rates and samples as `agreement` says. Services of 1 s."""
+"""Constructs beyond plain queues against theory; error rates and samples as in `agreement`. Service times of 1 s."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random numbers of the SimPy engine: the same seed gives the same run, and a change of layout moves what it must."""
+"""Random numbers of the SimPy engine: a seed determines the run, and a change of layout changes only what it must."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The SimPy engine refuses by name what it cannot run, and invalid runs, before it runs anything."""
+"""The SimPy engine refuses invalid runs, and constructs that it cannot run by name, before the run starts."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Stations whose speed changes, worked out by hand: rate tables, expiry, pauses, background work, hosts."""
+"""Stations whose speed changes, by hand: rate tables, expiry, pauses, background work, hosts."""
 
 import pytest
 from tests.simulator.small_networks import (

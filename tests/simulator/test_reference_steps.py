@@ -1,4 +1,4 @@
-"""Hedges, batches, latches and retries, worked out by hand."""
+"""Hedges, batches, countdown latches and retries, worked out by hand."""
 
 import numpy as np
 import pytest

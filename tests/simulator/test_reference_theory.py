@@ -1,4 +1,4 @@
-"""The SimPy engine against queueing theory; error rates and sample sizes as `agreement` says. Services of about 1 s."""
+"""The SimPy engine against queueing theory; error rates and samples as in `agreement`. Service times of about 1 s."""
 
 import numpy as np
 import pytest

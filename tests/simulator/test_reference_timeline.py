@@ -1,4 +1,4 @@
-"""What changes while it runs, worked out by hand: down and up, detection, cold starts, speeds, delays, routes."""
+"""Timelines by hand: down and up, detection, cold starts, speeds, delays, routes."""
 
 import pytest
 from tests.simulator.small_networks import (

@@ -1,4 +1,4 @@
-"""Replications: the same whatever engine runs them and however many run at a time, and stopped when that is wanted."""
+"""Replications: the same with any engine and any number at a time, and stopped on request."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Every request completes at exactly the same tick in both engines, whatever the network: drawn at random.
+"""Every request completes at exactly the same tick in both engines, on random networks.
 
 The default is 100 networks; the test marked `slow` draws 600. The environment variable CAPPLAN_TRUST_NETWORKS, which
 `just trust` sets, replaces the 100.

@@ -1,4 +1,4 @@
-"""Samples of runs: what is left out, what an interval rests on, and that it does not depend on how a run is kept."""
+"""Samples of runs: warm-up, what an interval rests on, and independence of how a run is kept."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,9 +1,5 @@
-"""Samplers have their distributions, and compiled code draws the same ticks from the flat form."""
+"""Samplers have their distributions, and the kernel draws the same ticks from the flat form."""
 
-import math
-from typing import Any
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +18,13 @@ from capplan.models.language.distribution import (
     Pareto,
     Weibull,
 )
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.simulator.compiled.engine import begin, lowered
+from capplan.simulator.compiled.kernel.library import Kernel
+from capplan.simulator.compiled.lowering import Numbers, fixed_waits
 from capplan.simulator.specification.clock import LONGEST_TICKS, to_seconds, to_ticks
 from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten, picker, tick_sampler
 
@@ -98,63 +101,28 @@ def test_ticks_are_nanoseconds_and_round_to_even() -> None:
             to_ticks(wrong)
 
 
-@numba.njit
-def flat_ticks(flat: Any, law: int, uniform: float) -> int:
-    """Sample row `law` of `FlatDistributions` (as a tuple of its arrays), as another engine has to."""
-    _, kind, ticks, scale, first, count, first_part, numbers, parts = flat
-    while kind[law] == 3:  # mixture
-        starts, n = first[law], count[law]
-        chosen = n - 1
-        while chosen > 0 and uniform < numbers[starts + chosen]:
-            chosen -= 1
-        within = (uniform - numbers[starts + chosen]) / numbers[starts + n + chosen]
-        uniform = min(max(within, 2.0**-53), 1 - 2.0**-53)
-        law = parts[first_part[law] + chosen]
-    if kind[law] == 0:  # constant
-        return int(ticks[law])
-    if kind[law] == 1:  # table
-        side = 1 if uniform > 0.5 else 0
-        distance = 1.0 - uniform if side else min(uniform, 0.5 - 2.0**-54)
-        mantissa, exponent = math.frexp(distance)
-        place = (2.0 * mantissa - 1.0) * count[law]
-        piece = int(place)
-        t = place - piece
-        at = first[law] + ((side * 52 - 1 - exponent) * count[law] + piece) * 6
-        c0, c1, c2 = numbers[at], numbers[at + 1], numbers[at + 2]
-        c3, c4, c5 = numbers[at + 3], numbers[at + 4], numbers[at + 5]
-        value = ((((c5 * t + c4) * t + c3) * t + c2) * t + c1) * t + c0
-    else:  # empirical
-        place = uniform * (count[law] - 1)
-        at = first[law] + int(place)
-        value = numbers[at] + (place - int(place)) * (numbers[at + 1] - numbers[at])
-    scaled = value * scale[law]
-    if scaled >= 2.0**60:
-        return 2**60
-    return max(int(np.rint(scaled)), 0)
-
-
-def columns(flat: FlatDistributions) -> tuple[np.ndarray, ...]:
-    return tuple(vars(flat).values())
+def kernel_of(flat: FlatDistributions) -> Kernel:
+    """Return the kernel with these distributions."""
+    request = RequestClass("request", Visit("server", Exponential(1.0)))
+    network = Network("any", (Station("server", 1),), classes=(request,), traffic=Open(1.0, {"request": 1.0}))
+    active = begin(lowered(network), (0, 1), (1, 0))
+    records = Numbers((), fixed_waits(()), 0).distribution_records(flat)
+    program = active.program._replace(distributions=records, numbers=flat.numbers, parts=flat.parts)
+    return Kernel(program, active.state)
 
 
 ALL = [*SIMPLE, *MIXED, Exponential(0.0), Pareto(1e6, 1.01), Weibull(1e9, 0.02), Deterministic(1e300)]
 FLAT = flatten(ALL)
 
 
-@given(st.sampled_from(range(len(ALL))), st.lists(UNIFORM | st.sampled_from(EDGES), min_size=1, max_size=50))
-def test_compiled_code_draws_the_same_ticks(number: int, uniforms: list[float]) -> None:
-    ticks, arrays = tick_sampler(ALL[number]), columns(FLAT)
-    for uniform in uniforms:
-        assert flat_ticks(arrays, FLAT.rows[number], uniform) == ticks(uniform)
-
-
-def test_compiled_code_draws_the_same_ticks_in_every_octave() -> None:
-    rng, arrays = np.random.default_rng(11), columns(FLAT)
-    odd = np.array([rng.integers(2**k, 2 ** (k + 1), 10) | 1 for k in range(52)]).ravel() * 2.0**-53
-    for number, law in enumerate(ALL):
-        ticks = tick_sampler(law)
-        for uniform in (*odd.tolist(), *(1 - odd).tolist()):
-            assert flat_ticks(arrays, FLAT.rows[number], uniform) == ticks(uniform)
+def test_the_kernel_draws_the_same_ticks_in_every_octave() -> None:
+    kernel, rng = kernel_of(FLAT), np.random.default_rng(11)
+    drawn = np.array([rng.integers(2**bit, 2 ** (bit + 1), 10) for bit in range(52)]).ravel()
+    words = [0, 1, 2**51 - 1, 2**51, 2**52 - 2, 2**52 - 1, *drawn.tolist(), *(2**52 - 1 - drawn).tolist()]
+    for row, distribution in zip(FLAT.rows.tolist(), ALL, strict=True):
+        ticks = tick_sampler(distribution)
+        for word in words:
+            assert kernel.quantile(row, word) == ticks((word + 0.5) * 2.0**-52)
 
 
 def test_flat_laws_share_rows_and_tables() -> None:
@@ -177,4 +145,4 @@ def test_flat_laws_share_rows_and_tables() -> None:
 
 def test_no_laws_are_flat_too() -> None:
     flat = flatten([])
-    assert [column.size for column in columns(flat)] == [0] * 9
+    assert [column.size for column in vars(flat).values()] == [0] * 9

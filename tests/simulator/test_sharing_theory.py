@@ -1,4 +1,4 @@
-"""Processor sharing against queueing theory; error rates and samples as `agreement` says. Services of about 1 s."""
+"""Processor sharing against queueing theory; error rates and samples as in `agreement`. Service times of about 1 s."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The store: whole records, one owner, and what is no store stays as it is."""
+"""The store: whole records, one owner, and other files stay untouched."""
 
 import math
 import sqlite3

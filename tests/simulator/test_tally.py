@@ -1,4 +1,4 @@
-"""A run is summed up from its tally: worked out by hand, and against the plain definitions for any requests."""
+"""The summary of a run from its tally: by hand, and against plain definitions for random requests."""
 
 import math
 

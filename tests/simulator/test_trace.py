@@ -1,4 +1,4 @@
-"""A trace is read back as it was written; a file that is not whole never has the name of one that is."""
+"""A trace is read back as it was written; an incomplete file never has the name of a complete one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When traffic comes, worked out by hand: the multiplier, traces, throttled clients, thinking."""
+"""Times of the traffic, by hand: the multiplier, traces, throttled clients, think times."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The WARS model against published values of PBS, closed forms, and a plain count."""
+"""The WARS model against published values of PBS, closed forms, and plain counting."""
 
 import json
 from collections.abc import Callable

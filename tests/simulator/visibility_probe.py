@@ -1,4 +1,4 @@
-"""Requests that write in one data centre, read in another, and end when a replica is asked or has applied the mutation.
+"""Requests that write in one data centre and read in another, with probes for each lookup and applied mutation.
 
 Random numbers belong to requests and step names, so a network run twice, with a probe that ends at the one and at the
 other, gives both times of the same request on the same sample path.

@@ -1,4 +1,4 @@
-"""Debian's own Chromium, started once for all pages."""
+"""Debian's Chromium, started once for all pages."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pages that are opened in a browser, with what they ask for and complain about."""
+"""Pages opened in a browser, with their requests and error messages."""
 
 from pathlib import Path
 

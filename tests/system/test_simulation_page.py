@@ -1,4 +1,4 @@
-"""The plots of a simulation in a browser: drawn, quiet, without a network, and its legend works."""
+"""The plots of a simulation in a browser: drawn, without errors or network requests, with a working legend."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

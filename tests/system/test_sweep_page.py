@@ -1,4 +1,4 @@
-"""The plot of a sweep in a browser: drawn, quiet, without a network, narrow and wide, and its menu works."""
+"""The plot of a sweep in a browser: drawn, without errors or network requests, narrow and wide, with a working menu."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The report of a validation in a browser: figures drawn, quiet, without a network, narrow and wide."""
+"""The report of a validation in a browser: drawn, without errors or network requests, narrow and wide."""
 
 from pathlib import Path
 from typing import Any

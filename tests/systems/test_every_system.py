@@ -1,4 +1,4 @@
-"""What every system has in common: its contract, its packaged calibration, its answers."""
+"""What every system has: its contract, its packaged calibration, its answers."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,8 @@ ASKED: Mapping[str, dict[str, Any]] = {
 
 
 def test_the_five_documented_systems_are_found() -> None:
-    assert names() == ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")
+    assert names()[0] == "openprovider"  # the default
+    assert {"openprovider", "rhino-shcm", "fedora4", "vcider", "arion"} <= set(names())
 
 
 @EVERY

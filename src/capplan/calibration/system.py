@@ -36,7 +36,7 @@ from capplan.models.objective import Objective, parse
 from capplan.models.results import Capacity, Outage, SessionNotFound
 
 S = TypeVar("S", bound=Scenario)
-DEFAULT_BUDGET_S = 0.8
+DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
 """Default computing time of a simulation on a nominal machine, seconds."""
 
 
@@ -124,6 +124,11 @@ class System(ABC, Generic[S]):
     budget_s: float = DEFAULT_BUDGET_S
     widening: float = 1.0
     ratios_only: bool = False
+
+    def __init__(self) -> None:
+        missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]
+        if missing:
+            raise TypeError(f"a system needs {', '.join(missing)}: give its class these attributes")
 
     @abstractmethod
     def network(self, scenario: S, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:

@@ -23,7 +23,10 @@ System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
 
 app = typer.Typer(
-    cls=Commands, rich_markup_mode=None, help="List, show and audit the documented figures behind the answers."
+    cls=Commands,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="List, show and audit the documented figures behind the answers.",
 )
 
 

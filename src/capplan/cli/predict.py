@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.prediction_view import render
-from capplan.cli.progress import announce_compilation, counting
+from capplan.cli.progress import counting
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
@@ -25,9 +25,13 @@ def predict_(
     target: TargetText = DEFAULT_TARGET,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="How to obtain latencies: compiled or simpy simulate, analytic is fast."),
-    ] = "compiled",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to obtain latencies: compiled or simpy simulate, analytic is fast.",
+            show_default="compiled",
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -46,11 +50,9 @@ def predict_(
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
     """
     refuse_both(as_json, as_csv)
-    chosen, wanted = read_target(target), _engine(engine)
+    chosen, wanted = read_target(target), _engine(engine, budget)
     budget_s = _budget_s(budget, wanted)
     scenario = with_options(chosen.scenario, given(ctx))
-    if wanted == "compiled" and sys.stderr.isatty():
-        announce_compilation()
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
@@ -60,7 +62,15 @@ def predict_(
         raise typer.Exit(1)
 
 
-def _engine(name: str) -> PredictionEngine:
+def _engine(name: str | None, budget: str | None) -> PredictionEngine:
+    """Return the engine; if none is chosen and the compiled one is missing, say so and take the analytic solver."""
+    if name is None:
+        from capplan.simulator.compiled.kernel.library import MISSING, is_compiled  # needs numpy
+
+        if budget is not None or is_compiled():
+            return "compiled"
+        sys.stderr.write(f"capplan: latencies come from the analytic solver; {MISSING}\n")
+        return "analytic"
     for known in ENGINES:
         if name == known:
             return known

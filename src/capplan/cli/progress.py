@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,14 +28,11 @@ if TYPE_CHECKING:
     from capplan.simulator.experiments.replications import ReplicationPlan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # shorter work needs no bar
-COMPILING = "capplan: compiling the simulation engine (once, up to a minute)"
 
 
 @contextmanager
 def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
-    """Announce a compilation, then show the progress of replications; yield the function that reports it."""
-    if plan.engine == "compiled":
-        announce_compilation()
+    """Show the progress of replications; yield the function that reports it."""
     console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
@@ -95,12 +91,3 @@ def _after(seconds: float, bar: Bar) -> Iterator[None]:
         timer.join()
         if bar.live.is_started:
             bar.stop()
-
-
-def announce_compilation() -> None:
-    """Announce that the engine will be compiled, which takes long."""
-    from capplan.simulator.compiled.kernel.compiling import is_compiled  # numba is needed for this engine only
-
-    if not is_compiled():
-        sys.stderr.write(f"{COMPILING}\n")
-        sys.stderr.flush()

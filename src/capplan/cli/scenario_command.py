@@ -7,7 +7,7 @@ from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -16,7 +16,7 @@ from typer.main import get_command
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of
-from capplan.systems.registry import DEFAULT, every_system, names
+from capplan.systems.registry import DEFAULT, every_system, names, system
 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
 _GIVEN = "capplan.given"  # key of the options that were given
@@ -36,13 +36,12 @@ class ScenarioCommand(TyperCommand):
         InputError
             When an option belongs to another system.
         """
-        ctx.meta[_SCENARIO] = chosen = _target_type(args)
+        ctx.meta[_SCENARIO] = chosen = _target_type(args, _values_taken(super().get_params(ctx)))
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            foreign = getattr(error, "option_name", None)
-            if chosen is not None and foreign is not None:
-                _refuse_foreign(chosen, str(foreign))
+            if type(error).__name__ == "NoSuchOption":
+                _refuse_foreign(chosen, str(getattr(error, "option_name", "")))
             raise
 
     def get_params(self, ctx: Any) -> Any:
@@ -76,15 +75,43 @@ def given(ctx: typer.Context) -> dict[str, Any]:
     return found
 
 
-def _target_type(args: Sequence[str]) -> type[Scenario] | None:
+def _values_taken(parameters: Sequence[Any]) -> dict[str, bool]:
+    """Return whether each option takes a value, by option as it is typed."""
+    return {
+        name: not getattr(each, "is_flag", False)
+        for each in parameters
+        for name in (*each.opts, *each.secondary_opts)
+        if name.startswith("-")
+    }
+
+
+def _target_type(args: Sequence[str], own: Mapping[str, bool]) -> type[Scenario] | None:
     """Return the scenario type of the target on a command line; None for a network."""
-    for word in args:
-        if word in names():
-            return scenario_type(word)
-    for before, word in zip(("", *args), args, strict=False):
-        if word.endswith((".toml", ".json")) and not before.startswith("--") and Path(word).is_file():
-            return None if is_network(word) else scenario_type(word)
-    return scenario_type(DEFAULT)
+    word = _first_argument(args, own)
+    if word is None or not (word in names() or (word.endswith((".toml", ".json")) and Path(word).is_file())):
+        return scenario_type(DEFAULT)
+    return None if is_network(word) else scenario_type(word)
+
+
+def _first_argument(args: Sequence[str], own: Mapping[str, bool]) -> str | None:
+    """Return the first word that is neither an option nor the value of one."""
+    words = iter(args)
+    for word in words:
+        if not word.startswith("-"):
+            return word
+        if "=" not in word and (own[word] if word in own else _takes_value(word)):
+            next(words, None)
+    return None
+
+
+def _takes_value(option: str) -> bool:
+    """Whether an option of some scenario takes a value; the default system is asked first, as it is needed anyway."""
+    for name in dict.fromkeys((DEFAULT, *names())):
+        kind: type[Scenario] = system(name).scenario
+        taken = _values_taken(_click_options(kind, False))
+        if option in taken:
+            return taken[option]
+    return False
 
 
 @lru_cache(maxsize=16)
@@ -105,7 +132,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
 
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
     name, metavar = option.name or field, option.metavar or None
-    kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+    kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
     if get_origin(hint) is tuple:
         annotation: Any = list[str] | None
         declared = typer.Option(metavar=metavar or "TEXT", help=option.help)
@@ -153,17 +180,19 @@ def _option_names(scenario: type[Scenario]) -> list[str]:
     return [option.name or field for field, option in options_of(scenario).items()]
 
 
-def _refuse_foreign(scenario: type[Scenario], option: str) -> None:
-    """Refuse an option that belongs to other systems only, naming them."""
+def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
+    """Refuse an option that belongs to other systems only, naming them; a network has no such options."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
     others = [each.name for each in every_system() if name in _option_names(each.scenario)]
     if not others:
         return
     *most, last = others
     whose = f"{', '.join(most)} and {last}" if most else last
+    if scenario is None:
+        raise InputError(f"{option} is an option of {whose}, and the target is a network: change the file instead")
     own = ", ".join(map(flag, _option_names(scenario)))
-    system = defaults_of(scenario)["system"]
-    raise InputError(f"{option} is an option of {whose}, not of {system}, which takes {own}")
+    its_name = defaults_of(scenario)["system"]
+    raise InputError(f"{option} is an option of {whose}, not of {its_name}, which takes {own}")
 
 
 def with_options(scenario: Scenario, texts: Mapping[str, Any]) -> Scenario:

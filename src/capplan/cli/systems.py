@@ -47,11 +47,14 @@ def _show(system: System[Any], screen: Screen) -> None:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="cyan", no_wrap=True)
     facts.add_column()
+    options = Table.grid(padding=(0, 2))
+    options.add_column(style="green", no_wrap=True)
+    options.add_column()
+    for option, meaning in _options(system).items():
+        options.add_row(option, meaning)
     facts.add_row("  models", system.summary)
     facts.add_row("  evidence", f"{evidence['figures']} figures, see 'capplan evidence list {system.name}'")
     for source in system.sources:
         facts.add_row("  source", source.citation)
-    for index, (option, about) in enumerate(_options(system).items()):
-        line = Text.assemble((f"{option:<26}", "green"), about)
-        facts.add_row("" if index else "  layout", line)
+    facts.add_row("  layout", options)
     screen.print(facts)

@@ -52,6 +52,8 @@ def read_target(text: str) -> Target:
     InputError
         When it is neither a known system nor a file that can be read.
     """
+    if text.endswith(".toml") and is_network(text):
+        raise InputError(f"{text} is a network, not a scenario: run `capplan simulate {text}`")
     if text.endswith(".toml"):
         return Target(read_scenario(text))
     if text.endswith(".json"):

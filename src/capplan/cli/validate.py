@@ -33,10 +33,10 @@ def validate_(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Hold a calibrated system against its evidence, and against simple rules; exit 1 if a goal is missed.
+    """Compare a calibrated system with its evidence and with simple rules; exit 1 if a goal is missed.
 
-    Each independent scenario is predicted by a fit without it. The refits are those that `calibrate` made if code and
-    evidence are still the same, else they are made anew, which takes minutes; what was interrupted goes on.
+    Each independent scenario is predicted by a fit without it. The refits of `calibrate` are used if code and evidence
+    are still the same. Otherwise they are repeated, which takes minutes; an interrupted run resumes.
     """
     refuse_both(as_json, as_csv)
     if folder is not None:

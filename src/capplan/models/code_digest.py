@@ -29,8 +29,8 @@ def code_digest(
     suffixes : tuple of str
         Endings of the files to include.
     plain : bool
-        Ignore comments, docstrings and the versions of numpy, scipy and numba. Otherwise every byte and these versions
-        count.
+        Ignore comments and docstrings of Python, and the versions of numpy and scipy. Otherwise every byte and these
+        versions count.
     package : Path
         Folder of the package; capplan's own when left out.
 
@@ -42,10 +42,11 @@ def code_digest(
     digest = hashlib.sha256()
     paths = (path for folder in folders for path in (package / folder).rglob("*") if path.suffix in suffixes)
     for path in sorted(paths):
-        text = uncommented(path.read_text(encoding="utf-8")).encode() if plain else path.read_bytes()
+        python = plain and path.suffix == ".py"
+        text = uncommented(path.read_text(encoding="utf-8")).encode() if python else path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + text)
     if not plain:
-        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")).encode())
+        digest.update(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy")).encode())
     return digest.hexdigest()
 
 

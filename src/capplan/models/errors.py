@@ -18,6 +18,10 @@ class RefusedError(InputError):
     """A construct or feature that this part of capplan does not support; the message names it."""
 
 
+class MissingError(InputError):
+    """A part of capplan that is not installed; the message says how to get it."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest the known word closest to a misspelt one.
 
@@ -35,7 +39,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     options = sorted(known)
     cased = [option for option in options if option.casefold() == word.casefold()]
-    close = cased or get_close_matches(word, options, n=1, cutoff=0.5)
+    close = cased or get_close_matches(word, options, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     return "; known: " + ", ".join(options) if options else ""

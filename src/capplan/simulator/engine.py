@@ -35,8 +35,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
 ) -> Run:
     """Run a network once.
 
-    Both engines give the same run, request by request. The compiled one is about a hundred times faster, but its first
-    use takes up to a minute to compile; the SimPy engine starts at once.
+    Both engines give the same run, request by request. The compiled one is about a hundred times faster.
 
     Parameters
     ----------
@@ -73,9 +72,11 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
         When the durations, the seed or the engine are invalid.
     RefusedError
         When the network holds an array of parameter draws, or something too long or too extreme for an engine.
+    MissingError
+        When the compiled engine is not installed.
     """
     if check_engine(engine) == "compiled":
-        from capplan.simulator.compiled import engine as compiled  # numba takes longer to import than all the rest
+        from capplan.simulator.compiled import engine as compiled  # the kernel is needed for this engine only
 
         return compiled.simulate(
             network,

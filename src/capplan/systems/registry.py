@@ -22,20 +22,21 @@ from capplan.models.language.scenario import Scenario
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
-_ORDER = ("openprovider", "rhino-shcm", "fedora4", "vcider", "arion")  # order in reports; others follow by name
 
 
 @lru_cache(maxsize=1)
 def _locations() -> Mapping[str, str | EntryPoint]:
-    """Return the location of each system: a module, or an entry point of another package."""
+    """Return the location of each system: a module, or an entry point of another package.
+
+    A name that capplan uses itself stays capplan's.
+    """
     packages = [each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg]
     locations: dict[str, str | EntryPoint] = {
         name.replace("_", "-"): f"capplan.systems.{name}" for name in packages if name not in _NO_SYSTEMS
     }
     for point in entry_points(group="capplan.systems"):
         locations.setdefault(point.name, point)
-    first = {name: locations[name] for name in _ORDER if name in locations}
-    return {**first, **{name: locations[name] for name in sorted(locations)}}
+    return {name: locations[name] for name in (DEFAULT, *sorted(locations))}
 
 
 def names() -> tuple[str, ...]:
@@ -60,8 +61,20 @@ def system(name: str) -> System[Any]:
     location = _locations().get(name)
     if location is None:
         raise InputError(f"system {name!r} does not exist{nearest(name, names())}")
-    loaded: System[Any] = location.load() if isinstance(location, EntryPoint) else import_module(location).SYSTEM
+    loaded: System[Any] = _load(location) if isinstance(location, EntryPoint) else import_module(location).SYSTEM
     return loaded
+
+
+def _load(point: EntryPoint) -> System[Any]:
+    """Return the system of another package."""
+    whose = f"system {point.name!r}, which an installed package adds as {point.value!r},"
+    try:
+        found = point.load()
+    except Exception as error:  # whatever somebody else's module raises
+        raise InputError(f"{whose} cannot be loaded: {error}") from error
+    if not isinstance(found, System) or found.name != point.name:
+        raise InputError(f"{whose} is not a System of that name: its entry point must name the SYSTEM of its package")
+    return found
 
 
 def every_system() -> tuple[System[Any], ...]:

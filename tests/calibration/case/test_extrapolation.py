@@ -1,4 +1,4 @@
-"""How far a layout lies from the measured ones, in doublings, and what that widens."""
+"""The distance of a layout from the measured ones, in doublings, and how much it widens a band."""
 
 from typing import Any
 

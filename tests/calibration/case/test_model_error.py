@@ -1,4 +1,4 @@
-"""The model error: root mean square errors where a scenario was left out, and Student's t for few scenarios."""
+"""The model error: root mean square of left-out errors, with Student's t for few scenarios."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Bands: the parameters and the model error, combined as independent; wider the farther from what was measured."""
+"""Bands: parameters and model error are combined as independent, and widen with the distance from measured layouts."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Calibrating: the same seed gives the same file, what was interrupted goes on."""
+"""Calibration: the same seed gives the same file, and an interrupted calibration resumes."""
 
 import json
 from collections.abc import Mapping

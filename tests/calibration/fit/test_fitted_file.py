@@ -1,4 +1,4 @@
-"""The fitted file: whole or not at all, and only for the evidence that it was fitted to."""
+"""The fitted file: written atomically, and valid only for the evidence that it was fitted to."""
 
 import json
 from copy import copy

@@ -1,4 +1,4 @@
-"""Fitting: the likelihood of a rounded figure, the maximum and the ensemble of a problem solved by hand."""
+"""Fitting: the likelihood of a rounded figure, and the maximum and ensemble of a problem solved by hand."""
 
 from dataclasses import replace
 

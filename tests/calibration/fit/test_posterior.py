@@ -1,4 +1,4 @@
-"""The ensemble: draws from posteriors that are known by arithmetic or quadrature.
+"""The ensemble: draws from posteriors that are known exactly or by quadrature.
 
 Bounds are `SURE` standard errors: a correct program is outside of one in 7 of a million seeds. A mean or a standard
 deviation that is wrong by 1.3 standard errors more than the bound is found in 90 % of all seeds.

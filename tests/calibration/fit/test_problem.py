@@ -1,4 +1,4 @@
-"""The fitting problem of a system: the fitted figures of some load tests, and where the search starts."""
+"""The fitting problem of a system: the fitted figures of some load tests, and the start of the search."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Refits without scenarios: what they say of a scenario hangs on nothing that was measured there."""
+"""Refits without scenarios: predictions for a scenario do not depend on its own measurements."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Stages of a long calculation: kept beside the output, used by the same calculation only."""
+"""Stages of a long calculation: stored beside the output, and used by the same calculation only."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Figures of scenarios that a fit did not see, with the band that a prediction would have had."""
+"""Predictions for scenarios that a fit has not seen, with the bands that they would have had."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A figure with its band; its interval score by hand (Gneiting and Raftery 2007, equation 43, in the logarithm)."""
+"""An estimate with its band, and its interval score by hand (Gneiting and Raftery 2007, eq. 43, in the logarithm)."""
 
 import math
 

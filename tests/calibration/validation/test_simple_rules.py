@@ -1,4 +1,4 @@
-"""What simple rules say, with bands from their own errors: worked out by hand."""
+"""Predictions of simple rules, with bands from their own errors, worked out by hand."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Validation takes the refits of the fitted file, or makes them anew and keeps them."""
+"""Validation uses the refits of the fitted file, or computes and stores new ones."""
 
 from collections.abc import Callable
 from dataclasses import astuple, replace

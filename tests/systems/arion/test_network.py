@@ -1,4 +1,4 @@
-"""The composed masters: exact times at light load, the laws of closed clients, droop, both solvers."""
+"""The network of `arion`: exact times at light load, laws of closed clients, droop, both solvers."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Predictions of the masters: where clients bound them, what streams cost, and what stands beside them."""
+"""Predictions for `arion`: where clients limit the capacity, what streams cost, and the notes."""
 
 from functools import lru_cache
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the calibrated masters say of the document's figures: the readings, the goals, what is left alone."""
+"""The calibrated `arion` and its documented figures: readings, goals, and figures that are left out."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Encryption in predictions: its costs over draws, the distance, and that nothing changes without it."""
+"""Encryption in predictions: costs over draws, the distance, and no change without encryption."""
 
 from functools import lru_cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""The composed repository cluster: exact times at light load, work by hand, laws of capacity, both solvers."""
+"""The network of `fedora4`: exact times at light load, demands by hand, laws of capacity, both solvers."""
 
 import numpy as np
 import pytest

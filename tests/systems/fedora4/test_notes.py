@@ -1,4 +1,4 @@
-"""What stands beside a prediction of the repository cluster."""
+"""The notes of `fedora4`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which figures of the `fedora4` document the model is compared with, how near it comes, and the paced load tests."""
+"""Which documented figures of `fedora4` are compared, how close the model comes, and the paced load tests."""
 
 from dataclasses import replace
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The bottleneck names what bounds the capacity, which need not be a station."""
+"""The bottleneck names what limits the capacity, which need not be a station."""
 
 from typing import Any
 

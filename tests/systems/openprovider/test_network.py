@@ -1,4 +1,4 @@
-"""The composed system: its load by hand, its layout, and the analytic solver against a simulation."""
+"""The network of `openprovider`: its load by hand, its layout, and the analytic solver against a simulation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which documented figures the model is compared with, and how near it has to come."""
+"""Which documented figures of `openprovider` are compared, and how close the model must come."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Outages: availability by consistency level first, then what is left."""
+"""Outages: availability by consistency level, and then the remaining capacity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Scenarios: what is refused and how it is said, and the way to a file and back."""
+"""Scenarios of `openprovider`: what is refused and how, and the way to a file and back."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The composed system: its layout, exact cases at light load, its loads by hand, and the laws that it obeys."""
+"""The network of `rhino-shcm`: its layout, exact cases at light load, its loads by hand, and its laws."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Predictions of the Sh cache microservice: answers at every rate, both engines, and what stands beside them."""
+"""Predictions for `rhino-shcm`: answers at every rate, both engines, and the notes."""
 
 import math
 from functools import lru_cache

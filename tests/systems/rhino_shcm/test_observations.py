@@ -1,4 +1,4 @@
-"""Which documented figures the model of the Sh cache microservice is compared with, and what it says of them."""
+"""Which documented figures of `rhino-shcm` are compared, and what the model predicts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The virtual network beside native interfaces: ratios by hand, laws, and the engine's saturated throughputs."""
+"""The network of `vcider`: ratios by hand, laws, and the engine's saturated throughputs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Predictions of the virtual network: documented gains, and what stands beside the ratios."""
+"""Predictions for `vcider`: documented gains, and the notes."""
 
 from dataclasses import replace
 

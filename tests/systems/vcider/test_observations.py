@@ -1,4 +1,4 @@
-"""Which ratios of the `vcider` document the model is compared with, how near it comes, and what a cell's scatter is."""
+"""Which documented ratios of `vcider` are compared, how close the model comes, and the scatter of a cell."""
 
 from functools import lru_cache
 

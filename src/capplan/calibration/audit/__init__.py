@@ -1,1 +1,1 @@
-"""audit."""
+"""Checks of documented figures: expressions over rows, laws, claims, findings."""

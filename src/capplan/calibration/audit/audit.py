@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from capplan.calibration.audit.checks import Check, Checks, Entry, Workers
-from capplan.calibration.audit.expression import Figure, Group, Scope, figure, fill
+from capplan.calibration.audit.checks import Check, Checks, Entry, WorkerCheck
+from capplan.calibration.audit.expression import Figure, Group, Names, figure, fill
 from capplan.calibration.audit.finding import Finding, Verdict, judge, shown
 from capplan.calibration.audit.laws import RULES
 from capplan.calibration.evidence.interval import Interval
@@ -38,7 +38,7 @@ class WorkerGap:
     extra_hold_s : Interval
         Seconds that a request would have to hold its worker beyond its processing time.
     extra_workers : Interval
-        Workers that would have to be busy with something else.
+        WorkerCheck that would have to be busy with something else.
     """
 
     scenario: str
@@ -107,7 +107,7 @@ def audit_rows(checks: Checks, rows: Iterable[Evidence]) -> AuditReport:
     rows = tuple(rows)
     if not rows:
         raise InputError("there are no rows of evidence to audit")
-    scope = Scope(by_id(rows), functions=checks.functions or {})
+    scope = Names(by_id(rows), functions=checks.functions or {})
     laws, register, readings = (
         tuple(apply(check, scope) for check in part) for part in (checks.laws, checks.claims, checks.readings)
     )
@@ -116,7 +116,7 @@ def audit_rows(checks: Checks, rows: Iterable[Evidence]) -> AuditReport:
     return AuditReport(rows[0].system, rows_hash(rows), laws, gaps, register, readings, missing)
 
 
-def apply(check: Check, scope: Scope) -> Finding:
+def apply(check: Check, scope: Names) -> Finding:
     """Apply one check to the rows of `scope`.
 
     Raises
@@ -130,7 +130,7 @@ def apply(check: Check, scope: Scope) -> Finding:
         raise InputError(f"check {check.name!r}: {error}") from None
 
 
-def _found(check: Check, scope: Scope) -> Finding:
+def _found(check: Check, scope: Names) -> Finding:
     scope = _with_series(check, scope)
     expected = figure(check.expected or RULES[check.rule][1], scope)
     documented = figure(check.documented or "second", scope) if check.documented or check.rule else None
@@ -152,7 +152,7 @@ def _found(check: Check, scope: Scope) -> Finding:
     )
 
 
-def _with_series(check: Check, scope: Scope) -> Scope:
+def _with_series(check: Check, scope: Names) -> Names:
     """Add the series of a check to the names that its expressions know, and what its rule picks from it."""
     if not check.series:
         return scope
@@ -163,11 +163,11 @@ def _with_series(check: Check, scope: Scope) -> Scope:
     return replace(scope, values=values)
 
 
-def _entry(entry: Entry, scope: Scope) -> Figure:
+def _entry(entry: Entry, scope: Names) -> Figure:
     return replace(figure(entry.value, scope), text=fill(entry.label, scope))
 
 
-def _worker_gap(workers: Workers, scope: Scope) -> WorkerGap:
+def _worker_gap(workers: WorkerCheck, scope: Names) -> WorkerGap:
     """Compare busy workers with Little's law, N = X R."""
     rate, time, busy = (
         figure(text, replace(scope, let=workers.let)) for text in (workers.rate, workers.time, workers.busy)

@@ -18,7 +18,7 @@ that says so. `laws`, `claims` and `readings` each are lists of them:
 
 An entry of a list is a text, or a table of texts; `{name}` or `{name.key}` puts it into any text of the check. The
 file may have `let` (definitions for all checks), `lists`, `functions` (`name = "module:function"`) and `workers` (see
-`Workers`). The grammar of expressions is that of `expression`.
+`WorkerCheck`). The grammar of expressions is that of `expression`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Workers:
+class WorkerCheck:
     """A count of busy workers to compare with Little's law: expressions of a rate, a mean time and the count."""
 
     scenario: str
@@ -134,7 +134,7 @@ class Checks:
     laws: tuple[Check, ...] = ()
     claims: tuple[Check, ...] = ()
     readings: tuple[Check, ...] = ()
-    workers: tuple[Workers, ...] = ()
+    workers: tuple[WorkerCheck, ...] = ()
     functions: Mapping[str, Function] | None = None
 
 
@@ -207,7 +207,7 @@ def _expand(check: _Check, file: _File, where: str) -> Iterator[Check]:
         )
 
 
-def _workers(file: _File, where: str) -> Iterator[Workers]:
+def _workers(file: _File, where: str) -> Iterator[WorkerCheck]:
     if file.workers is None:
         return
     wanted = file.workers
@@ -215,7 +215,7 @@ def _workers(file: _File, where: str) -> Iterator[Workers]:
         scenario, rate, time, busy = (
             _put(text, texts) for text in (wanted.scenario, wanted.rate, wanted.time, wanted.busy)
         )
-        yield Workers(scenario, rate, time, busy, _put_all(file.let, texts))
+        yield WorkerCheck(scenario, rate, time, busy, _put_all(file.let, texts))
 
 
 def _combinations(choices: Choices, outer: Texts, lists: Lists, where: str) -> Iterator[Texts]:

@@ -66,7 +66,7 @@ Function: TypeAlias = Callable[..., Number | Figure]
 
 
 @dataclass(frozen=True)
-class Scope:
+class Names:
     """What the names in an expression stand for.
 
     Attributes
@@ -87,7 +87,7 @@ class Scope:
     values: Mapping[str, Figure | Group] = field(default_factory=dict)
 
 
-def evaluate(text: str, scope: Scope) -> Figure | Group:
+def evaluate(text: str, scope: Names) -> Figure | Group:
     """Compute an expression.
 
     Raises
@@ -112,7 +112,7 @@ def evaluate(text: str, scope: Scope) -> Figure | Group:
         raise InputError(f"{text!r} has no value: {error}") from None
 
 
-def figure(text: str, scope: Scope) -> Figure:
+def figure(text: str, scope: Names) -> Figure:
     """Compute an expression that stands for one figure; raise `InputError` where it stands for several."""
     found = evaluate(text, scope)
     if not isinstance(found, Figure):
@@ -120,7 +120,7 @@ def figure(text: str, scope: Scope) -> Figure:
     return found
 
 
-def fill(sentence: str, scope: Scope) -> str:
+def fill(sentence: str, scope: Names) -> str:
     """Fill in the expressions between the braces of a sentence.
 
     A row prints as its document writes it. What follows a colon is an SI unit, in which an interval is shown, or the
@@ -170,7 +170,7 @@ def _row(name: str, rows: Mapping[str, Evidence]) -> Figure:
     return Figure(row.interval, (row,), row.written)
 
 
-def _value(node: ast.expr, scope: Scope) -> Figure | Group:
+def _value(node: ast.expr, scope: Names) -> Figure | Group:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return Figure(float(number))
@@ -187,14 +187,14 @@ def _value(node: ast.expr, scope: Scope) -> Figure | Group:
     raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression of an audit")
 
 
-def _one(node: ast.expr, scope: Scope) -> Figure:
+def _one(node: ast.expr, scope: Names) -> Figure:
     found = _value(node, scope)
     if not isinstance(found, Figure):
         raise InputError(f"{ast.unparse(node)!r} must be one figure: it is {len(found)} figures")
     return found
 
 
-def _named(name: str, scope: Scope) -> Figure | Group:
+def _named(name: str, scope: Names) -> Figure | Group:
     if name in scope.values:
         return scope.values[name]
     if name not in scope.let:
@@ -237,7 +237,7 @@ def _combine(apply: Callable[..., Number], left: Figure, right: Figure) -> Figur
     return Figure(apply(left.interval, right.interval), rows)
 
 
-def _call(name: str, arguments: list[Figure | Group], scope: Scope) -> Figure:
+def _call(name: str, arguments: list[Figure | Group], scope: Names) -> Figure:
     known = {**FUNCTIONS, **scope.functions}
     if name not in known:
         raise InputError(f"{name!r} is not a function of audits{nearest(name, known)}")

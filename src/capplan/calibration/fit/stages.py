@@ -15,6 +15,7 @@ from capplan.models.code_digest import code_digest
 from capplan.models.replaced_file import replace_file
 
 _FOLDERS = ("models", "simulator", "calibration", "systems")
+_SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 
 Progress = Callable[[str], None]
@@ -98,7 +99,7 @@ def digest(system: System[Any], *parts: object) -> str:
 
 def _code(system: System[Any], *, plain: bool) -> str:
     """Return a digest of capplan's code, and of the system's if it is in another package."""
-    folder, own = Path(str(system.folder)), code_digest(_FOLDERS, plain=plain)
+    folder, own = Path(str(system.folder)), code_digest(_FOLDERS, _SUFFIXES, plain=plain)
     if folder.is_relative_to(_PACKAGE):
         return own
     return hashlib.sha256(f"{own} {code_digest(plain=plain, package=folder)}".encode()).hexdigest()

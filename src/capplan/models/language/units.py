@@ -326,7 +326,6 @@ PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, unit=
 PositivePerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, above=0.0, unit="per second")]
 Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
 Positive = Annotated[Number, *_field("positive number", above=0.0)]
-NonNegative = Annotated[Number, *_field("number")]
 Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]
 Share = Annotated[
     float,

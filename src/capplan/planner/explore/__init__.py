@@ -1,1 +1,1 @@
-"""explore."""
+"""Many layouts at many rates."""

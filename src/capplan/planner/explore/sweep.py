@@ -97,7 +97,7 @@ class SweepTask:
         parts: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         parts["scenario"] = asdict(self.scenario)  # type: ignore[call-overload]  # scenarios are pydantic dataclasses
         parts["fitted"] = _digest(self.fitted or system(self.scenario.system).fitted())
-        parts["code"] = code_digest(suffixes=(".py", ".csv", ".toml", ".json"))
+        parts["code"] = code_digest(suffixes=(".py", ".c", ".h", ".csv", ".toml", ".json"))
         return hashlib.sha256(json.dumps(plain(parts), sort_keys=True).encode()).hexdigest()[:32]
 
 

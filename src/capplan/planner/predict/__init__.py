@@ -1,1 +1,1 @@
-"""predict."""
+"""One layout: capacity, latency, outages, each with its band."""

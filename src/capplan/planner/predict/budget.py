@@ -15,7 +15,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.step import Step, children
 from capplan.simulator.engine import Engine
 
-DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
 LONGEST_BUDGET_S = 3600.0
 FEWEST_DRAWS = 6  # Student's t of five degrees of freedom is a quarter wider than the normal law
 FEWEST_REQUESTS = 4_000

@@ -18,14 +18,14 @@ import numpy as np
 from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.case.solution import LEVELS, Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
-from capplan.calibration.system import Case
+from capplan.calibration.system import DEFAULT_BUDGET_S, Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
-from capplan.planner.predict.budget import DEFAULT_BUDGET_S, Effort, effort
+from capplan.planner.predict.budget import Effort, effort
 from capplan.planner.predict.draw_relation import Relation, related, samples
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine

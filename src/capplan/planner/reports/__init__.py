@@ -1,1 +1,1 @@
-"""reports."""
+"""Plots and pages."""

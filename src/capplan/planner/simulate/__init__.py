@@ -1,1 +1,1 @@
-"""simulate."""
+"""One layout or network, request by request."""

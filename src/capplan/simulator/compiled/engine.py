@@ -17,8 +17,8 @@ import numpy as np
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
 from capplan.simulator.compiled.kernel import layout as at
-from capplan.simulator.compiled.kernel import loop
 from capplan.simulator.compiled.kernel.layout import Ints, Program, Records, State
+from capplan.simulator.compiled.kernel.library import Kernel
 from capplan.simulator.compiled.lowering import Lowered, lower
 from capplan.simulator.compiled.state import grown, new_state
 from capplan.simulator.compiled.timeline import CompiledTimeline
@@ -30,12 +30,10 @@ from capplan.simulator.specification.clock import to_seconds, to_ticks
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key
 
-COLUMNS = 10  # of the kernel's buffer: the request's number, then the fields of `Requests`
-
 
 def unfinished(program: Program, state: State) -> list[tuple[Records, int]]:
     """Return the sessions whose request has not ended, each with the number of its class."""
-    live = state.talks[state.talks["open"] > 0]
+    live = state.sessions[state.sessions["open"] > 0]
     places = program.sources["classes"][live["source"]] + live["place"]
     return list(zip(live, program.table[places].tolist(), strict=True))
 
@@ -44,17 +42,17 @@ def unfinished_rows(program: Program, state: State) -> Ints:
     """Return rows of the requests that have not ended, like those of the kernel's buffer."""
     rows = [
         [
-            *(talk["row"], talk["source"], number, talk["unit"], talk["first"] + talk["place"], talk["attempt"] + 1),
-            *(talk["intended"], talk["start"], -1, Status.UNFINISHED),
+            *(each["row"], each["source"], number, each["unit"], each["first"] + each["place"], each["attempt"] + 1),
+            *(each["intended"], each["start"], -1, Status.UNFINISHED),
         ]
-        for talk, number in unfinished(program, state)
+        for each, number in unfinished(program, state)
     ]
-    return np.array(rows, dtype=np.int64).reshape(-1, COLUMNS)
+    return np.array(rows, dtype=np.int64).reshape(-1, at.TRACE_COLUMNS)
 
 
 def joined(parts: list[Ints]) -> Requests:
     """Return all requests, in the order of starting."""
-    rows = np.concatenate([np.zeros((0, COLUMNS), dtype=np.int64), *parts])
+    rows = np.concatenate([np.zeros((0, at.TRACE_COLUMNS), dtype=np.int64), *parts])
     return requests_of(rows[np.argsort(rows[:, 0])])
 
 
@@ -165,6 +163,14 @@ class ActiveRun:
     state: State
     timeline: CompiledTimeline
     sink: Callable[[Ints], None] | None = None
+    _kernel: Kernel | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, bound to the arrays as they are now."""
+        if self._kernel is None or self._kernel.state is not self.state:
+            self._kernel = Kernel(self.program, self.state)
+        return self._kernel
 
     def until(self, tick: int, rank: int) -> None:
         """Run all events before a key, changes of the timeline included."""
@@ -182,7 +188,7 @@ class ActiveRun:
 
     def advance(self, tick: int, rank: int) -> None:
         """Run all events before a key; no change of the timeline may come before it."""
-        while (why := loop.advance(self.program, self.state, tick, rank)) in (at.ROOM_NEEDED, at.TRACE_FULL):
+        while (why := self.kernel.advance(tick, rank)) in (at.ROOM_NEEDED, at.TRACE_FULL):
             if why == at.ROOM_NEEDED:
                 self.state = grown(self.state, self.lowered)
             else:
@@ -190,20 +196,21 @@ class ActiveRun:
 
     def settle(self, tick: int) -> None:
         """Update sums to a tick, and speeds from there."""
-        loop.settle(self.program, self.state, tick)
+        self.kernel.settle(tick)
 
     def take_rows(self) -> None:
         """Pass on the single requests in the kernel's buffer."""
         if self.sink is not None:
-            self.sink(self.state.trace[: self.state.header[at.TRACED]].copy())
-        self.state.header[at.TRACED] = 0
+            self.sink(self.state.trace[: self.state.header["traced"]].copy())
+        self.state.header["traced"] = 0
 
     def idle(self) -> bool:
         """Tell whether nothing is in progress any more."""
         header, state = self.state.header, self.state
         if state.stations["served"].any():  # visits that no request waits for count, too
             return False
-        return bool(header[at.LEFT_THREADS] == len(state.threads) and header[at.HEAP] <= len(self.lowered.processes))
+        no_threads = header["threads"]["left"] == len(state.threads)
+        return bool(no_threads and header["event_count"] <= len(self.lowered.processes))
 
 
 def begin(
@@ -241,7 +248,7 @@ def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink
         active.window[0],
         seed=active.numbers[0],
         replication=active.numbers[1],
-        events=int(active.state.header[at.EVENTS]),
+        events=int(active.state.header["events"]),
         requests=joined(kept) if trace else None,
     )
 
@@ -265,25 +272,25 @@ def _run(active: ActiveRun, progress: Progress | None) -> None:
     bounds = active.tally.boundaries
     header = active.state.header
     for interval, end in enumerate(bounds[1:].tolist()):
-        header[[at.INTERVAL, at.INTERVAL_END]] = interval, end
+        header["interval"], header["interval_end"] = interval, end
         if interval == 0:
-            loop.begin(active.program, active.state)
+            active.kernel.begin()
         active.until(end, BEFORE)
         active.settle(end)
         if progress is not None:
-            progress(to_seconds(end), int(header[at.ROWS]))
-    header[[at.INTERVAL, at.INTERVAL_END]] = len(bounds) - 1, at.NEVER
+            progress(to_seconds(end), int(header["requests_started"]))
+    header["interval"], header["interval_end"] = len(bounds) - 1, at.NEVER
     while not active.idle() and active.timeline.pending:
         active.change()
-    header[at.STOP_IDLE] = 1
+    header["stop_idle"] = 1
     active.advance(at.NEVER, 0)
 
 
 def _tally(active: ActiveRun) -> Tally:
     """Return the kernel's counts, completed by what is still in progress."""
     state, tally = active.state, active.tally
-    for talk, number in unfinished(active.program, state):
-        for interval, ticks in overlaps(tally.boundaries, int(talk["start"]), tally.end_ticks):
+    for session, number in unfinished(active.program, state):
+        for interval, ticks in overlaps(tally.boundaries, int(session["start"]), tally.end_ticks):
             add_pair(tally.class_totals[interval, number], NUMBER, ticks)
     for station in state.stations["paused"].nonzero()[0].tolist():
         since = int(state.stations["paused_since"][station])
@@ -294,7 +301,7 @@ def _tally(active: ActiveRun) -> Tally:
 
 def _marks(active: ActiveRun) -> list[tuple[int, int, str, str]]:
     network, marks = active.lowered.network, []
-    for start, end, process in active.state.marks[: active.state.header[at.MARKED]].tolist():
+    for start, end, process in active.state.marks[: active.state.header["marked"]].tolist():
         each = active.lowered.processes[process]
         kind = "pause" if each.share == at.NONE else "background"
         marks.append((start, end, kind, f"{network.stations[each.station].name}: {each.what.name}"))

@@ -194,14 +194,14 @@ class _Flow:
         """Emit a visit; when no request waits for its end it needs no event."""
         station, processor_sharing = self.code.stations[step.station]
         if scope.follows == "nothing":
-            op = at.SEND_ELASTIC if processor_sharing else at.SEND_RIGID
+            op = at.SEND_PROCESSOR_SHARING if processor_sharing else at.SEND_FIXED_RATE
         elif scope.follows == "done" and not processor_sharing:
             op = at.VISIT_LAST
         else:
-            op = at.VISIT_ELASTIC if processor_sharing else at.VISIT_RIGID
+            op = at.VISIT_PROCESSOR_SHARING if processor_sharing else at.VISIT_FIXED_RATE
         before = self.code.rows[-1] if self.code.rows else []
         self.row(op, station, self.code.distribution(step.demand), number=number, unwind=scope.unwind)
-        if op == at.SEND_ELASTIC and before[:2] == [at.VISIT_ELASTIC, station]:
+        if op == at.SEND_PROCESSOR_SHARING and before[:2] == [at.VISIT_PROCESSOR_SHARING, station]:
             before[3], self.code.rows[-1][5] = 1, before[5]
 
     def delay(self, step: Delay, number: int, scope: Scope) -> None:
@@ -221,10 +221,10 @@ class _Flow:
     def hold(self, step: Acquire, number: int, scope: Scope) -> None:
         """Emit the acquisition and release of a unit."""
         pool, dropped = self.code.pools[step.pool], Label()
-        self.row(at.TAKE, pool, scope.locals, number=number, unwind=scope.unwind)
+        self.row(at.ACQUIRE, pool, scope.locals, number=number, unwind=scope.unwind)
         self.emit(self.below[number][0], Scope(dropped, scope.locals + 1, scope.latches, "more"))
-        self.row(at.GIVE, pool, scope.locals, number=number)
-        self.cleaning(dropped, scope, lambda: self.row(at.GIVE, pool, scope.locals, number=number))
+        self.row(at.RELEASE, pool, scope.locals, number=number)
+        self.cleaning(dropped, scope, lambda: self.row(at.RELEASE, pool, scope.locals, number=number))
 
     def cleaning(self, label: Label, scope: Scope, clean: Callable[[], None]) -> None:
         """Emit later, at `label`, the clean-up of a drop, which then continues to the scope around."""

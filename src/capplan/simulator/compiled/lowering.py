@@ -30,7 +30,7 @@ from capplan.models.language.traffic import (
 )
 from capplan.simulator.compiled.instructions import Code, RouteInfo
 from capplan.simulator.compiled.kernel import layout as at
-from capplan.simulator.compiled.kernel.layout import Floats, Ints, Program, Records
+from capplan.simulator.compiled.kernel.layout import Ints, Program, Records
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, session_of
 from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
@@ -99,7 +99,7 @@ class Numbers:
 
     def distribution_records(self, flat: FlatDistributions) -> Records:
         """Return the distributions in the form that the kernel reads."""
-        rows = np.zeros(len(flat.kind), dtype=at.LAW)
+        rows = np.zeros(len(flat.kind), dtype=at.DISTRIBUTION)
         rows["kind"], rows["count"], rows["scale"] = flat.kind, flat.count, flat.scale
         rows["ticks"] = np.where(flat.kind == DistributionKind.MIXTURE, flat.first_part, flat.ticks)
         tables = flat.kind == DistributionKind.TABLE
@@ -133,7 +133,13 @@ def fixed_waits(found: Sequence[tuple[int, int, Deterministic]]) -> FixedWaits:
 
 
 DISTRIBUTION_IN_A = (at.WAIT, at.WAIT_LAST)
-DISTRIBUTION_IN_B = (at.VISIT_RIGID, at.VISIT_ELASTIC, at.SEND_RIGID, at.SEND_ELASTIC, at.VISIT_LAST)
+DISTRIBUTION_IN_B = (
+    at.VISIT_FIXED_RATE,
+    at.VISIT_PROCESSOR_SHARING,
+    at.SEND_FIXED_RATE,
+    at.SEND_PROCESSOR_SHARING,
+    at.VISIT_LAST,
+)
 
 
 @dataclass(frozen=True)
@@ -172,8 +178,8 @@ class Lowered:
         sources, traffic = self.base.sources.copy(), self.base.traffic.copy()
         for row, name in enumerate(self.network.traffic.mix):
             sources[row]["key"] = signed(source_key(root, "source", name))
-        traffic[at.A_KEY] = signed(source_key(root, "traffic"))
-        traffic[at.A_END] = bounds[-1]
+        traffic["key"] = signed(source_key(root, "traffic"))
+        traffic["end"] = bounds[-1]
         return self.base._replace(sources=sources, traffic=traffic, bounds=bounds)
 
     def with_rate_of(self, network: Network) -> Lowered | None:
@@ -218,7 +224,7 @@ class Lowered:
         base = base._replace(
             code=numbers.waits.in_code(base.code, lists),
             table=numbers.waits.in_table(base.table, ticks),
-            laws=numbers.distribution_records(flat),
+            distributions=numbers.distribution_records(flat),
             numbers=np.concatenate([base.numbers[: numbers.before], flat.numbers]),
             parts=flat.parts,
             rates=_open_rates(traffic, mean_length(self.network)),
@@ -318,7 +324,7 @@ class _Lowering:
         )
         classes = self._classes(starts)
         traffic, rates = self._traffic(int(flat.rows[thinking]), parts)
-        traffic[at.A_EXPONENTIAL] = flat.rows[exponential]
+        traffic["exponential"] = flat.rows[exponential]
         base, (ticks, lists) = self._program(flat, numbers, parts), numbers.wait_lists(self.draw)
         return Lowered(
             network=network,
@@ -358,51 +364,51 @@ class _Lowering:
         return rows
 
     def _classes(self, starts: list[int]) -> Records:
-        rows = np.zeros(len(starts), dtype=at.CLASS)
+        rows = np.zeros(len(starts), dtype=at.REQUEST_CLASS)
         for row, (start, each) in enumerate(zip(starts, self.network.classes, strict=True)):
             backoffs = backoff_ticks(each.retry)
             patience = at.NEVER if each.timeout_s is None else to_ticks(float(each.timeout_s))
             rows[row] = (start, patience, len(backoffs) + 1, self.code.list_of(backoffs))
         return rows
 
-    def _traffic(self, thinking: int, parts: Sequence[Segment]) -> tuple[Ints, Floats]:
-        ints, rates = np.zeros(at.TRAFFIC, dtype=np.int64), np.zeros(at.RATES)
+    def _traffic(self, thinking: int, parts: Sequence[Segment]) -> tuple[Records, Records]:
+        traffic, rates = np.zeros((), dtype=at.TRAFFIC), np.zeros((), dtype=at.RATES)
         length = mean_length(self.network)
         match self.traffic:
             case Closed(clients=clients):
-                ints[[at.A_KIND, at.A_CLIENTS, at.A_THINK]] = at.CLOSED, clients, thinking
+                traffic["kind"], traffic["clients"], traffic["think"] = at.CLOSED, clients, thinking
             case Throttled(clients=clients, rate_per_s=rate):
-                ints[[at.A_KIND, at.A_CLIENTS]] = at.THROTTLED, clients
-                rates[at.Z_BEAT] = length / float(rate)
+                traffic["kind"], traffic["clients"] = at.THROTTLED, clients
+                rates["pacing"] = length / float(rate)
             case Open():
                 rates = _open_rates(self.traffic, length)
-                self._arrivals(self.traffic, rates, ints, parts)
-        return ints, rates
+                self._arrivals(self.traffic, rates, traffic, parts)
+        return traffic, rates
 
-    def _arrivals(self, traffic: Open, rates: Floats, ints: Ints, parts: Sequence[Segment]) -> None:
+    def _arrivals(self, traffic: Open, rates: Records, rows: Records, parts: Sequence[Segment]) -> None:
         kinds = {Trace: at.TRACE, Bursty: at.BURSTY, Poisson: at.POISSON}
-        ints[at.A_KIND] = kinds[type(traffic.arrivals)]
+        rows["kind"] = kinds[type(traffic.arrivals)]
         if isinstance(traffic.arrivals, Trace):
-            ticks = trace_ticks(traffic.arrivals, float(rates[at.Z_RATE]), parts)
-            ints[at.A_TRACE] = self.code.list_of(ticks)
-            ints[at.A_TRACE_LIMIT] = len(ticks)
+            ticks = trace_ticks(traffic.arrivals, float(rates["rate"]), parts)
+            rows["trace"] = self.code.list_of(ticks)
+            rows["trace_limit"] = len(ticks)
 
     def _program(self, flat: FlatDistributions, numbers: Numbers, parts: Sequence[Segment]) -> Program:
         code, empty = self.code, np.zeros(0, dtype=np.int64)
         return Program(
             code=_instructions(code, flat),
             table=np.array(code.table, dtype=np.int64),
-            laws=numbers.distribution_records(flat),
+            distributions=numbers.distribution_records(flat),
             numbers=np.concatenate([np.array(code.numbers, dtype=np.float64), flat.numbers]),
             parts=flat.parts,
             sources=empty,
             classes=empty,
             traffic=empty,
-            rates=np.zeros(0),
+            rates=empty,
             segments=np.array([*(part.start for part in parts), at.NEVER], dtype=np.int64),
             multipliers=np.array([_segment(part) for part in parts]),
             host_stations=self._host_stations(),
-            leaves=np.flatnonzero(self.processor_sharing),
+            ps_stations=np.flatnonzero(self.processor_sharing),
             bounds=empty,
         )
 
@@ -416,31 +422,33 @@ class _Lowering:
 
 
 def _instructions(code: Code, flat: FlatDistributions) -> Records:
-    rows = np.zeros(len(code.rows), dtype=at.CODE)
+    rows = np.zeros(len(code.rows), dtype=at.INSTRUCTION)
     rows["key"] = code.keys
     cells = np.array(code.rows, dtype=np.int64)
-    for place, column in enumerate(("op", "a", "b", "c", "d", "step", "unwind")):
+    operations, steps = cells[:, 0], cells[:, 5]
+    rows["op_step"] = operations << 24 | steps
+    for place, column in ((1, "a"), (2, "b"), (3, "c"), (4, "d"), (6, "unwind")):
         rows[column] = cells[:, place]
-    for column, operations in (("a", DISTRIBUTION_IN_A), ("b", DISTRIBUTION_IN_B)):
-        mine = np.isin(rows["op"], operations)
+    for column, holding in (("a", DISTRIBUTION_IN_A), ("b", DISTRIBUTION_IN_B)):
+        mine = np.isin(operations, holding)
         rows[column][mine] = flat.rows[rows[column][mine]]
     return rows
 
 
-def _open_rates(traffic: Open, length: float) -> Floats:
+def _open_rates(traffic: Open, length: float) -> Records:
     """Return the rates of open traffic with this mean length of a session."""
-    rates, rate, distribution = np.zeros(at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
-    rates[at.Z_RATE] = rate
+    rates, rate, distribution = np.zeros((), dtype=at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
+    rates["rate"] = rate
     if isinstance(distribution, Bursty):
         fraction, ratio, length_s = (
             float(distribution.burst_fraction),
             float(distribution.burst_ratio),
             float(distribution.burst_length_s),
         )
-        rates[at.Z_FRACTION] = fraction
-        rates[[at.Z_BURST, at.Z_BURST_LENGTH]] = rate * ratio, length_s
-        rates[at.Z_QUIET] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
-        rates[at.Z_QUIET_LENGTH] = length_s * (1 - fraction) / fraction
+        rates["fraction"] = fraction
+        rates["burst"], rates["burst_length"] = rate * ratio, length_s
+        rates["quiet"] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
+        rates["quiet_length"] = length_s * (1 - fraction) / fraction
     return rates
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from capplan.models.errors import RefusedError
 from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
-from capplan.simulator.compiled.lowering import Lowered, signed
+from capplan.simulator.compiled.lowering import Lowered
 from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
@@ -21,18 +23,19 @@ POLICIES: dict[RoutePolicy, int] = {
     "token_aware": at.TOKEN_AWARE,
     "latency_ranked": at.LATENCY_RANKED,
 }
-# Records that are allocated and freed: their type, where the header has the first free one and how many are left, and
-# the array with as many rows that belongs to them.
-RECORDS: dict[str, tuple[np.dtype[np.void], int, int, str | None]] = {
-    "threads": (at.THREAD, at.FREE_THREADS, at.LEFT_THREADS, "locals"),
-    "requests": (at.REQUEST, at.FREE_REQUESTS, at.LEFT_REQUESTS, None),
-    "talks": (at.TALK, at.FREE_TALKS, at.LEFT_TALKS, "sticky"),
-    "joins": (at.JOIN_RECORD, at.FREE_JOINS, at.LEFT_JOINS, None),
-    "latches": (at.LATCH_RECORD, at.FREE_LATCHES, at.LEFT_LATCHES, "missing"),
-    "batches": (at.BATCH_RECORD, at.FREE_BATCHES, at.LEFT_BATCHES, None),
-    "nodes": (at.NODE, at.FREE_NODES, at.LEFT_NODES, None),
+# Records that are allocated and freed: their type, and the array with as many rows that belongs to them.
+RECORDS: dict[str, tuple[np.dtype[np.void], str | None]] = {
+    "threads": (at.THREAD, "locals"),
+    "attempts": (at.ATTEMPT, None),
+    "sessions": (at.SESSION, "sticky"),
+    "joins": (at.FORK_JOIN, None),
+    "latches": (at.COUNTDOWN_LATCH, "missing"),
+    "batches": (at.BATCH_RECORD, None),
+    "nodes": (at.NODE, None),
+    "visits": (at.VISIT, None),
 }
 CHILDREN = 4  # of a node of the future event list; all of them are compared
+MOST_RECORDS = 1 << 27  # of a kind: completions keep the number of a visit in so many bits
 ROOM = 64  # records at the start, beyond what one event can use
 
 
@@ -52,56 +55,74 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     most_requests
         How many requests may start.
     """
-    network, header = lowered.network, _header(lowered, most_requests)
+    network, header = lowered.network, _header(lowered, tally, most_requests)
     room = ROOM + 2 * lowered.most_records + 2 * clients
+    stations = _stations(lowered)
     return State(
         header=header,
-        heap=_event_heap(2 * room + _permanent_events(lowered)),
-        look=np.full(2 * header[at.LEAVES], at.NEVER),
+        events=_event_heap(2 * room + _permanent_events(lowered)),
+        checks=_checks(int(header["ps_slots"])),
         **{name: _free_records(header, name, room) for name in RECORDS},
         locals=np.zeros((room, lowered.locals), dtype=np.int64),
         sticky=np.zeros((room, len(_sticky(lowered))), dtype=np.int64),
         missing=np.zeros((room, lowered.groups), dtype=np.int64),
-        lists=_lists(header[at.BATCH_LISTS] + room),
-        stations=_stations(lowered),
-        paces=np.ones((len(network.stations), at.PACES)),
-        finishes=np.zeros((max(1, len(lowered.base.leaves)), room), dtype=at.FINISH),
-        free=np.zeros(sum(station.servers for station in network.stations), dtype=np.int64),
+        lists=_lists(int(header["batch_lists"]) + room),
+        stations=stations,
+        speeds=np.ones((len(network.stations), at.SPEEDS)),
+        completions=_completions(stations, np.full(len(lowered.base.ps_stations), room), lowered.base.ps_stations),
+        server_free=np.zeros(sum(station.servers for station in network.stations), dtype=np.int64),
         hosts=_hosts(lowered),
         processes=_processes(lowered, root),
         pools=_pools(lowered),
         routes=_routes(lowered),
         targets=_targets(lowered),
-        beats=np.zeros(clients, dtype=np.int64),
+        pacing_ticks=np.zeros(clients, dtype=np.int64),
         gathering=np.full(lowered.batches, at.NONE),
         scales=np.ones(len(lowered.delay_scales)),
         **_counted(tally),
-        trace=np.zeros((trace_rows, 10), dtype=np.int64),
+        trace=np.zeros((trace_rows, at.TRACE_COLUMNS), dtype=np.int64),
         marks=np.zeros((MOST_MARKS if lowered.processes else 0, 3), dtype=np.int64),
     )
 
 
-def _header(lowered: Lowered, most_requests: int) -> Ints:
-    network, header = lowered.network, np.zeros(at.HEADER, dtype=np.int64)
-    header[at.MARGIN], header[at.READY], header[at.MOST_ROWS] = lowered.most_records, at.NONE, most_requests
-    header[at.ARRIVAL_AT] = at.NEVER
-    header[at.LEAVES] = 1 << max(1, (len(lowered.base.leaves) - 1).bit_length())
-    header[at.POOL_LISTS] = len(network.stations)
-    header[at.CLASS_LISTS] = header[at.POOL_LISTS] + len(network.pools)
-    header[at.WAIT_LISTS] = header[at.CLASS_LISTS] + len(network.classes)
-    header[at.BATCH_LISTS] = header[at.WAIT_LISTS] + lowered.wait_lists
+def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
+    network, header = lowered.network, np.zeros((), dtype=at.HEADER)
+    header["margin"], header["ready"], header["most_requests"] = lowered.most_records, at.NONE, most_requests
+    header["arrival_at"] = at.NEVER
+    header["clocks"] = tally.histograms.shape[2]
+    header["ps_slots"] = max(1, -(-len(lowered.base.ps_stations) // at.BLOCK)) * at.BLOCK
+    lists = (len(network.stations), len(network.pools), len(network.classes), lowered.wait_lists)
+    starts = ("pool_lists", "class_lists", "wait_lists", "batch_lists")
+    for name, start in zip(starts, accumulate(lists), strict=True):
+        header[name] = start
     return header
+
+
+def _checks(slots: int) -> Ints:
+    """Return checks that never come: the tick of each slot, then (tick, slot) of each block and of all."""
+    checks = np.full(slots + 2 * (slots // at.BLOCK + 1), at.NEVER, dtype=np.int64)
+    checks[slots + 1 :: 2] = 0
+    return checks
+
+
+def _completions(stations: Records, rooms: Ints, numbers: Ints) -> Records:
+    """Return empty lists with so much room for the stations of these numbers, which learn their places."""
+    ends = np.cumsum(np.repeat(rooms, 2))
+    starts = ends - np.repeat(rooms, 2)
+    completions = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=at.COMPLETION)
+    completions["whole"][starts] = at.NO_COMPLETION
+    stations["room"][numbers], stations["list_at"][numbers] = rooms, starts.reshape(-1, 2)
+    return completions
 
 
 def _counted(tally: Tally) -> dict[str, Any]:
     return {name: getattr(tally, name) for name in (*COUNTED, "histograms")}
 
 
-def _free_records(header: Ints, name: str, count: int) -> Records:
-    dtype, free, left, _ = RECORDS[name]
-    rows = np.zeros(count, dtype=dtype)
+def _free_records(header: Records, name: str, count: int) -> Records:
+    rows = np.zeros(count, dtype=RECORDS[name][0])
     rows["next"] = np.arange(1, count + 1)
-    header[free], header[left] = 0, count
+    header[name]["left"] = count
     return rows
 
 
@@ -123,24 +144,42 @@ def _lists(count: int) -> Records:
 
 
 def grown(state: State, lowered: Lowered) -> State:
-    """Return the state with twice the room wherever it is nearly full."""
+    """Return the state with twice the room wherever it is nearly full.
+
+    Raises
+    ------
+    RefusedError
+        When more would be in progress at once than the kernel's records have numbers for.
+    """
     header = state.header
     larger: dict[str, Any] = {}
-    for name, (_, _, left, beside) in RECORDS.items():
-        if header[left] < 2 * header[at.MARGIN]:
+    for name, (_, beside) in RECORDS.items():
+        if header[name]["left"] < 2 * header["margin"]:
             larger[name] = _more_records(state, name)
             if beside is not None:
                 larger[beside] = _doubled(getattr(state, beside))
-    if state.stations["served"].max(initial=0) + 2 * header[at.MARGIN] >= state.finishes.shape[1]:
-        larger["finishes"] = np.concatenate([state.finishes, np.zeros_like(state.finishes)], axis=1)
-    state = state._replace(**larger)
-    lists, heap = (
-        _lists(header[at.BATCH_LISTS] + len(state.batches)),
-        _event_heap(max(len(state.threads) + len(state.talks) + _permanent_events(lowered), len(state.heap))),
+    state = state._replace(**larger, completions=_more_completions(state, lowered.base.ps_stations))
+    lists, events = (
+        _lists(int(header["batch_lists"]) + len(state.batches)),
+        _event_heap(max(len(state.threads) + len(state.sessions) + _permanent_events(lowered), len(state.events))),
     )
-    lists[: len(state.lists)], heap[: len(state.heap)] = state.lists, state.heap
-    header[at.SHORT] = 0
-    return state._replace(lists=lists, heap=heap)
+    lists[: len(state.lists)], events[: len(state.events)] = state.lists, state.events
+    header["room_needed"] = 0
+    return state._replace(lists=lists, events=events)
+
+
+def _more_completions(state: State, numbers: Ints) -> Records:
+    """Return the completions of all stations, with twice the room where it is nearly full."""
+    mine = state.stations[numbers]
+    short = mine["served"] + 2 * state.header["margin"] + 2 >= mine["room"]
+    if not short.any():
+        return state.completions
+    larger = _completions(state.stations, np.where(short, 2, 1) * mine["room"], numbers)
+    for old, new in zip(mine, state.stations[numbers], strict=True):
+        for which, count in enumerate(old["count"]):
+            before, after = old["list_at"][which], new["list_at"][which]
+            larger[after : after + count + 1] = state.completions[before : before + count + 1]
+    return larger
 
 
 def _doubled(rows: Ints) -> Ints:
@@ -149,12 +188,16 @@ def _doubled(rows: Ints) -> Ints:
 
 def _more_records(state: State, name: str) -> Records:
     rows: Records = getattr(state, name)
-    _, free, left, _ = RECORDS[name]
-    added = np.zeros_like(rows)
+    if 2 * len(rows) > MOST_RECORDS:
+        raise RefusedError(
+            f"more than {len(rows):,} {name} are in progress at once, the most that the compiled engine holds: "
+            "shorten the run, or lower its load"
+        )
+    free, added = state.header[name], np.zeros_like(rows)
     added["next"] = np.arange(len(rows) + 1, 2 * len(rows) + 1)
-    added["next"][-1] = state.header[free]
-    state.header[free] = len(rows)
-    state.header[left] += len(rows)
+    added["next"][-1] = free["first"]
+    free["first"] = len(rows)
+    free["left"] += len(rows)
     return np.concatenate([rows, added])
 
 
@@ -163,12 +206,12 @@ def _stations(lowered: Lowered) -> Records:
     rows = np.zeros(len(network.stations), dtype=at.STATION)
     named = {event.target for event in network.timeline.events}
     hosts = {host.name: number for number, host in enumerate(network.hosts)}
-    leaf = free = 0
+    slot = free = 0
     for number, (row, station) in enumerate(zip(rows, network.stations, strict=True)):
         processor_sharing = lowered.processor_sharing[number]
         mine = [place for place, process in enumerate(lowered.processes) if process.station == number]
-        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.RIGID
-        row["servers"], row["leaf"], row["free"] = station.servers, leaf, free
+        row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.FIXED_RATE
+        row["servers"], row["slot"], row["server_free"] = station.servers, slot, free
         row["host"] = at.NONE if station.host is None else hosts[station.host]
         row["expiry"] = at.NEVER if station.expiry_s is None else to_ticks(float(station.expiry_s))
         row["rates"] = lowered.rate_tables.get(number, at.NONE)
@@ -176,7 +219,8 @@ def _stations(lowered: Lowered) -> Records:
         row["processes"], row["process_count"] = mine[0] if mine else 0, len(mine)
         changes = station.rate or station.host is not None or mine or station.name in named
         row["plain"] = not changes
-        leaf, free = leaf + processor_sharing, free + station.servers
+        row["lazy"] = not changes and processor_sharing and station.discipline == "ps"
+        slot, free = slot + processor_sharing, free + station.servers
     return rows
 
 
@@ -197,8 +241,7 @@ def _processes(lowered: Lowered, root: int) -> Records:
             each.every,
             each.length,
         )
-        row["key"] = signed(key)
-        row["every_key"], row["length_key"] = signed(name_key("every", name)), signed(name_key("length", name))
+        row["key"], row["every_key"], row["length_key"] = key, name_key("every", name), name_key("length", name)
         row["rank"] = at.PROCESS << at.KIND_SHIFT | each.station << at.STEP_BITS | each.number
     return rows
 

@@ -62,13 +62,13 @@ def _update_stations(network: Network, states: dict[str, OperatingState], state:
         own = states[station.name]
         host = states[station.host] if station.host is not None else OperatingState()
         state.stations["down"][number] = own.down or host.down
-        state.stations["known"][number] = own.known_down or host.known_down
-        state.paces[number] = own.speed, own.cold_factor, host.speed, host.cold_factor
+        state.stations["known_down"][number] = own.known_down or host.known_down
+        state.speeds[number] = own.speed, own.cold_factor, host.speed, host.cold_factor
 
 
 def _update_routes(lowered: Lowered, state: State) -> None:
     names = [station.name for station in lowered.network.stations]
-    known = dict(zip(names, state.stations["known"].astype(bool).tolist(), strict=True))
+    known = dict(zip(names, state.stations["known_down"].astype(bool).tolist(), strict=True))
     for row, route in zip(state.routes, lowered.routes, strict=True):
         down = [entry is not None and entry.is_down(known.__getitem__) for entry in route.entries]
         row["avoid"] = any(down) and not all(down)

@@ -1,1 +1,1 @@
-"""experiments."""
+"""Many runs: replications, parameter draws, experiments, on threads, processes or Dask."""

@@ -111,7 +111,7 @@ def _by_simpy(network: Network, seed: int, each: DrawRun) -> Run:
 
 def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[DrawRun], Run]:
     """Lower the network; return what runs a draw of it."""
-    from capplan.simulator.compiled import engine as compiled  # numba takes longer to import than all the rest
+    from capplan.simulator.compiled import engine as compiled  # the kernel is needed for this engine only
 
     lowered = _lowered(network)
 

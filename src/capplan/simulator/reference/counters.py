@@ -26,6 +26,8 @@ from capplan.simulator.results.tally import (
     add_pair,
 )
 
+MOST_TICKS = (1 << 63) - 1
+
 
 class Window:
     """The time that statistics cover: from the start to the end of the traffic.
@@ -50,7 +52,7 @@ class Window:
 
 
 class TimeIntegral:
-    """The integral over time of a number (of visits, of busy servers), by interval."""
+    """The integral over time of a number (of visits, of busy servers), by interval; it stops at `MOST_TICKS`."""
 
     def __init__(self, window: Window) -> None:
         self.boundaries = window.boundaries
@@ -64,7 +66,7 @@ class TimeIntegral:
         place = bisect_right(self.boundaries, since) - 1
         while since < until:
             end = min(until, self.boundaries[place + 1])
-            self.sums[place] += number * (end - since)
+            self.sums[place] = min(self.sums[place] + number * (end - since), MOST_TICKS)
             since, place = end, place + 1
 
 

@@ -6,7 +6,7 @@ sum of ticks, exact in any order of addition. The first axis of all arrays but t
 more at its end for what starts or happens after the last.
 
 Sums that may exceed 63 bits are pairs of columns, the named one and the next, with the value
-``first * 2**40 + second``.
+``first * 2**40 + second``. Sums of the series are single columns, which stop at ``2**63 - 1`` ticks: 292 years.
 
 `tally_of_requests` counts single requests: the plain reading of the columns, which checks what engines count.
 """
@@ -26,6 +26,7 @@ from capplan.simulator.results.histogram import BINS, IntArray, bin_of
 from capplan.simulator.results.trace import Requests, Status
 
 PAIR_BITS = 40
+_LOW = (1 << PAIR_BITS) - 1
 INTERVALS = 120
 MOST_MARKS = 20_000  # of pauses and background work
 
@@ -157,6 +158,17 @@ def pair(totals: IntArray, column: int) -> int:
     return (int(totals[column]) << PAIR_BITS) + int(totals[column + 1])
 
 
+def saturated(high: IntArray, low: IntArray) -> IntArray:
+    """Return pairs as single numbers, and the largest of these for those that exceed it."""
+    high = high + (low >> PAIR_BITS)
+    fits = high < 1 << (63 - PAIR_BITS)
+    return np.where(fits, (np.where(fits, high, 0) << PAIR_BITS) + (low & _LOW), np.iinfo(np.int64).max)
+
+
+def _saturated_sum(values: IntArray) -> IntArray:
+    return saturated((values >> PAIR_BITS).sum(axis=0), (values & _LOW).sum(axis=0))
+
+
 def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int, int]]:
     """Yield each interval that a period reaches into, and how many of its ticks lie there."""
     until = min(until, int(boundaries[-1]))
@@ -170,6 +182,8 @@ def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int
 def condensed(tally: Tally, first: int, last: int) -> Tally:
     """Return the intervals from `first` to before `last` as a single one, which starts at tick 0."""
     sums: dict[str, Any] = {name: getattr(tally, name)[first:last].sum(axis=0) for name in (*COUNTED, "histograms")}
+    for name in ("class_series", "station_series", "pool_series"):
+        sums[name] = _saturated_sum(getattr(tally, name)[first:last])
     longest = [LONGEST_INTENDED, LONGEST_ACTUAL]
     sums["class_totals"][:, longest] = tally.class_totals[first:last][:, :, longest].max(axis=0)
     ends = tally.boundaries[[first, last]]
@@ -184,9 +198,6 @@ def compacted(tally: Tally) -> Tally:
     used = np.flatnonzero(tally.histograms[..., :last].any(axis=(0, 1, 2)))
     first = int(used[0]) if len(used) else 0
     return replace(tally, histograms=tally.histograms[..., first:last].copy(), first_bin=tally.first_bin + first)
-
-
-_LOW = (1 << PAIR_BITS) - 1
 
 
 def tally_of_requests(requests: Requests, network: Network, boundaries: IntArray) -> Tally:
@@ -211,7 +222,9 @@ def _count_series(requests: Requests, started: IntArray, tally: Tally) -> None:
     np.add.at(series, (ended[rows], requests.request_class[rows], requests.status[rows]), 1)
     rows = requests.status == Status.COMPLETED
     latency = (requests.end_ticks - requests.intended_ticks)[rows]
-    np.add.at(series[:, :, LATENCY], (ended[rows], requests.request_class[rows]), latency)
+    sums = np.zeros((*series.shape[:2], 2), dtype=np.int64)
+    _add_pairs(sums, 0, (ended[rows], requests.request_class[rows]), latency)
+    series[:, :, LATENCY] = saturated(sums[..., 0], sums[..., 1])
 
 
 def _count_totals(requests: Requests, started: IntArray, tally: Tally) -> None:

@@ -1,4 +1,4 @@
-"""Scatter of the cells in vcider's tables: the statistics that its audit uses.
+"""ReferenceScatter of the cells in vcider's tables: the statistics that its audit uses.
 
 A cell is the mean of ten trials. The document does not print their spread, so the repeatability of a cell is estimated
 from the scatter of cells over column widths. Intervals are 90 % intervals of this scatter, not those of the rounding.
@@ -29,7 +29,7 @@ SLOPE_PER_BYTES = 100.0
 
 
 @dataclass(frozen=True)
-class Scatter:
+class ReferenceScatter:
     """Residual scatter of the cells of a replication factor around a constant, or a line, for each comparison.
 
     Attributes
@@ -72,7 +72,7 @@ def slopes(cells: Group) -> FloatArray:
     return slope
 
 
-def scatter(cells: Group, line: bool = False) -> Scatter:
+def scatter(cells: Group, line: bool = False) -> ReferenceScatter:
     """Estimate the scatter of a cell around a constant or a line for each comparison, pooled over the three."""
     table = ratios(cells)
     centred = centred_widths(cells[: table.shape[1]])
@@ -81,7 +81,7 @@ def scatter(cells: Group, line: bool = False) -> Scatter:
         residuals = residuals - np.outer(slopes(cells), centred)
     freedom = table.size - len(table) * (2 if line else 1)
     deviation = float(np.sqrt((residuals**2).sum() / freedom))
-    return Scatter(deviation, freedom, deviation / float(np.sqrt(centred @ centred)))
+    return ReferenceScatter(deviation, freedom, deviation / float(np.sqrt(centred @ centred)))
 
 
 def deviation(cells: Group) -> Interval:

@@ -1,1 +1,1 @@
-"""The compiled engine's inner loop: flat arrays (`layout`) and the functions that numba compiles into one kernel."""
+"""The simulation kernel in C, and its binding: the types of its arrays (`layout`) and its calls (`library`)."""

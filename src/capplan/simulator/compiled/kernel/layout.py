@@ -1,7 +1,7 @@
-"""What the kernel's arrays hold: one row a record, the columns by name, and the two tuples that carry them all.
+"""What the arrays of the kernel hold: the numpy types of the C records in `layout.h`, and the names of its numbers.
 
-`Program` is what a network was lowered to and never changes. `State` is what a run has come to. Times are ticks.
-A record that is free is on the list of its kind (column 0 is the next one); the header counts those left.
+`Program` is a network, lowered, and never changes. `State` is a run in progress. Times are ticks. Records that are
+allocated and freed begin with the number of the next free one; the header counts those left.
 """
 
 from __future__ import annotations
@@ -11,204 +11,237 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.simulator.results import tally
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Records = Any  # an array of one of the record types: numba reads fields as attributes, which no annotation can say
+Records = Any  # an array of records; annotations cannot name their fields
 
 NEVER = 1 << 62
 NONE = -1
-
-# Events
 STEP_BITS, KIND_SHIFT = 20, 60
+SPEEDS, BLOCK, MOST_SIGNALS, TRACE_COLUMNS, STATUSES = 4, 16, 8, 10, 4
+NO_COMPLETION = np.iinfo(np.int64).max  # whole ticks of a completion that never comes
+
+# Kinds of events
 RESUME, CHANGE, PROCESS, SERVICE, DELAY, TIMEOUT, START = range(7)
-
 # What `advance` returns
-REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED = range(4)
-
-# Instructions, with what their columns a, b, c and d hold
+REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
+# Instructions; `layout.h` has their operands
 (
-    VISIT_RIGID,  # A station, B law
-    VISIT_ELASTIC,  # A station, B law, C 1 when a visit that nobody waits for follows there
-    SEND_RIGID,  # A station, B law: a visit that nobody waits for
-    SEND_ELASTIC,  # A station, B law; the step is that of the visit before, if there is one
-    VISIT_LAST,  # A station, B law: rigid, and the request is done when it ends
-    WAIT,  # A law, B scale of the delay, C 1 when only a signal follows
-    WAIT_FIXED,  # A place of the ticks in the table, C as above, B the list of such waits, or -1
-    WAIT_LAST,  # A law: the request is done when it is over
-    TAKE,  # A pool, B local that keeps since when
-    GIVE,  # A pool, B local
-    FORK,  # A place of the branches' starts in the table, B how many, C needed
+    VISIT_FIXED_RATE,
+    VISIT_PROCESSOR_SHARING,
+    SEND_FIXED_RATE,
+    SEND_PROCESSOR_SHARING,
+    VISIT_LAST,
+    WAIT,
+    WAIT_FIXED,
+    WAIT_LAST,
+    ACQUIRE,
+    RELEASE,
+    FORK,
     JOIN,
-    LATCH,  # A place of the groups' needs in the table, B how many, C needed
-    SIGNAL,  # A latches outwards, B group
+    LATCH,
+    SIGNAL,
     AWAIT,
     UNLATCH,
-    CHOICE,  # A place of the edges in the numbers, B how many, C place of the jumps in the table
-    ROUTE,  # A route, B targets, C place of the jumps, D local
-    LEAVE,  # A route, B target, C local, D 1 when dropped
-    JUMP,  # A where to
-    HEDGE,  # A place of both branches in the table, and then of the time after which the spare starts
-    HEDGE_SPARE,  # the same
-    SPARE_DUE,  # A latches
-    BATCH,  # A batch, B size, C place of the longest wait in the table, D start of the step
+    CHOICE,
+    ROUTE,
+    LEAVE,
+    JUMP,
+    HEDGE,
+    HEDGE_SPARE,
+    SPARE_DUE,
+    BATCH,
     BATCH_DUE,
-    BATCH_DONE,  # D 1 when dropped
-    END,  # A latches
-    FAIL,  # A latches
+    BATCH_DONE,
+    END,
+    FAIL,
     DONE,
     LOST,
 ) = range(30)
-# In the table a branch is its start and the latches (bits: levels outwards) that it may signal.
-
-# Header
-(
-    NOW,
-    HEAP,
-    SHORT,
-    READY,
-    FREE_THREADS,
-    FREE_REQUESTS,
-    FREE_TALKS,
-    FREE_JOINS,
-    FREE_LATCHES,
-    FREE_NODES,
-    FREE_BATCHES,
-    LEFT_THREADS,
-    LEFT_REQUESTS,
-    LEFT_TALKS,
-    LEFT_JOINS,
-    LEFT_LATCHES,
-    LEFT_NODES,
-    LEFT_BATCHES,
-    MARGIN,
-    LEAVES,
-    POOL_LISTS,
-    CLASS_LISTS,
-    WAIT_LISTS,
-    BATCH_LISTS,
-    ATTEMPTS,
-    ROWS,
-    MOST_ROWS,
-    ARRIVAL,
-    UNIT,
-    SEGMENT,
-    ARRIVAL_AT,
-    ARRIVAL_KEY,
-    BURSTING,
-    PHASE,
-    PHASE_END,
-    TRACED,
-    MARKED,
-    INTERVAL,
-    INTERVAL_END,
-    OVER,
-    OVER_REQUEST,
-    OVER_TICK,
-    EVENTS,
-    STOP_IDLE,
-    HEADER,
-) = range(45)
-
-
-def _record(*fields: str, floats: tuple[str, ...] = ()) -> np.dtype[np.void]:
-    return np.dtype([(name, np.float64 if name in floats else np.int64) for name in fields])
-
-
-# Records. Those that come and go begin with the next free one.
-EVENT = _record("tick", "rank", "load")
-CODE = np.dtype([("key", np.uint64), *((name, np.int32) for name in ("op", "a", "b", "c", "d", "step", "unwind", "_"))])
-# `ticks` of a constant; of a table the bits of a piece's number; of a mixture the place of its parts.
-LAW = _record("kind", "ticks", "first", "count", "scale", floats=("scale",))
-SOURCE = _record("key", "count", "classes", "gaps", "sticky")
-CLASS = _record("start", "timeout", "attempts", "backoffs")
-
-# Work that is under way: it stands at, or waits at, an instruction.
-THREAD = _record("next", "pc", "request", "join", "latch", "wait", "batch", "dropped", "since")
-# An attempt at a request, until the last of its work is done.
-REQUEST = _record("next", "rank", "key", "talk", "request_class", "threads", "ended")
-# A session or single request under way, and the request that it is at.
-TALK = _record(
-    *("next", "users", "source", "unit", "first", "place", "attempt", "row", "intended", "start"),
-    *("key", "token", "beat", "began", "open", "sticky"),
-)
-JOIN_RECORD = _record("next", "needed", "spare", "owner", "users")
-LATCH_RECORD = _record("next", "outer", "needed", "working", "owner", "users")
-BATCH_RECORD = _record("next", "count", "started", "users")
-NODE = _record("next", "a", "b", "c")
-LIST = _record("head", "tail")
-
-RIGID, SHARED, QUEUED = range(3)
-STATION = _record(
-    *("kind", "servers", "host", "leaf", "free", "served", "waiting", "whole", "parts", "sigma", "since", "paused"),
-    *("down", "known", "expiry", "rates", "rate_count", "processes", "process_count", "plain", "paused_since"),
-    *("heaped", "busy_ticks", "inside_ticks"),
-)
-FINISH = _record("whole", "parts", "thread", "joined", "aside")
-PACES = 4  # factors of a station: own speed, own cold, host's speed, host's cold
-HOST = _record("cores", "busy", "count")
-STATION_PROCESS = _record(
-    *("station", "background", "runs", "number", "key", "every", "length", "every_key", "length_key", "rank", "since")
-)
-POOL = _record("size", "free", "limit", "waiting", "since")
-ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED = range(5)
-ROUTE_RECORD = _record("policy", "count", "passed", "sticky", "avoid", "first")
-TARGET = _record("inside", "smoothed", "down")
-
-# Traffic
+FIXED_RATE, SHARED, QUEUED = range(3)
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
-A_KIND, A_KEY, A_END, A_CLIENTS, A_THINK, A_TRACE, A_TRACE_LIMIT, A_EXPONENTIAL, TRAFFIC = range(9)
-Z_RATE, Z_BEAT, Z_BURST, Z_FRACTION, Z_BURST_LENGTH, Z_QUIET, Z_QUIET_LENGTH, RATES = range(8)
+ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED = range(5)
+CONSTANT, TABLE, EMPIRICAL, MIXTURE = range(4)
+STARTED, COMPLETED, DROPPED, TIMED_OUT = range(4)
 
-# What is counted
-STARTED, COMPLETED, DROPPED, TIMED_OUT, LATENCY, SERIES = range(6)
+
+def _record(*parts: tuple[Any, str]) -> np.dtype[np.void]:
+    """Return a record type: element types, each with the names of its fields; `name[3]` is an array of three."""
+    fields: list[tuple[Any, ...]] = []
+    for element, names in parts:
+        for name in names.split():
+            plain, _, length = name.rstrip("]").partition("[")
+            fields.append((plain, element, int(length)) if length else (plain, element))
+    return np.dtype(fields, align=True)
+
+
+I32, I64, U64, F64 = np.int32, np.int64, np.uint64, np.float64
+INSTRUCTION = _record((U64, "key"), (I32, "op_step a b c d unwind"))
+DISTRIBUTION = _record((I64, "kind ticks first count"), (F64, "scale"))
+SOURCE = _record((I64, "key count classes gaps sticky"))
+REQUEST_CLASS = _record((I64, "start timeout attempts backoffs"))
+TRAFFIC = _record((I64, "kind key end clients think trace trace_limit exponential"))
+RATES = _record((F64, "rate pacing burst fraction burst_length quiet quiet_length"))
+
+FREE_LIST = _record((I64, "first left"))
+THREAD = _record((I32, "next pc attempt join latch wait batch dropped"))
+ATTEMPT = _record((U64, "key"), (I64, "rank"), (I32, "next session request_class threads ended"))
+SESSION = _record(
+    (I32, "next users source place attempt open sticky"),
+    (I64, "unit first row intended start"),
+    (U64, "key token"),
+    (I64, "pacing_tick began"),
+)
+FORK_JOIN = _record((I32, "next needed spare owner users"))
+COUNTDOWN_LATCH = _record(
+    (I32, "next outer needed working owner users coming pending"), (U64, f"due[2] keys[{2 * MOST_SIGNALS}]")
+)
+BATCH_RECORD = _record((I32, "next count started users"))
+VISIT = _record((I32, "next thread"), (I64, "joined aside"))
+NODE = _record((I32, "next"), (I64, "a b c"))
+
+HEADER = _record(
+    (I64, "now now_rank events stop_idle room_needed margin event_count ready ps_slots"),
+    (FREE_LIST, "threads attempts sessions joins latches batches nodes visits"),
+    (I64, "pool_lists class_lists wait_lists batch_lists attempts_started requests_started most_requests"),
+    (I64, "arrival unit segment arrival_at bursting phase phase_end"),
+    (U64, "arrival_key"),
+    (I64, "traced marked interval interval_end clocks over over_attempt over_tick"),
+)
+EVENT = _record((I64, "rank tick load"))
+LIST = _record((I32, "head tail"))
+STATION = _record(
+    (I64, "since whole parts sigma busy_ticks queued_ticks"),
+    (I32, "served servers count[2] heaped[2] kind plain host slot waiting known_down rates rate_count paused down"),
+    (I32, "processes process_count server_free lazy"),
+    (I64, "expiry paused_since visits waited responded list_at[2] room"),
+)
+COMPLETION = _record((U64, "rest"), (I64, "whole"))
+HOST = _record((I64, "cores busy count"))
+STATION_PROCESS = _record(
+    (I64, "station background runs number"),
+    (U64, "key"),
+    (I64, "every length"),
+    (U64, "every_key length_key"),
+    (I64, "rank"),
+)
+POOL = _record((I64, "size free limit waiting since"))
+ROUTE_RECORD = _record((I64, "policy count passed sticky avoid first"))
+TARGET = _record((I64, "inside smoothed down"))
+CHECK = _record((I64, "tick slot"))
+MARK = _record((I64, "start end process"))
+
+# By the name of the C record, its type here.
+TYPES = {
+    "Instruction": INSTRUCTION,
+    "Distribution": DISTRIBUTION,
+    "Source": SOURCE,
+    "RequestClass": REQUEST_CLASS,
+    "Traffic": TRAFFIC,
+    "Rates": RATES,
+    "FreeList": FREE_LIST,
+    "Thread": THREAD,
+    "Attempt": ATTEMPT,
+    "Session": SESSION,
+    "ForkJoin": FORK_JOIN,
+    "CountdownLatch": COUNTDOWN_LATCH,
+    "Batch": BATCH_RECORD,
+    "Visit": VISIT,
+    "Node": NODE,
+    "Header": HEADER,
+    "Event": EVENT,
+    "Check": CHECK,
+    "List": LIST,
+    "Station": STATION,
+    "Host": HOST,
+    "StationProcess": STATION_PROCESS,
+    "Pool": POOL,
+    "Route": ROUTE_RECORD,
+    "Target": TARGET,
+    "Mark": MARK,
+}
+# By the name of the C record, the columns of the tally's arrays that its fields are.
+COLUMNS = {
+    "Pair": ({"high": 0, "low": 1}, 2),
+    "ClassSeries": ({"requests": tally.STARTED, "latency": tally.LATENCY}, tally.CLASS_SERIES),
+    "ClassTotals": (
+        {
+            "requests": tally.STARTED,
+            "retries": tally.RETRIES,
+            "response": tally.RESPONSE,
+            "number": tally.NUMBER,
+            "latency": tally.INTENDED,
+            "longest": tally.LONGEST_INTENDED,
+        },
+        tally.CLASS_TOTALS,
+    ),
+    "PlaceSeries": ({"queued": tally.QUEUED, "busy": tally.BUSY}, tally.PLACE_SERIES),
+    "StationTotals": (
+        {
+            "visits": tally.VISITS,
+            "waited": tally.WAITED,
+            "responded": tally.RESPONDED,
+            "drops": tally.STATION_DROPS,
+            "paused": tally.PAUSED,
+        },
+        tally.STATION_TOTALS,
+    ),
+    "PoolTotals": (
+        {"acquired": tally.TAKEN, "drops": tally.POOL_DROPS, "waited": tally.POOL_WAITED, "held": tally.HELD},
+        tally.POOL_TOTALS,
+    ),
+}
 
 
 class Program(NamedTuple):
-    """A network, lowered; see `capplan.simulator.compiled.program`."""
+    """A network, lowered; see `capplan.simulator.compiled.lowering`."""
 
     code: Records  # [instruction]
     table: Ints  # lists of whole numbers, by place
-    laws: Records  # [law]
+    distributions: Records
     numbers: Floats  # coefficients, values, edges, rates, shares
     parts: Ints  # components of mixtures
     sources: Records
     classes: Records
-    traffic: Ints  # [TRAFFIC]
-    rates: Floats  # [RATES]
+    traffic: Records  # one
+    rates: Records  # one
     segments: Ints  # [segment + 1]: ticks at which the multiplier changes, then NEVER
     multipliers: Floats  # [segment, 2 + sources]: multiplier, operational time at its start, edges of the mix
     host_stations: Ints  # [host, place]
-    leaves: Ints  # [elastic station]: its number
+    ps_stations: Ints  # [slot]: the stations that use the mechanism of processor sharing
     bounds: Ints  # [intervals + 1]
 
 
 class State(NamedTuple):
-    """A run under way."""
+    """A run in progress."""
 
-    header: Ints
-    heap: Records  # [event]
-    look: Ints  # a tree: the earliest look below each node
+    header: Records  # one
+    events: Records  # the future event list: a heap with four children a node
+    checks: Ints  # next check by slot, then (tick, slot) of the earliest of each block, then of all
     threads: Records
-    locals: Ints  # [thread, local]: since when a pool is held or a target is in use
-    requests: Records
-    talks: Records
-    sticky: Ints  # [talk, route]: the target that a sticky session has taken
+    locals: Ints  # [thread, local]: since when a unit is held or a target is in use
+    attempts: Records
+    sessions: Records
+    sticky: Ints  # [session, route]: the target that a sticky session has taken
     joins: Records
     latches: Records
     missing: Ints  # [latch, group]: signals that are missing
     batches: Records
+    visits: Records  # in service at stations of `ps_stations`
     nodes: Records
     lists: Records  # those who wait at stations and pools, timeouts by class, members of batches
     stations: Records
-    paces: Floats  # [station, PACES]
-    finishes: Records  # [elastic station, visit]
-    free: Ints  # when the servers of rigid stations are free: a heap for each
+    speeds: Floats  # [station, SPEEDS]
+    completions: Records  # two lists a station of `ps_stations`
+    server_free: Ints  # when the servers of fixed-rate stations are free: a heap for each station
     hosts: Records
     processes: Records
     pools: Records
     routes: Records
     targets: Records
-    beats: Ints  # [throttled client]: number of its next beat
+    pacing_ticks: Ints  # [throttled client]: number of its next pacing tick
     gathering: Ints  # [batch step]: the batch that is open
     scales: Floats  # [delay that a timeline scales]
     class_series: Ints

@@ -1,0 +1,46 @@
+"""The kernel reads and writes nothing but its arrays, and does nothing that C leaves undefined.
+
+A kernel that checks this itself runs random networks and the tests of the engines. `just trust` draws more networks:
+the environment variable CAPPLAN_TRUST_NETWORKS says how many.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.simulator.checked_kernel import compile_checked
+
+NETWORKS = os.environ.get("CAPPLAN_TRUST_NETWORKS", "300")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tests", ["test_same_path.py", "test_both_engines.py"])
+def test_the_kernel_stays_within_its_arrays(tests: str, tmp_path: Path) -> None:
+    around = {**compile_checked(tmp_path), "CAPPLAN_TRUST_NETWORKS": NETWORKS}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"tests/simulator/{tests}"]
+    ended = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.slow
+def test_a_place_outside_an_array_is_an_error(tmp_path: Path) -> None:
+    """What the bounds checks find is an exception that names the array."""
+    program = (
+        "from tests.simulator.test_both_engines import A, network, visit\n"
+        "from capplan.simulator.compiled import engine\n"
+        "active = engine.begin(engine.lowered(network(visit(2, 'a'), 100.0, A)), (0, 10**9), (1, 0))\n"
+        "active.state = active.state._replace(stations=active.state.stations[:0])\n"
+        "engine.run(active, trace=False, progress=None, sink=None)"
+    )
+    around = compile_checked(tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=around, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 1
+    assert "RuntimeError" in ended.stderr
+    assert "stations" in ended.stderr.splitlines()[-1]
