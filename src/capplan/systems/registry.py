@@ -28,7 +28,7 @@ _NO_SYSTEMS = frozenset({"components"})
 def _locations() -> Mapping[str, str | EntryPoint]:
     """Return the location of each system: a module, or an entry point of another package.
 
-    A name that capplan uses itself stays capplan's.
+    The names of capplan's own systems take precedence.
     """
     packages = [each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg]
     locations: dict[str, str | EntryPoint] = {
@@ -66,15 +66,17 @@ def system(name: str) -> System[Any]:
 
 
 def _load(point: EntryPoint) -> System[Any]:
-    """Return the system of another package."""
-    whose = f"system {point.name!r}, which an installed package adds as {point.value!r},"
+    """Return the system at the entry point of another package."""
+    description = f"system {point.name!r}, which an installed package adds as {point.value!r},"
     try:
-        found = point.load()
-    except Exception as error:  # whatever somebody else's module raises
-        raise InputError(f"{whose} cannot be loaded: {error}") from error
-    if not isinstance(found, System) or found.name != point.name:
-        raise InputError(f"{whose} is not a System of that name: its entry point must name the SYSTEM of its package")
-    return found
+        loaded = point.load()
+    except Exception as error:  # the module of another package may raise anything
+        raise InputError(f"{description} cannot be loaded: {error}") from error
+    if not isinstance(loaded, System) or loaded.name != point.name:
+        raise InputError(
+            f"{description} is not a System of that name: its entry point must name the SYSTEM of its package"
+        )
+    return loaded
 
 
 def every_system() -> tuple[System[Any], ...]:

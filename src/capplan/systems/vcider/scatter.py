@@ -1,4 +1,4 @@
-"""ReferenceScatter of the cells in vcider's tables: the statistics that its audit uses.
+"""Scatter of the cells in vcider's tables: the statistics that its audit uses.
 
 A cell is the mean of ten trials. The document does not print their spread, so the repeatability of a cell is estimated
 from the scatter of cells over column widths. Intervals are 90 % intervals of this scatter, not those of the rounding.
