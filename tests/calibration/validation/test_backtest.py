@@ -128,14 +128,11 @@ def test_what_asks_the_prior_widens_no_band(name: str) -> None:
     assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 
 
-APART = {
-    "openprovider": {"LDAP was a second look at TS4, and nothing else speaks of it": {"TS4"}},
-    "rhino-shcm": {"no other test is without caches": {"T7"}},
-    "fedora4": {
-        "nothing else speaks of the round trip to a region": {"us-west", "asia", "eu"},
-        "nothing else speaks of what deletes wait for on four nodes": {"n4"},
-    },
-    "arion": {"nothing else speaks of the time of a record in a watch": {"watch"}},
+NOT_SCORED = {  # folds with figures that only they inform, one set for each reason
+    "openprovider": [{"TS4"}],
+    "rhino-shcm": [{"T7"}],
+    "fedora4": [{"n4"}, {"us-west", "asia", "eu"}],
+    "arion": [{"watch"}],
 }
 
 
@@ -146,7 +143,7 @@ def test_why_figures_are_not_scored(name: str) -> None:
         if not each.counts:
             reasons.setdefault(each.not_scored, set()).add(each.fold)
 
-    assert reasons == APART.get(name, {})
+    assert sorted(reasons.values(), key=len) == NOT_SCORED.get(name, [])
 
 
 def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> None:
