@@ -83,4 +83,6 @@ def test_a_digest_depends_on_every_part_and_on_the_code(monkeypatch: pytest.Monk
 
 
 def test_the_code_of_a_fit_is_that_of_every_layer_up_to_the_systems() -> None:
-    assert refit_code(VCIDER) == code_digest(("models", "simulator", "calibration", "systems"), plain=True)
+    """And that of the kernel in C: a fit may compare load tests with simulations."""
+    layers = ("models", "simulator", "calibration", "systems")
+    assert refit_code(VCIDER) == code_digest(layers, (".py", ".c", ".h"), plain=True)

@@ -128,23 +128,22 @@ def test_what_asks_the_prior_widens_no_band(name: str) -> None:
     assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 
 
-NOT_SCORED = {
+NOT_SCORED = {  # folds with figures that only they inform, one set for each reason
     "openprovider": [{"TS4"}],
     "rhino-shcm": [{"T7"}],
-    "fedora4": [{"us-west", "asia", "eu"}, {"n4"}],
+    "fedora4": [{"n4"}, {"us-west", "asia", "eu"}],
     "arion": [{"watch"}],
 }
-"""Independent scenarios with figures that are not scored, by reason."""
 
 
 @pytest.mark.parametrize("name", names())
-def test_figures_are_not_scored_for_a_reason(name: str) -> None:
+def test_why_figures_are_not_scored(name: str) -> None:
     reasons: dict[str, set[str]] = {}
     for each in packaged(name):
         if not each.counts:
             reasons.setdefault(each.not_scored, set()).add(each.fold)
 
-    assert sorted(map(sorted, reasons.values())) == sorted(map(sorted, NOT_SCORED.get(name, [])))
+    assert sorted(reasons.values(), key=len) == NOT_SCORED.get(name, [])
 
 
 def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> None:

@@ -1,5 +1,6 @@
 """Encryption in predictions: costs over draws, the distance, and no change without encryption."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -129,8 +130,8 @@ def capacity_of(made: Prediction) -> float:
 @EVERY
 def test_the_note_has_the_capacity_at_full_cost_and_without(name: str) -> None:
     plain, encrypted = asked(name), asked(name, encryption="client+internode", vpn="user")
-    words = encryption_notes(resolve(scenario(name, encryption="client+internode", vpn="user")))[0].split()
-    full, without = (float(word.replace(",", "")) for word in words if word[0].isdigit() and "," in word)
+    note = encryption_notes(resolve(scenario(name, encryption="client+internode", vpn="user")))[0]
+    full, without = (float(figure.replace(",", "")) for figure in re.findall(r"\d{1,3}(?:,\d{3})+", note))
 
     assert full < capacity_of(encrypted) < without
     assert without == pytest.approx(capacity_of(plain), rel=0.02)
