@@ -218,15 +218,15 @@ class Observations(Generic[S]):
             elif row.quantity == UTILISATION:
                 yield row, figures.utilisation(solution.resources[0])
             else:
-                yield row, figures.time_s(self._classes(row, figures.requested_classes), _level(row))
+                yield row, figures.time_s(self._classes(row, figures.asked), _level(row))
 
-    def _classes(self, row: Evidence, requested: Sequence[str]) -> tuple[str, ...]:
+    def _classes(self, row: Evidence, asked: Sequence[str]) -> tuple[str, ...]:
         """Return the classes of the network that a row covers; all classes in the traffic if it names none."""
         reported = self.system.reported
         if row.request_class and row.request_class not in reported:
             known = nearest(row.request_class, reported)
             raise InputError(f"{row.id}: request class {row.request_class!r} does not exist{known}")
-        names = (row.request_class,) if row.request_class else requested
+        names = (row.request_class,) if row.request_class else asked
         return tuple(name for each in names for name in reported[each])
 
     def repeatability(self, row: Evidence) -> float:

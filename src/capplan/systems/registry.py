@@ -67,16 +67,14 @@ def system(name: str) -> System[Any]:
 
 def _load(point: EntryPoint) -> System[Any]:
     """Return the system at the entry point of another package."""
-    description = f"system {point.name!r}, which an installed package adds as {point.value!r},"
+    whose = f"system {point.name!r}, which an installed package adds as {point.value!r},"
     try:
-        loaded = point.load()
+        found = point.load()
     except Exception as error:  # the module of another package may raise anything
-        raise InputError(f"{description} cannot be loaded: {error}") from error
-    if not isinstance(loaded, System) or loaded.name != point.name:
-        raise InputError(
-            f"{description} is not a System of that name: its entry point must name the SYSTEM of its package"
-        )
-    return loaded
+        raise InputError(f"{whose} cannot be loaded: {error}") from error
+    if not isinstance(found, System) or found.name != point.name:
+        raise InputError(f"{whose} is not a System of that name: its entry point must name the SYSTEM of its package")
+    return found
 
 
 def every_system() -> tuple[System[Any], ...]:

@@ -56,7 +56,7 @@ class Figures:
     place: Places | None = None
 
     @property
-    def requested_classes(self) -> tuple[str, ...]:
+    def asked(self) -> tuple[str, ...]:
         """Reported classes in the traffic."""
         return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
 

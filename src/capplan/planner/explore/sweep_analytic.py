@@ -82,7 +82,7 @@ class AnalyticPoints:
             return
         if len(offered) < len(figures.peak_rate):
             figures = self._figures(offered)
-        milliseconds = {name: figures.latencies_s(name) * 1e3 for name in figures.requested_classes}
+        milliseconds = {name: figures.latencies_s(name) * 1e3 for name in figures.asked}
         for place, rate in enumerate(offered):
             uncertainty = self.case.at(rate).uncertainty
             cells: SweepPoint = {}

@@ -67,7 +67,7 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
     if is_too_slow(figures, REQUESTS, settling_s(case, figures)):
         return {}
     course = RateSimulation(drawn, figures.peak_rate, REQUESTS, SimulationSettings(case.seed, "compiled", threads=1))
-    names = [name for name in target.classes if name in figures.requested_classes] or figures.requested_classes
+    names = [name for name in target.classes if name in figures.asked] or figures.asked
     count, phases = FIRST_DRAWS, list[DrawPhases]()
     while count > len(phases):
         phases += course.run(range(len(phases), count))

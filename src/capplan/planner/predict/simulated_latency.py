@@ -146,7 +146,7 @@ def extended_to_all(
     """
     found: dict[str, Latency] = {}
     gains: list[float] = []
-    for name in figures.requested_classes:
+    for name in figures.asked:
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
         if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
             found[name] = Latency()
@@ -331,8 +331,8 @@ def _note(size: Effort, figures: Figures, gains: list[float], bursts: bool) -> s
     gain = float(np.median(gains)) if gains else 0.0
     if gain >= _WORTH_TELLING:
         text += f" Without them, the simulation part of a band would be {gain:.2g} times as wide (median)."
-    if len(gains) < len(figures.requested_classes) * len(STATISTICS):
+    if len(gains) < len(figures.asked) * len(STATISTICS):
         text += " Where no measured request completed, there is no figure."
-    if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.requested_classes):
+    if not all(np.all(np.isfinite(figures.latency_s(name, "mean"))) for name in figures.asked):
         text += _UNBOUNDED
     return f"{text} Four times the --budget halves the simulation part."

@@ -9,7 +9,7 @@ from capplan.models.results import STATISTICS, Latency
 
 def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
     """Return the latencies by reported class, in ms, with the bands of the parameters and the discrepancy."""
-    return {name: _of_class(figures, uncertainty, name) for name in figures.requested_classes}
+    return {name: _of_class(figures, uncertainty, name) for name in figures.asked}
 
 
 def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:

@@ -98,7 +98,7 @@ def encryption_notes(case: Case[Any]) -> list[str]:
     return [
         f"Encryption in {_SPACES[scenario.vpn]} costs between nothing and what it cost on machines of 2011 (capplan "
         "predict vcider), with every share equally likely. This is a guess: processors have AES instructions since. "
-        f"The layout completes about {full:,.0f} TPS at the full cost of 2011 and about {without:,.0f} TPS without "
+        f"The layout completes about {full:,.0f} TPS at the full cost of 2011, and about {without:,.0f} TPS without "
         f"encryption{judged}. The band of the capacity does not exceed that without encryption.",
         "The test measured the cost of a message relative to the cost of an operation; capplan scales it by the cost "
         "of an operation here. Both ends of a link do the same work for each message. No latency was measured with "
