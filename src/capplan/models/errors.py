@@ -40,7 +40,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     options = sorted(known)
     cased = [option for option in options if option.casefold() == word.casefold()]
     begun = [option for option in options if len(word) > 2 and option.casefold().startswith(word.casefold())]
-    close = cased or get_close_matches(word, options, n=1, cutoff=0.6) or begun
+    close = cased or get_close_matches(word, options, n=1, cutoff=0.5 if len(word) < 4 else 0.6) or begun
     if close:
         return f"; did you mean {close[0]!r}?"
     return "; known: " + ", ".join(options) if options else ""

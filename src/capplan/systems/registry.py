@@ -61,7 +61,7 @@ def system(name: str) -> System[Any]:
     location = _locations().get(name)
     if location is None:
         raise InputError(f"system {name!r} does not exist{nearest(name, names())}")
-    loaded: System[Any] = _load(location) if isinstance(location, EntryPoint) else import_module(location).SYSTEM
+    loaded: System[Any] = import_module(location).SYSTEM if isinstance(location, str) else _load(location)
     return loaded
 
 
