@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from tests.planner.predictions import predicted
 
-from capplan.cli.figures import band as in_words
 from capplan.cli.main import main
+from capplan.cli.views.figures import band as in_words
 from capplan.planner.schemas import prediction_schema
 
 ASKED = ("vcider", "--rf", "3", "--column-bytes", "512")

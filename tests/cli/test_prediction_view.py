@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.planner.predictions import EVIDENCE, SESSIONS, UNBOUNDED, prediction
 
-from capplan.cli import figures
-from capplan.cli.prediction_view import headline, percent, render, render_sessions
 from capplan.cli.terminal import Screen
+from capplan.cli.views import figures
+from capplan.cli.views.prediction import headline, percent, render, render_sessions
 from capplan.models import number_words
 from capplan.models.results import Band, Latency, Outage, SessionNotFound
 from capplan.planner.predict.prediction import EvidenceSummary

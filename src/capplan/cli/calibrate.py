@@ -9,10 +9,10 @@ import typer
 
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json, write
-from capplan.cli.layout import facts, heading
 from capplan.cli.progress import stages
 from capplan.cli.target import read_target
 from capplan.cli.terminal import Json, Screen, check_output, write_json
+from capplan.cli.views.tables import facts, heading
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
 

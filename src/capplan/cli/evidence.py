@@ -9,9 +9,9 @@ import typer
 
 from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
-from capplan.cli import evidence_view as view
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.cli.views import evidence as view
 from capplan.models.errors import InputError
 from capplan.systems.audit import audit
 from capplan.systems.registry import DEFAULT, names, system

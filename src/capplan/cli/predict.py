@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.prediction_view import render
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import given, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
+from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.planner.predict.predict import PredictionEngine, predict

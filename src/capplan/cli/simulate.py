@@ -13,9 +13,9 @@ import typer
 
 from capplan.cli.progress import simulating
 from capplan.cli.scenario_command import given, with_options
-from capplan.cli.simulation_view import render
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_frame, write_json
+from capplan.cli.views.simulation import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s

@@ -14,9 +14,9 @@ import typer
 
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import flag, given, replaced_fields, with_options
-from capplan.cli.sweep_view import render
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_json
+from capplan.cli.views.sweep import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type

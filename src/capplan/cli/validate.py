@@ -94,7 +94,7 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 
 def _show(reports: Sequence[Validation]) -> None:
-    from capplan.cli.markdown import TerminalMarkdown
+    from capplan.cli.views.markdown import TerminalMarkdown
     from capplan.planner.reports.validation_page import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

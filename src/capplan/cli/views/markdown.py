@@ -7,7 +7,7 @@ from typing import ClassVar
 from rich import markdown
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from capplan.cli.layout import table
+from capplan.cli.views.tables import table
 
 
 class TerminalTable(markdown.TableElement):

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capplan.cli.figures import Format, band, given, share_band, width
-from capplan.cli.layout import Justify, bullets, facts, heading, section, table
-from capplan.cli.layout_in_words import layout_in_words
+from capplan.cli.views.figures import Format, band, given, share_band, width
+from capplan.cli.views.layout_in_words import layout_in_words
+from capplan.cli.views.tables import Justify, bullets, facts, heading, section, table
 from capplan.models.language.scenario import defaults_of
 from capplan.models.number_words import rate, significant
 from capplan.models.results import (

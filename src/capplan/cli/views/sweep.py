@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from capplan.calibration.system import System
-from capplan.cli.figures import Format, given
-from capplan.cli.layout import table
+from capplan.cli.views.figures import Format, given
+from capplan.cli.views.tables import table
 from capplan.models.number_words import rate, significant
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, latency_columns, layout_options
 

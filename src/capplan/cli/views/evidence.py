@@ -16,7 +16,7 @@ from rich.text import Text
 from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.table import UNITS, Evidence, Source, layout_text
-from capplan.cli.layout import bullets, facts, heading, section, table
+from capplan.cli.views.tables import bullets, facts, heading, section, table
 
 STYLES = {
     "contradicted": "bold red",

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from capplan.cli.figures import Format, given, width
-from capplan.cli.layout import facts, heading, section, table
-from capplan.cli.layout_in_words import layout_in_words
+from capplan.cli.views.figures import Format, given, width
+from capplan.cli.views.layout_in_words import layout_in_words
+from capplan.cli.views.tables import facts, heading, section, table
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,

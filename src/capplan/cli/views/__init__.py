@@ -1,0 +1,1 @@
+"""How answers are shown to people: tables and sentences on a terminal."""
