@@ -21,7 +21,7 @@ from capplan.models.language.distribution import (
     Pareto,
     Weibull,
 )
-from capplan.models.language.network import ALL_TRAFFIC, Network, walk
+from capplan.models.language.network import ALL_TRAFFIC, Network
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
 from capplan.models.language.step import (
     Acquire,
@@ -38,6 +38,7 @@ from capplan.models.language.step import (
     Signal,
     Step,
     Visit,
+    walk,
 )
 from capplan.models.language.traffic import (
     Arrivals,

@@ -9,8 +9,8 @@ from capplan.models.cassandra.cluster import Cluster, Costs, node_name, pools, s
 from capplan.models.cassandra.consistency import WRITE_LEVELS
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
-from capplan.models.language.network import Network, walk
-from capplan.models.language.step import Choice, CountdownLatch, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.network import Network
+from capplan.models.language.step import Choice, CountdownLatch, ForkJoin, Route, Sequence, Step, Visit, walk
 from capplan.models.language.traffic import Closed, RequestClass
 from capplan.models.solver.flow_analysis import DemandReader
 from capplan.simulator.reference.engine import simulate

@@ -12,7 +12,7 @@ from tests.strategies import networks
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic, Exponential
-from capplan.models.language.network import Network, walk
+from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
 from capplan.models.language.step import (
     Acquire,
@@ -29,6 +29,7 @@ from capplan.models.language.step import (
     Step,
     Visit,
     children,
+    walk,
 )
 from capplan.models.language.traffic import (
     Bursty,

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
-from capplan.models.language.network import Network, walk
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Station
-from capplan.models.language.step import Visit
+from capplan.models.language.step import Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.predict.budget import Effort, check_budget, effort, steps
 from capplan.systems.openprovider.network import PARAMETERS, network

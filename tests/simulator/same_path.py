@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from capplan.models.language.network import Network, walk
-from capplan.models.language.step import Acquire, Route
+from capplan.models.language.network import Network
+from capplan.models.language.step import Acquire, Route, walk
 from capplan.models.language.traffic import Closed, Open
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference

@@ -2,8 +2,18 @@
 
 from tests.simulator.small_networks import hold, seq, visit, wait
 
-from capplan.models.language.network import walk
-from capplan.models.language.step import Batch, Choice, CountdownLatch, ForkJoin, Group, Hedge, Route, Signal, Step
+from capplan.models.language.step import (
+    Batch,
+    Choice,
+    CountdownLatch,
+    ForkJoin,
+    Group,
+    Hedge,
+    Route,
+    Signal,
+    Step,
+    walk,
+)
 from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 
 OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)

@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 
 from capplan.models.language.distribution import Deterministic
-from capplan.models.language.network import walk
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Step
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Step, walk
 from capplan.simulator.specification.streams import (
     fold,
     mix,

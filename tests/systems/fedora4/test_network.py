@@ -8,9 +8,8 @@ from scipy import special
 
 from capplan.calibration.case.solution import kind_of
 from capplan.models.errors import InputError
-from capplan.models.language.network import walk
 from capplan.models.language.parameter import Values, defaults
-from capplan.models.language.step import Acquire
+from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
 from capplan.simulator.compiled.engine import simulate

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from capplan.models.language.network import Network, walk
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
-from capplan.models.language.step import Acquire
+from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate

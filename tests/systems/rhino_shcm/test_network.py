@@ -5,10 +5,9 @@ import pytest
 from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
-from capplan.models.language.network import walk
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
-from capplan.models.language.step import ForkJoin
+from capplan.models.language.step import ForkJoin, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s as analytic_capacity_per_s
 from capplan.simulator.compiled.engine import simulate

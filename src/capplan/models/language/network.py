@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
+from capplan.models.language.flow_checks import check_flows
 from capplan.models.language.station import Host, Pool, Station
-from capplan.models.language.step import (
-    Acquire,
-    Batch,
-    Choice,
-    CountdownLatch,
-    Delay,
-    Route,
-    Signal,
-    Step,
-    Visit,
-    children,
-)
+from capplan.models.language.step import Delay, walk
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
 ALL_TRAFFIC = "*"
@@ -75,13 +67,35 @@ class Network(Construct):
         _known("host", (station.host for station in self.stations if station.host is not None), hosts)
         _known("request class", (name for session in self.sessions for name in session.classes), classes)
         _known("request class or session", self.traffic.mix, sources)
-        checked: set[tuple[int, frozenset[str]]] = set()
-        counted: dict[int, Counter[str]] = {}
-        for request in self.classes:
-            _check_names(request.flow, (stations, pools), frozenset(), checked)
-            _signals(request.flow, counted)
+        _check_members("station or host", (*self.stations, *self.hosts))
+        _check_members("pool", self.pools)
+        _check_hosts(self.stations, self.hosts)
+        check_flows([request.flow for request in self.classes], self.stations, self.pools)
         for event in self.timeline.events:
             _check_event(event, self, stations | hosts)
+
+    @cached_property
+    def each_station(self) -> tuple[Station, ...]:
+        """The stations one by one: those with a count are replaced by their members."""
+        hosts = {host.name: host for host in self.hosts}
+        found: list[Station] = []
+        for group in self.stations:
+            host = hosts.get(group.host or "")
+            if host is None or host.count is None:
+                found += group.members
+            else:
+                found += (replace(each, host=on.name) for each, on in zip(group.members, host.members, strict=True))
+        return tuple(found)
+
+    @cached_property
+    def each_pool(self) -> tuple[Pool, ...]:
+        """The pools one by one."""
+        return tuple(member for pool in self.pools for member in pool.members)
+
+    @cached_property
+    def each_host(self) -> tuple[Host, ...]:
+        """The hosts one by one."""
+        return tuple(member for host in self.hosts for member in host.members)
 
     def station(self, name: str) -> Station:
         """Return a station by its name.
@@ -104,15 +118,6 @@ class Network(Construct):
         return next(station for station in self.stations if station.name == name)
 
 
-def walk(step: Step) -> Iterator[Step]:
-    """Yield `step` and every step inside it, parents first."""
-    waiting = [step]
-    while waiting:
-        step = waiting.pop()
-        yield step
-        waiting.extend(reversed(children(step)))
-
-
 def _unique(what: str, names: list[str]) -> frozenset[str]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -126,66 +131,30 @@ def _known(what: str, used: Iterable[str], known: frozenset[str]) -> None:
             raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
 
 
-def _check_names(
-    step: Step,
-    known: tuple[frozenset[str], frozenset[str]],
-    groups: frozenset[str],
-    checked: set[tuple[int, frozenset[str]]],
-) -> None:
-    """Check that the stations, pools and groups that a flow refers to exist.
-
-    `known` holds the names of stations and pools, `groups` those of the enclosing countdown latches. A step object that
-    occurs several times in the flow is checked once.
-    """
-    if (id(step), groups) in checked:
-        return
-    checked.add((id(step), groups))
-    match step:
-        case Visit():
-            _known("station", [step.station], known[0])
-        case Acquire():
-            _known("pool", [step.pool], known[1])
-        case Signal():
-            _known("group of a countdown latch", [step.group], groups)
-        case CountdownLatch():
-            groups |= {group.name for group in step.groups}
-        case Batch():
-            groups = frozenset()  # one run for many requests cannot signal the latch of each
-        case _:
-            pass
-    for child in children(step):
-        _check_names(child, known, groups, checked)
+def member_of(name: str, groups: Iterable[Host | Station | Pool]) -> tuple[str, int] | None:
+    """Return group and number, from 0, of a member by its name; None if there is no such member."""
+    group, _, number = name.rpartition("/")
+    count = next((each.count for each in groups if each.name == group), None)
+    known = count is not None and number.isdecimal() and str(int(number)) == number and 1 <= int(number) <= count
+    return (group, int(number) - 1) if known else None
 
 
-def _signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[str]:
-    """Count the most signals that `step` can send to each group outside; refuse a latch that can never open."""
-    if id(step) not in counted:
-        counted[id(step)] = _counted_signals(step, counted)
-    return counted[id(step)]
+def _check_members(what: str, places: Sequence[Host | Station | Pool]) -> None:
+    groups = [place for place in places if place.count is not None]
+    for place in places if groups else ():
+        found = member_of(place.name, groups)
+        if found is not None:
+            raise InputError(f"the {what} name {place.name!r} is that of a member of {found[0]!r}: rename one")
 
 
-def _counted_signals(step: Step, counted: dict[int, Counter[str]]) -> Counter[str]:
-    if isinstance(step, Signal):
-        return Counter([step.group])
-    counts = [_signals(child, counted) for child in children(step)]
-    most: Counter[str] = Counter()
-    for count in counts:
-        most = most | count if isinstance(step, (Choice, Route)) else most + count
-    if isinstance(step, CountdownLatch):
-        _check_opens(step, most)
-        for group in step.groups:
-            del most[group.name]
-    return most
-
-
-def _check_opens(latch: CountdownLatch, most: Counter[str]) -> None:
-    short = [group for group in latch.groups if most[group.name] < group.needed]
-    needed = len(latch.groups) if latch.needed is None else latch.needed
-    if len(latch.groups) - len(short) < needed:
-        raise InputError(
-            f"a countdown latch can never open: its group {short[0].name!r} needs {short[0].needed} signals, but the "
-            f"step inside sends at most {most[short[0].name]}"
-        )
+def _check_hosts(stations: Iterable[Station], hosts: Iterable[Host]) -> None:
+    counts = {host.name: host.count for host in hosts if host.count is not None}
+    for station in stations:
+        if station.host in counts and station.count != counts[station.host]:
+            raise InputError(
+                f"station {station.name!r} has {station.count or 'no'} members and its host {station.host!r} has "
+                f"{counts[station.host]}: give both the same count"
+            )
 
 
 def _check_event(event: Event, network: Network, places: frozenset[str]) -> None:
@@ -194,5 +163,5 @@ def _check_event(event: Event, network: Network, places: frozenset[str]) -> None
         _known("delay", [event.target], frozenset(step.name for step in steps if isinstance(step, Delay) and step.name))
     elif event.action == "scale_traffic":
         _known("traffic of", [event.target], frozenset([ALL_TRAFFIC, *network.traffic.mix]))
-    else:
+    elif member_of(event.target, (*network.stations, *network.hosts)) is None:
         _known("station or host", [event.target], places)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -26,10 +29,18 @@ class Host(Construct):
         Name that stations and timeline events refer to.
     cores
         Number of cores.
+    count
+        Number of such machines; stations with the same count have one member on each. One machine if left out.
     """
 
     name: Name
     cores: AtLeastOne
+    count: AtLeastOne | None = None
+
+    @cached_property
+    def members(self) -> tuple[Host, ...]:
+        """The machines, each without a count."""
+        return _members(self)
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -110,8 +121,30 @@ def _check_recurs(every: Distribution) -> None:
 
 
 @dataclass(frozen=True, config=LANGUAGE)
+class Differs(Construct):
+    """How one member of a station with a count differs from the others.
+
+    Attributes
+    ----------
+    member
+        Number of the member, from 1, as in its name.
+    servers
+        Its number of servers; that of the station if left out.
+    speed
+        Speed of its servers, relative to those of the others.
+    down
+        Whether it is down, and known to be, from the start; a timeline can bring it up.
+    """
+
+    member: AtLeastOne
+    servers: AtLeastOne | None = None
+    speed: Positive = 1.0
+    down: bool = False
+
+
+@dataclass(frozen=True, config=LANGUAGE)
 class Station(Construct):
-    """A queue with one or more identical servers.
+    """A queue with one or more identical servers, or several such queues.
 
     Attributes
     ----------
@@ -133,11 +166,17 @@ class Station(Construct):
         Throttled background work.
     host
         Machine whose cores the station shares with other stations; its own cores if left out.
+    count
+        Number of members: like stations, called `name/1`, `name/2`, .... Steps refer to one by a bound name. If left
+        out there is one station, called `name`.
+    exceptions
+        Members that differ from the others.
 
     Raises
     ------
     InputError
-        If `expiry_s` is given for `ps`, or two pauses or background processes have the same name.
+        If `expiry_s` is given for `ps`, two pauses or background processes have the same name, or an exception names no
+        member, or one twice.
     """
 
     name: Name
@@ -148,6 +187,8 @@ class Station(Construct):
     pauses: tuple[Pauses, ...] = ()
     background: tuple[Background, ...] = ()
     host: Name | None = None
+    count: AtLeastOne | None = None
+    exceptions: tuple[Differs, ...] = ()
 
     def __post_init__(self) -> None:
         if self.discipline == "ps" and self.expiry_s is not None:
@@ -155,6 +196,65 @@ class Station(Construct):
         names = [pause.name for pause in self.pauses] + [process.name for process in self.background]
         if len(set(names)) < len(names):
             raise InputError(f"two pauses or background processes of station {self.name!r} share a name: rename one")
+        for each in self.exceptions:
+            if each.member > (self.count or 0):
+                raise InputError(
+                    f"exception for member {each.member} of station {self.name!r}, which has the members 1 to "
+                    f"{self.count}: give one of them"
+                    if self.count
+                    else f"station {self.name!r} has an exception but no members: give it a count"
+                )
+        if len({each.member for each in self.exceptions}) < len(self.exceptions):
+            raise InputError(f"a member of station {self.name!r} has two exceptions: combine them")
+        if self.count is not None and sum(each.down for each in self.exceptions) == self.count:
+            raise InputError(f"all members of station {self.name!r} are down: leave at least one up")
+
+    @cached_property
+    def members(self) -> tuple[Station, ...]:
+        """The stations, each without a count; exceptions have changed their servers and speeds."""
+        members = list(_members(self))
+        for each in self.exceptions:
+            members[each.member - 1] = _differing(members[each.member - 1], each)
+        return tuple(members)
+
+    @cached_property
+    def down(self) -> frozenset[int]:
+        """Numbers, from 0, of the members that are down from the start."""
+        return frozenset(each.member - 1 for each in self.exceptions if each.down)
+
+
+def _differing(station: Station, how: Differs) -> Station:
+    """Return a member that differs; another speed is a rate table, which exists in every solver."""
+    servers, rate = how.servers or station.servers, station.rate
+    if np.any(np.not_equal(how.speed, 1)):
+        rate = RateTable(tuple(speed * how.speed for speed in (rate.speeds if rate else (1.0,))))
+    return replace(station, servers=servers, rate=rate)
+
+
+Counted = TypeVar("Counted", "Host", "Station", "Pool")
+
+
+def _members(group: Counted) -> tuple[Counted, ...]:
+    """Return the members of a host, station or pool with a count; copies, since checking each would take long."""
+    if group.count is None:
+        return (group,)
+    members = []
+    for number in range(group.count):
+        member = copy(group)
+        for cached in ("members", "down"):
+            member.__dict__.pop(cached, None)
+        changes: dict[str, object] = {"name": member_name(group.name, number), "count": None}
+        if isinstance(group, Station):
+            changes["exceptions"] = ()
+        for field, value in changes.items():
+            object.__setattr__(member, field, value)
+        members.append(member)
+    return tuple(members)
+
+
+def member_name(group: str, number: int) -> str:
+    """Return the name of a member by its number, which counts from 0."""
+    return f"{group}/{number + 1}"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -171,8 +271,16 @@ class Pool(Construct):
         Number of units.
     queue_limit
         Number of requests that may wait for a unit; further arrivals are dropped. No limit if left out.
+    count
+        Number of members: like pools, called `name/1`, `name/2`, .... If left out there is one pool, called `name`.
     """
 
     name: Name
     size: AtLeastOne
     queue_limit: Count | None = None
+    count: AtLeastOne | None = None
+
+    @cached_property
+    def members(self) -> tuple[Pool, ...]:
+        """The pools, each without a count."""
+        return _members(self)

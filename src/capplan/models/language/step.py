@@ -4,13 +4,17 @@ A flow is one step, usually a `Sequence`. Steps contain other steps, so a flow i
 Random streams are keyed by names: a step that keeps its name keeps its random numbers when the layout around it changes
 (common random numbers). A step without a name is named after its place.
 
+Stations and pools with a count have members, numbered from 0. A step binds a name to one member (`Pick`), or to a set of
+distinct members (`ReplicaSet`); steps inside refer to the member by that name. So the same few steps serve any number
+of nodes.
+
 A request is dropped at a full pool or by an expiry. A drop ends the branch where it happens. Anything that then waits
 in vain (a join, a countdown latch, the request itself) is dropped as well. Branches that have already started go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
@@ -35,11 +39,15 @@ class Visit(Construct):
         Service demand: the time that a server at speed 1 needs, in seconds.
     name
         Name of the step, which keys its random stream.
+    member
+        Bound name of the member to visit, for a station with a count. It may have been picked from another station or
+        pool with the same count.
     """
 
     station: Name
     demand: Distribution
     name: str = ""
+    member: Name | None = None
     kind: Literal["visit"] = "visit"
 
 
@@ -93,11 +101,14 @@ class Acquire(Construct):
         Step that runs while the unit is held.
     name
         Name of the place, for unnamed steps inside.
+    member
+        Bound name of the member of the pool, for a pool with a count.
     """
 
     pool: Name
     step: Step
     name: str = ""
+    member: Name | None = None
     kind: Literal["acquire"] = "acquire"
 
 
@@ -257,12 +268,14 @@ class Choice(Construct):
         check_probabilities(self.probabilities, len(self.steps))
 
 
-RoutePolicy = Literal["round_robin", "random", "least_loaded", "token_aware", "latency_ranked"]
+RoutePolicy = Literal["round_robin", "random", "least_loaded", "token_aware", "latency_ranked", "first"]
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Route(Construct):
     """Run one of several targets, chosen by a policy.
+
+    Targets that are known to be down are left out, unless all are.
 
     Attributes
     ----------
@@ -270,7 +283,8 @@ class Route(Construct):
         `round_robin` takes the targets in turn, starting with the first; `random` takes each with equal probability;
         `least_loaded` takes the target with the fewest requests inside (ties: the first); `token_aware` hashes the
         request's key (its session, or the request itself); `latency_ranked` takes the target with the lowest smoothed
-        latency so far (a target that was never used counts as fastest; ties: the first).
+        latency so far (a target that was never used counts as fastest; ties: the first); `first` takes the first
+        target, for instance the nearest data centre.
     targets
         At least one step.
     name
@@ -281,6 +295,139 @@ class Route(Construct):
     targets: Annotated[tuple[Step, ...], Field(min_length=1)]
     name: str = ""
     kind: Literal["route"] = "route"
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Pick(Construct):
+    """Pick one member of a station or pool, or of a set of members, and run a step with a name bound to it.
+
+    Members that are known to be down are left out, unless all are. The random numbers of the step do not depend on the
+    member. Picking from a set without members drops the request.
+
+    Attributes
+    ----------
+    member
+        Name to bind.
+    among
+        Name of a station or pool with a count, or bound name of a set.
+    policy
+        As for `Route`. In a station or pool, `token_aware` takes the first replica of the token on the ring.
+    step
+        Step that runs with the name bound.
+    name
+        Name of the step, which keys its random stream.
+    """
+
+    member: Name
+    among: Name
+    policy: RoutePolicy
+    step: Step
+    name: str = ""
+    kind: Literal["pick"] = "pick"
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class ReplicaSet(Construct):
+    """Find the replicas of the request's row, and run a step with a name bound to the set of them.
+
+    The row is that of the session: all its requests have the same replicas, in every step. Replicas that are known to
+    be down are left out of the set.
+
+    Attributes
+    ----------
+    members
+        Name to bind.
+    among
+        Name of a station or pool with a count.
+    size
+        Number of distinct replicas, those that are down included.
+    step
+        Step that runs with the name bound.
+    placement
+        `ring`: the row's token lies in the range of one member, and the replicas are this member and those that follow
+        it. `random`: every set is equally likely, in every order, as with many virtual nodes.
+    first
+        Bound name of a member that comes first if it is in the set, such as the coordinator; the others keep their
+        order.
+    name
+        Name of the place, for unnamed steps inside.
+    """
+
+    members: Name
+    among: Name
+    size: AtLeastOne
+    step: Step
+    placement: Literal["ring", "random"] = "random"
+    first: Name | None = None
+    name: str = ""
+    kind: Literal["replica_set"] = "replica_set"
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class FanOut(Construct):
+    """Run a step for each member of a set in parallel, as the branches of a fork-join.
+
+    Every branch has random numbers of its own, keyed by the number of its member. If the set has fewer members than are
+    needed, nothing starts and the request is dropped.
+
+    Attributes
+    ----------
+    over
+        Bound name of the set.
+    member
+        Name to bind to the member in each branch.
+    step
+        Step that runs in each branch.
+    needed
+        Number of branches to wait for; 0 goes on at once (the branches are detached).
+    contacted
+        Number of members that have a branch, the first ones of the set; all if left out.
+    name
+        Name of the place, for unnamed steps inside.
+
+    Raises
+    ------
+    InputError
+        If more branches are needed than members are contacted.
+    """
+
+    over: Name
+    member: Name
+    step: Step
+    needed: Count
+    contacted: AtLeastOne | None = None
+    name: str = ""
+    kind: Literal["fan_out"] = "fan_out"
+
+    def __post_init__(self) -> None:
+        if self.contacted is not None and self.needed > self.contacted:
+            raise InputError(f"needed = {self.needed} of {self.contacted} contacted members: at most all can be needed")
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class If(Construct):
+    """Run one of two steps, depending on whether a member is another member, or is in a set.
+
+    Attributes
+    ----------
+    member
+        Bound name of a member.
+    among
+        Bound name of a member or set of the same station or pool, or of one with the same count.
+    then
+        Step that runs if it is.
+    otherwise
+        Step that runs if it isn't.
+    name
+        Name of the place, for unnamed steps inside.
+    """
+
+    member: Name
+    among: Name
+    then: Step
+    otherwise: Step
+    name: str = ""
+    kind: Literal["if"] = "if"
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -311,7 +458,21 @@ class Batch(Construct):
 
 
 Step = Annotated[
-    Visit | Delay | Sequence | Acquire | ForkJoin | CountdownLatch | Signal | Hedge | Choice | Route | Batch,
+    Visit
+    | Delay
+    | Sequence
+    | Acquire
+    | ForkJoin
+    | CountdownLatch
+    | Signal
+    | Hedge
+    | Choice
+    | Route
+    | Batch
+    | Pick
+    | ReplicaSet
+    | FanOut
+    | If,
     Field(discriminator="kind"),
 ]
 
@@ -319,6 +480,15 @@ Step = Annotated[
 def children(step: Step) -> tuple[Step, ...]:
     """Return the steps directly inside `step`."""
     return _CHILDREN[type(step)](step)
+
+
+def walk(step: Step) -> Iterator[Step]:
+    """Yield `step` and every step inside it, parents first."""
+    waiting = [step]
+    while waiting:
+        step = waiting.pop()
+        yield step
+        waiting.extend(reversed(children(step)))
 
 
 # A table by type is the fastest way, and flows are walked often.
@@ -330,6 +500,10 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Step, ...]]] = {
     Acquire: lambda step: (step.step,),
     CountdownLatch: lambda step: (step.step,),
     Batch: lambda step: (step.step,),
+    Pick: lambda step: (step.step,),
+    ReplicaSet: lambda step: (step.step,),
+    FanOut: lambda step: (step.step,),
+    If: lambda step: (step.then, step.otherwise),
     Hedge: lambda step: (step.step, step.spare),
     Visit: lambda _: (),
     Delay: lambda _: (),

@@ -20,8 +20,12 @@ from capplan.models.language.step import (
     Choice,
     CountdownLatch,
     Delay,
+    FanOut,
     ForkJoin,
     Hedge,
+    If,
+    Pick,
+    ReplicaSet,
     Route,
     Signal,
     Step,
@@ -226,7 +230,7 @@ class ResponseReader:
                 return self._latch(step)
             case Signal():
                 return NOW
-            case Hedge() | Batch():
+            case Hedge() | Batch() | Pick() | ReplicaSet() | FanOut() | If():
                 raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
             case _:
                 assert_never(step)

@@ -44,6 +44,7 @@ from capplan.simulator.specification.network_facts import backoff_ticks, is_fixe
 from capplan.simulator.specification.sampling import tick_sampler
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key, source_key
+from capplan.simulator.specification.timeline import initial_states, numbered_changes
 from capplan.simulator.specification.traffic_time import segments
 
 
@@ -117,9 +118,10 @@ class _System:
         return any(station.service_continues for _, station in self.processor_sharing())
 
     def failing(self) -> frozenset[str]:
-        """Return the stations that the timeline takes down, alone or with their host."""
-        down = {event.target for event in self.network.timeline.events if event.action == "down"}
-        return frozenset(each.name for each in self.network.stations if each.name in down or each.host in down)
+        """Return the stations that may be down, alone or with their host."""
+        down = {event.target for _, event in numbered_changes(self.network) if event.action == "down"}
+        down |= {name for name, state in initial_states(self.network).items() if state.down}
+        return frozenset(each.name for each in self.network.each_station if each.name in down or each.host in down)
 
     def tally(self, requests: Requests) -> Tally:
         """Return the counts of the run."""
@@ -135,14 +137,19 @@ class _System:
 
 def _system(network: Network, window: Window) -> _System:
     env = OrderedEnvironment()
-    hosts = {host.name: SharedHost(host) for host in network.hosts}
+    states = initial_states(network)
+    hosts = {host.name: SharedHost(host) for host in network.each_host}
+    fixed_rate = {each.name for group in network.stations if is_fixed_rate(group, network) for each in group.members}
     stations: dict[str, RunningStation] = {
         station.name: FixedRateStation(station, env, window)
-        if is_fixed_rate(station, network)
+        if station.name in fixed_rate
         else ProcessorSharingStation(station, number, env, window, hosts.get(station.host or ""))
-        for number, station in enumerate(network.stations)
+        for number, station in enumerate(network.each_station)
     }
-    pools = {pool.name: UnitPool(pool, env, window) for pool in network.pools}
+    for name, station in stations.items():
+        if isinstance(station, ProcessorSharingStation):
+            station.state = states[name]
+    pools = {pool.name: UnitPool(pool, env, window) for pool in network.each_pool}
     return _System(network, env, window, hosts, stations, pools)
 
 
@@ -156,11 +163,11 @@ def _begin(system: _System, log: RequestLog, root: int, max_requests: int | None
     """Schedule everything that starts by itself: the timeline, the processes of stations, the traffic."""
     network, env = system.network, system.env
     targets = {station.station.name: station for _, station in system.processor_sharing()}
-    changes = TimelineProcess(network.timeline, env, {**targets, **system.hosts})
+    changes = TimelineProcess(network, env, {**targets, **system.hosts})
     changes.begin()
     for number, station in system.processor_sharing():
         begin_processes(station, number, root)
-    context = FlowContext(env, system.stations, system.pools, changes.delay_factors, system.failing())
+    context = FlowContext(network, env, system.stations, system.pools, changes.delay_factors, system.failing())
     flows = [_flow(each, context) for each in network.classes]
     _begin_traffic(network, Clients(env, log, flows, system.window.end, max_requests), root)
 

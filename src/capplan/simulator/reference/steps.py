@@ -8,17 +8,24 @@ forks, countdown latches, batches and routes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as Listed
 from dataclasses import dataclass
+from typing import TypeVar
 
-from capplan.models.errors import RefusedError
+from capplan.models.language.network import Network
+from capplan.models.language.station import member_name
 from capplan.models.language.step import (
     Acquire,
     Batch,
     Choice,
     CountdownLatch,
     Delay,
+    FanOut,
     ForkJoin,
     Hedge,
+    If,
+    Pick,
+    ReplicaSet,
     Route,
     RoutePolicy,
     Sequence,
@@ -28,7 +35,6 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.units import Number
 from capplan.simulator.reference.events import (
-    STEP_BITS,
     Dropped,
     EventKind,
     OrderedEnvironment,
@@ -40,9 +46,9 @@ from capplan.simulator.reference.events import (
 from capplan.simulator.reference.stations import RunningStation, UnitPool
 from capplan.simulator.reference.traffic import Attempt
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.network_facts import flow_facts
+from capplan.simulator.specification.network_facts import flow_facts, member_counts
 from capplan.simulator.specification.sampling import picker, tick_sampler
-from capplan.simulator.specification.streams import name_key, step_names, uniform
+from capplan.simulator.specification.streams import name_key, replicas, replicas_key, step_names, uniform
 from capplan.simulator.specification.traffic_time import rounded
 
 
@@ -181,20 +187,24 @@ class Router:
     """
 
     def __init__(self, policy: RoutePolicy, targets: int, key: int, known_down: Callable[[int], bool] | None) -> None:
-        self.policy, self.targets, self.key, self.known_down = policy, targets, key, known_down
+        self.policy, self.targets, self.key, self._down = policy, targets, key, known_down
         self.passed = 0
         self.inside = [0] * targets
         self.smoothed = [-1] * targets
 
-    def enter(self, attempt: Attempt) -> int:
-        """Pick the target of a request: the one that its session has taken before, if the session is sticky."""
+    def enter(self, attempt: Attempt, candidates: Listed[int] | None = None) -> int:
+        """Choose the target of a request: the one that its session has taken before, if the session is sticky.
+
+        `candidates` are the targets to choose from, all if left out; at least one.
+        """
         routes, this = attempt.session.routes, (self.key, self.targets)
+        up = self._up(range(self.targets) if candidates is None else candidates)
         if routes is None:
-            target = self._pick(attempt)
-        elif this in routes and not (self.known_down and self.known_down(routes[this])):
+            target = self._choose(attempt, up)
+        elif routes.get(this) in up and (not self._down or not self._down(routes[this])):
             target = routes[this]
         else:
-            target = routes[this] = self._pick(attempt)
+            target = routes[this] = self._choose(attempt, up)
         self.inside[target] += 1
         return target
 
@@ -205,32 +215,28 @@ class Router:
             before = self.smoothed[target]
             self.smoothed[target] = took if before < 0 else before + ((took - before) >> SMOOTHING_BITS)
 
-    def _up(self) -> list[int] | range:
-        """Return the targets that requests may go to."""
-        targets = range(self.targets)
-        if self.known_down is None:
-            return targets
-        return [target for target in targets if not self.known_down(target)] or targets
+    def _up(self, candidates: Listed[int]) -> Listed[int]:
+        """Return the candidates that requests may go to."""
+        if self._down is None:
+            return candidates
+        return [target for target in candidates if not self._down(target)] or candidates
 
-    def _pick(self, attempt: Attempt) -> int:
-        up = self._up()
+    def _choose(self, attempt: Attempt, up: Listed[int]) -> int:
         match self.policy:
             case "round_robin":
                 self.passed += 1
-                return _next(up, (self.passed - 1) % self.targets)
+                return up[(self.passed - 1) % len(up)]
             case "random":
-                return _next(up, int(uniform(attempt.key, self.key) * self.targets))
+                return up[int(uniform(attempt.key, self.key) * len(up))]
             case "token_aware":
-                return _next(up, int(uniform(attempt.session.token, 0) * self.targets))
+                owner = int(uniform(attempt.session.token, 0) * self.targets)
+                return min(up, key=lambda target: (target < owner, target))
             case "least_loaded":
                 return min(up, key=self.inside.__getitem__)
             case "latency_ranked":
                 return min(up, key=self.smoothed.__getitem__)
-
-
-def _next(up: list[int] | range, target: int) -> int:
-    """Return `target` or the next one in order that is `up`."""
-    return target if target in up else min(up, key=lambda other: (other < target, other))
+            case "first":
+                return up[0]
 
 
 Runner = Callable[[Attempt, ActiveCountdownLatch | None], ProcessGenerator]
@@ -240,9 +246,10 @@ Runner = Callable[[Attempt, ActiveCountdownLatch | None], ProcessGenerator]
 class FlowContext:
     """What flows use.
 
-    `delay_factors` has the factor of each delay that the timeline changes, `failing` the stations that it takes down.
+    `delay_factors` has the factor of each delay that the timeline changes, `failing` the stations that may be down.
     """
 
+    network: Network
     env: OrderedEnvironment
     stations: Mapping[str, RunningStation]
     pools: Mapping[str, UnitPool]
@@ -253,6 +260,19 @@ class FlowContext:
         """Tell whether others know that a station is down."""
         return self.stations[station].known_down
 
+    def members_down(self, group: str) -> Callable[[int], bool] | None:
+        """Return the function that tells which members of a station are known to be down; None when none can be."""
+        station = next((each for each in self.network.stations if each.name == group), None)
+        if station is None or not self.failing.intersection(each.name for each in station.members):
+            return None
+        names = [each.name for each in station.members]
+        return lambda member: self.known_down(names[member])
+
+    def count(self, name: str) -> int:
+        """Return the number of members of a station or pool."""
+        counts = {each.name: each.count for each in self.network.pools} | member_counts(self.network)
+        return counts[name] or 1
+
 
 def compile_flow(flow: Step, context: FlowContext) -> Runner:
     """Return the function that runs `flow` for one attempt at a request.
@@ -262,21 +282,24 @@ def compile_flow(flow: Step, context: FlowContext) -> Runner:
     RefusedError
         When the flow has more steps than the order of events can number.
     """
-    names = step_names(flow)
-    if len(names) >= 1 << STEP_BITS:
-        raise RefusedError(f"a flow of {len(names)} steps is too long: at most {(1 << STEP_BITS) - 1}")
-    return _Compiler(flow, names, context).step(0)
+    return _Compiler(flow, context).step(0)
 
 
 class _Compiler:
     """Compiles the flow of one request class; steps are known by their numbers in the order of `walk`."""
 
-    def __init__(self, flow: Step, names: tuple[str, ...], context: FlowContext) -> None:
+    def __init__(self, flow: Step, context: FlowContext) -> None:
         self.context, self.env = context, context.env
-        facts = flow_facts(flow)
+        facts = flow_facts(flow, member_counts(context.network))
         self.steps, self.below = facts.steps, facts.below
-        self.keys = [name_key("step", name) for name in names]
+        self.keys = [name_key("step", name) for name in step_names(flow)]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
+        self.ranks, self.strides = facts.ranks, facts.strides
+        self.picked = _picked(facts.steps, facts.below)
+
+    def rank(self, kind: EventKind, number: int) -> int:
+        """Return the part of a rank that a step knows."""
+        return step_rank(kind, self.ranks[number])
 
     def step(self, number: int) -> Runner:
         """Return the function that runs the step with this number."""
@@ -292,17 +315,30 @@ class _Compiler:
                 return _signal(step.group, self.signalled[number])
             case Acquire() | CountdownLatch() | Batch():
                 return self._with_one(step, inside[0], number)
+            case Pick() | ReplicaSet() | FanOut() | If():
+                return self._with_members(step, inside, number)
             case ForkJoin() | Hedge() | Choice() | Route():
                 return self._with_several(step, inside, number)
 
     def _with_one(self, step: Acquire | CountdownLatch | Batch, inside: Runner, number: int) -> Runner:
         match step:
             case Acquire():
-                return self._acquire(self.context.pools[step.pool], inside, number)
+                return self._acquire(step, inside, number)
             case CountdownLatch():
                 return self._latch(step, inside, number)
             case Batch():
                 return self._batch(step, inside, number)
+
+    def _with_members(self, step: Pick | ReplicaSet | FanOut | If, inside: list[Runner], number: int) -> Runner:
+        match step:
+            case Pick():
+                return self._pick(step, inside[0], number)
+            case ReplicaSet():
+                return self._replica_set(step, inside[0])
+            case FanOut():
+                return self._fan_out(step, inside[0], number)
+            case If():
+                return _if(step, *inside)
 
     def _with_several(self, step: ForkJoin | Hedge | Choice | Route, inside: list[Runner], number: int) -> Runner:
         match step:
@@ -316,17 +352,17 @@ class _Compiler:
                 return self._route(step, inside, number)
 
     def _visit(self, step: Visit, number: int) -> Runner:
-        station, key = self.context.stations[step.station], self.keys[number]
-        draw, rank = tick_sampler(step.demand), step_rank(EventKind.SERVICE, number)
+        key, draw, rank = self.keys[number], tick_sampler(step.demand), self.rank(EventKind.SERVICE, number)
+        station_of = _chosen(self.context.stations, step.station, step.member)
 
         def visit(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
-            yield station.visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
+            yield station_of(attempt).visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
 
         return visit
 
     def _delay(self, step: Delay, number: int) -> Runner:
         env, scaled, name, key = self.env, self.context.delay_factors, step.name, self.keys[number]
-        draw, rank = tick_sampler(step.duration), step_rank(EventKind.DELAY, number)
+        draw, rank = tick_sampler(step.duration), self.rank(EventKind.DELAY, number)
 
         def delay(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
             ticks = draw(uniform(attempt.key, key))
@@ -336,10 +372,12 @@ class _Compiler:
 
         return delay
 
-    def _acquire(self, pool: UnitPool, inner: Runner, number: int) -> Runner:
-        env, rank = self.env, step_rank(EventKind.RESUME, number)
+    def _acquire(self, step: Acquire, inner: Runner, number: int) -> Runner:
+        env, rank = self.env, self.rank(EventKind.RESUME, number)
+        pool_of = _chosen(self.context.pools, step.pool, step.member)
 
         def acquire(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            pool = pool_of(attempt)
             acquired = pool.acquire(attempt.rank + rank)
             if acquired is not None:
                 yield acquired
@@ -357,7 +395,7 @@ class _Compiler:
         return _Branch(self.env, inner, self.served[number])
 
     def _fork_join(self, inside: list[Runner], needed: int, number: int) -> Runner:
-        env, rank = self.env, step_rank(EventKind.RESUME, number)
+        env, rank = self.env, self.rank(EventKind.RESUME, number)
         branches = [self._branch(inner, child) for inner, child in zip(inside, self.below[number], strict=True)]
 
         def fork_join(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
@@ -370,8 +408,58 @@ class _Compiler:
 
         return fork_join
 
+    def _pick(self, step: Pick, inner: Runner, number: int) -> Runner:
+        env, (group, of_set) = self.env, self.picked[number]
+        router = Router(step.policy, self.context.count(group), self.keys[number], self.context.members_down(group))
+
+        def pick(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            candidates = attempt.members_of(step.among) if of_set else None
+            if candidates == ():
+                raise Dropped
+            member, since = router.enter(attempt, candidates), env.tick
+            try:
+                yield from inner(attempt.with_bound(step.member, member), latch)
+            except Dropped:
+                router.leave(member)
+                raise
+            router.leave(member, env.tick - since)
+
+        return pick
+
+    def _replica_set(self, step: ReplicaSet, inner: Runner) -> Runner:
+        count, key = self.context.count(step.among), replicas_key(step.among)
+        down = self.context.members_down(step.among)
+
+        def replica_set(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            found = replicas(attempt.session.token, key, count, step.size, step.placement)
+            if down is not None:
+                found = tuple(member for member in found if not down(member))
+            if step.first is not None:
+                first = attempt.member(step.first)
+                found = tuple(sorted(found, key=lambda member: member != first))
+            yield from inner(attempt.with_bound(step.members, found), latch)
+
+        return replica_set
+
+    def _fan_out(self, step: FanOut, inner: Runner, number: int) -> Runner:
+        env, rank, stride = self.env, self.rank(EventKind.RESUME, number), self.strides[number]
+        branch = self._branch(inner, self.below[number][0])
+
+        def fan_out(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+            members = attempt.members_of(step.over)[: step.contacted]
+            if len(members) < step.needed:
+                raise Dropped
+            join = ActiveJoin(step.needed, len(members), attempt.rank + rank)
+            for _ in members:
+                branch.expect(latch)
+            for place, member in enumerate(members):
+                branch.start(attempt.branch(step.member, member, place * stride), latch, join)
+            yield from join.wait(env)
+
+        return fan_out
+
     def _hedge(self, first_step: Runner, after: int, spare_step: Runner, number: int) -> Runner:
-        env, rank, due_rank = self.env, step_rank(EventKind.RESUME, number), step_rank(EventKind.DELAY, number)
+        env, rank, due_rank = self.env, self.rank(EventKind.RESUME, number), self.rank(EventKind.DELAY, number)
         first, spare = map(self._branch, (first_step, spare_step), self.below[number])
 
         def hedge(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
@@ -395,7 +483,7 @@ class _Compiler:
         return hedge
 
     def _latch(self, step: CountdownLatch, inner: Runner, number: int) -> Runner:
-        env, rank = self.env, step_rank(EventKind.RESUME, number)
+        env, rank = self.env, self.rank(EventKind.RESUME, number)
         groups = {group.name: group.needed for group in step.groups}
         needed = len(groups) if step.needed is None else step.needed
 
@@ -435,7 +523,7 @@ class _Compiler:
 
     def _batch(self, step: Batch, inner: Runner, number: int) -> Runner:
         longest = to_ticks(float(step.max_wait_s))
-        place = BatchPoint(self.env, step.max_size, longest, lambda first: inner(first, None), number)
+        place = BatchPoint(self.env, step.max_size, longest, lambda first: inner(first, None), self.ranks[number])
 
         def batch(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
             yield place.join(attempt)
@@ -471,6 +559,40 @@ class _Branch:
         """Tell the latches that it sends no more signals."""
         for active in latches_numbered(latch, self.served):
             active.branch_ended()
+
+
+Place = TypeVar("Place")
+
+
+def _chosen(places: Mapping[str, Place], name: str, member: str | None) -> Callable[[Attempt], Place]:
+    """Return the function that looks up the station or pool of a step, which may depend on a bound name."""
+    if member is None:
+        place = places[name]
+        return lambda _: place
+    return lambda attempt: places[member_name(name, attempt.member(member))]
+
+
+def _picked(steps: Listed[Step], below: Listed[Listed[int]]) -> dict[int, tuple[str, bool]]:
+    """Return the station or pool of each pick, and whether it takes members from a set, by the number of the step."""
+    picked: dict[int, tuple[str, bool]] = {}
+    around: list[Mapping[str, str]] = [{}] * len(steps)  # the station or pool of each set bound around a step
+    for number, step in enumerate(steps):
+        sets = around[number]
+        if isinstance(step, Pick):
+            picked[number] = sets.get(step.among, step.among), step.among in sets
+        elif isinstance(step, ReplicaSet):
+            sets = {**sets, step.members: step.among}
+        for child in below[number]:
+            around[child] = sets
+    return picked
+
+
+def _if(step: If, then: Runner, otherwise: Runner) -> Runner:
+    def if_(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
+        is_among = attempt.member(step.member) in attempt.members_of(step.among)
+        yield from (then if is_among else otherwise)(attempt, latch)
+
+    return if_
 
 
 def _sequence(parts: list[Runner]) -> Runner:

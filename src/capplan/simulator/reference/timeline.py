@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from capplan.models.language.traffic import Event, Timeline
+from capplan.models.language.network import Network
+from capplan.models.language.traffic import Event
 from capplan.simulator.reference.events import EventKind, OrderedEnvironment, OrderedEvent, request_rank, step_rank
-from capplan.simulator.specification.timeline import OperatingState, Stage, numbered_events
+from capplan.simulator.specification.timeline import OperatingState, Stage, numbered_changes
 
 
 class TimelineTarget(Protocol):
@@ -33,14 +34,14 @@ class TimelineProcess:
     `delay_factors` holds the current factor of each delay that the timeline changes, by name.
     """
 
-    timeline: Timeline
+    network: Network
     env: OrderedEnvironment
     targets: Mapping[str, TimelineTarget]
     delay_factors: dict[str, float] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Schedule all events except those that scale the traffic."""
-        for number, (tick, event) in enumerate(numbered_events(self.timeline)):
+        for number, (tick, event) in enumerate(numbered_changes(self.network)):
             if event.action == "scale_delay":
                 self.delay_factors[event.target] = 1.0
             if event.action != "scale_traffic":
@@ -56,7 +57,7 @@ class TimelineProcess:
             return
         target = self.targets[event.target]
         target.settle()
-        following = target.state.apply(stage, event, number, self.timeline)
+        following = target.state.apply(stage, event, number, self.network.timeline)
         if following is not None:
             ticks, next_stage = following
             self._schedule(self.env.tick + ticks, number, next_stage, event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,7 @@ from capplan.simulator.reference.events import (
 )
 from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.sampling import picker, tick_sampler
-from capplan.simulator.specification.streams import name_key, request_key, uniform
+from capplan.simulator.specification.streams import fold, name_key, request_key, uniform
 from capplan.simulator.specification.traffic_time import (
     Segment,
     arrival_ticks,
@@ -95,15 +96,41 @@ class Request:
 
 
 class Attempt:
-    """One attempt at a request: its rank among ties, which is its number in the order of starting, and its key."""
+    """One attempt at a request: its rank among ties, which is its number in the order of starting, and its key.
 
-    __slots__ = ("ended", "key", "rank", "request", "session")
+    `members` are the members and sets that the steps around have bound. A step that binds a name, and each branch of a
+    fan-out, runs with a copy.
+    """
+
+    __slots__ = ("ended", "key", "members", "rank", "request", "session")
 
     def __init__(self, number: int, request: Request) -> None:
         self.request, self.session = request, request.session
         self.rank = request_rank(number)
         self.key = request.key(request.attempts)
         self.ended = False
+        self.members: dict[str, int | tuple[int, ...]] = {}
+
+    def member(self, name: str) -> int:
+        """Return the member that a name is bound to."""
+        return self.members_of(name)[0]
+
+    def members_of(self, name: str) -> tuple[int, ...]:
+        """Return the set that a name is bound to; a member is a set of one."""
+        members = self.members[name]
+        return members if isinstance(members, tuple) else (members,)
+
+    def with_bound(self, name: str, members: int | tuple[int, ...]) -> Attempt:
+        """Return a copy with a name bound to a member or a set."""
+        inside = copy(self)
+        inside.members = {**self.members, name: members}
+        return inside
+
+    def branch(self, name: str, member: int, offset: int) -> Attempt:
+        """Return a copy for the branch of a member, with draws of its own and `offset` added to its rank."""
+        inside = self.with_bound(name, member)
+        inside.key, inside.rank = fold(self.key, member), self.rank + offset
+        return inside
 
 
 class RequestLog:

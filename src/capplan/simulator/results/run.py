@@ -467,10 +467,11 @@ def report(
         sources=tuple(network.traffic.mix),
         reports={each.name: places.of_class(each.name, index) for index, each in enumerate(network.classes)},
         stations={
-            each.name: places.of_station(each.name, each.servers, index) for index, each in enumerate(network.stations)
+            each.name: places.of_station(each.name, each.servers, index)
+            for index, each in enumerate(network.each_station)
         },
-        pools={each.name: places.of_pool(each.name, each.size, index) for index, each in enumerate(network.pools)},
-        series=_series(tally, np.array([station.servers for station in network.stations])),
+        pools={each.name: places.of_pool(each.name, each.size, index) for index, each in enumerate(network.each_pool)},
+        series=_series(tally, np.array([station.servers for station in network.each_station])),
         marks=_marks(network, tally),
         events=events,
         tally=tally,

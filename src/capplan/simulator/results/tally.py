@@ -126,8 +126,8 @@ def intervals(warmup_ticks: int, end_ticks: int, count: int = INTERVALS) -> IntA
 def empty_tally(network: Network, boundaries: IntArray) -> Tally:
     """Return a tally of zeros."""
     k, classes = len(boundaries), len(network.classes)
-    stations, pools = len(network.stations), len(network.pools)
-    most_units = max((pool.size for pool in network.pools), default=0)
+    stations, pools = len(network.each_station), len(network.each_pool)
+    most_units = max((pool.size for pool in network.each_pool), default=0)
     clocks = 2 if isinstance(network.traffic, Throttled) else 1
     return Tally(
         boundaries,

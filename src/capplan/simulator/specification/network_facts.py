@@ -7,33 +7,48 @@ target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capplan.models.language.network import Network, walk
-from capplan.models.language.station import Station
+from capplan.models.errors import RefusedError
+from capplan.models.language.network import Network, member_of
+from capplan.models.language.station import Station, member_name
 from capplan.models.language.step import (
     Batch,
     Choice,
     CountdownLatch,
+    FanOut,
     ForkJoin,
     Hedge,
+    If,
+    Pick,
+    ReplicaSet,
     Route,
     Signal,
     Step,
     Visit,
     children,
+    walk,
 )
 from capplan.models.language.traffic import Retry, Session
 from capplan.simulator.specification.clock import to_ticks
 
+MOST_STEPS = (1 << 20) - 1  # a step's number among ties has 20 bits
+
 
 def is_fixed_rate(station: Station, network: Network) -> bool:
-    """Tell whether a station serves first come, first served, at a speed that never changes."""
-    changing = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
+    """Tell whether a station, or every member of it, serves first come, first served, at a speed that never changes."""
     plain = station.rate is None and station.expiry_s is None and station.host is None
-    undisturbed = not station.pauses and not station.background and station.name not in changing
-    return station.discipline == "fcfs" and plain and undisturbed
+    undisturbed = not station.pauses and not station.background and station.name not in _changing(network)
+    like = all(each.speed == 1 and not each.down for each in station.exceptions)
+    return station.discipline == "fcfs" and plain and undisturbed and like
+
+
+def _changing(network: Network) -> set[str]:
+    """Return the names of the stations and hosts, with or without a count, that the timeline changes."""
+    targets = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
+    owners = (member_of(target, (*network.stations, *network.hosts)) for target in targets)
+    return targets | {owner[0] for owner in owners if owner is not None}
 
 
 def backoff_ticks(retry: Retry | None) -> list[int]:
@@ -94,8 +109,13 @@ class FlowFacts:
     entries
         The first stations of each step. None without a visit; such a step is never known to be down. For a visit it is
         the station, for a sequence the entry of its first step that has one, for the acquisition of a unit, a countdown
-        latch and a batch that of the step inside. A choice, route or hedge is down when all alternatives are, a
-        fork-join when fewer branches than it needs are up.
+        latch and a batch that of the step inside. A choice, route, hedge or if is down when all alternatives are, a
+        fork-join when fewer branches than it needs are up, a pick or replica set when all members of its station are.
+    ranks
+        The numbers of the steps among ties. A fan-out counts as unrolled: in its branch number k, a step has its number
+        plus k times the stride of the fan-out.
+    strides
+        How many numbers each branch of a fan-out takes; 0 for all other steps.
     """
 
     steps: tuple[Step, ...]
@@ -103,14 +123,64 @@ class FlowFacts:
     signalled: tuple[int, ...]
     served: tuple[tuple[int, ...], ...]
     entries: tuple[StepEntry | None, ...]
+    ranks: tuple[int, ...]
+    strides: tuple[int, ...]
 
 
-def flow_facts(flow: Step) -> FlowFacts:
-    """Return the facts about the steps of a flow."""
+def flow_facts(flow: Step, counts: Mapping[str, int] | None = None) -> FlowFacts:
+    """Return the facts about the steps of a flow; `counts` are the numbers of members of stations (`member_counts`).
+
+    Raises
+    ------
+    RefusedError
+        When the flow has more steps than the order of events can number.
+    """
     steps = tuple(walk(flow))
     below = _below(steps)
     signalled = _signalled(steps, below)
-    return FlowFacts(steps, below, signalled, _served(below, signalled), _entries(steps, below))
+    ranks, strides = _ranks(steps, below)
+    return FlowFacts(
+        steps, below, signalled, _served(below, signalled), _entries(steps, below, counts or {}), ranks, strides
+    )
+
+
+def member_counts(network: Network) -> dict[str, int]:
+    """Return the number of members of each station with a count."""
+    return {each.name: each.count for each in network.stations if each.count is not None}
+
+
+def _ranks(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    branches = _branches(steps, below)
+    unrolled, strides = [1] * len(steps), [0] * len(steps)
+    for number in reversed(range(len(steps))):
+        inside = sum(unrolled[child] for child in below[number])
+        if branches[number]:
+            strides[number] = inside
+        unrolled[number] = 1 + inside * max(branches[number], 1)
+    if unrolled[0] > MOST_STEPS:
+        raise RefusedError(f"a flow of {unrolled[0]} steps is too long: at most {MOST_STEPS}")
+    ranks = [0] * len(steps)
+    for number, steps_inside in enumerate(below):
+        place = ranks[number] + 1
+        for child in steps_inside:
+            ranks[child] = place
+            place += unrolled[child]
+    return tuple(ranks), tuple(strides)
+
+
+def _branches(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the largest number of branches of each fan-out; 0 for all other steps."""
+    branches = [0] * len(steps)
+    sizes: list[Mapping[str, int]] = [{}] * len(steps)  # of the sets bound around each step
+    for number, step in enumerate(steps):
+        around = sizes[number]
+        if isinstance(step, FanOut):
+            branches[number] = step.contacted or around[step.over]
+        elif isinstance(step, ReplicaSet):
+            around = {**around, step.members: step.size}
+        for child in below[number]:
+            sizes[child] = around
+    return branches
 
 
 def _below(steps: Sequence[Step]) -> tuple[tuple[int, ...], ...]:
@@ -149,21 +219,33 @@ def _served(below: Sequence[tuple[int, ...]], signalled: Sequence[int]) -> tuple
     return tuple(served)
 
 
-def _entries(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[StepEntry | None, ...]:
+def _entries(
+    steps: Sequence[Step], below: Sequence[tuple[int, ...]], counts: Mapping[str, int]
+) -> tuple[StepEntry | None, ...]:
     entries: list[StepEntry | None] = [None] * len(steps)
+    all_members = {name: members_entry(name, count) for name, count in counts.items()}
     for number in reversed(range(len(steps))):
-        entries[number] = _entry_of(steps[number], [entries[child] for child in below[number]])
+        step = steps[number]
+        if isinstance(step, (Pick, ReplicaSet)) and step.among in all_members:
+            entries[number] = all_members[step.among]
+        else:
+            entries[number] = _entry_of(step, [entries[child] for child in below[number]])
     return tuple(entries)
+
+
+def members_entry(station: str, count: int) -> StepEntry:
+    """Return the entry of a step that starts at any member of a station: down when all members are."""
+    return StepEntry(None, count, tuple(StepEntry(member_name(station, number)) for number in range(count)))
 
 
 def _entry_of(step: Step, inside: Sequence[StepEntry | None]) -> StepEntry | None:
     known = tuple(entry for entry in inside if entry is not None)
     match step:
         case Visit():
-            return StepEntry(step.station)
+            return StepEntry(step.station) if step.member is None else None
         case ForkJoin() if known:
             return StepEntry(None, len(inside) - step.needed + 1, known)
-        case Choice() | Route() | Hedge() if known:
+        case Choice() | Route() | Hedge() | If() if known:
             return StepEntry(None, len(inside), known)
         case _:
             return known[0] if known else None

@@ -82,6 +82,43 @@ def uniform(request: int, draw: int) -> float:
     return (((word ^ (word >> 31)) >> 12) + 0.5) * 2.0**-52
 
 
+def replicas_key(group: str) -> int:
+    """Return the key of the draws that place a row's replicas among the members of a station or pool."""
+    return name_key("replicas", group)
+
+
+def replicas(token: int, key: int, count: int, size: int, placement: str) -> tuple[int, ...]:
+    """Return the replicas of a row in order.
+
+    Parameters
+    ----------
+    token : int
+        Token of the row, 64 bits.
+    key : int
+        `replicas_key` of the station or pool.
+    count, size : int
+        Number of members, and of replicas.
+    placement : {"ring", "random"}
+        `ring` takes the member that owns the token, by `uniform(token, 0)`, and those that follow. `random` draws one
+        member after another, without replacement; draw number k has the key ``fold(key, k)``.
+
+    Returns
+    -------
+    tuple of int
+        Distinct numbers of members, from 0.
+    """
+    if placement == "ring":
+        owner = int(uniform(token, 0) * count)
+        return tuple((owner + place) % count for place in range(size))
+    drawn: list[int] = []
+    for place in range(size):
+        member = int(uniform(token, fold(key, place)) * (count - place))
+        for smaller in sorted(drawn):  # the draw counts only members that are left
+            member += member >= smaller
+        drawn.append(member)
+    return tuple(drawn)
+
+
 def step_names(flow: Step) -> tuple[str, ...]:
     """Name every step of a flow, in the order of `walk` (parents first).
 

@@ -5,11 +5,15 @@ What they do to the traffic is in `traffic_time`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from capplan.models.language.network import Network
+from capplan.models.language.station import Host, Station
 from capplan.models.language.traffic import Event, Timeline
 from capplan.simulator.specification.clock import to_ticks
+
+DOWN_AT_START = -1  # in the place of the event that took a station down
 
 
 class Stage(IntEnum):
@@ -59,6 +63,29 @@ class OperatingState:
         return None
 
 
+def initial_states(network: Network) -> dict[str, OperatingState]:
+    """Return the states of all stations and hosts, one by one, at the start."""
+    names = [each.name for each in network.each_station] + [each.name for each in network.each_host]
+    states = {name: OperatingState() for name in names}
+    for station in network.stations:
+        for number in station.down:
+            states[station.members[number].name] = OperatingState(down_by=DOWN_AT_START, known_down=True)
+    return states
+
+
 def numbered_events(timeline: Timeline) -> list[tuple[int, Event]]:
     """Return the events with their ticks in the order of time, those of one tick in the order of the list."""
     return sorted(((to_ticks(float(event.at_s)), event) for event in timeline.events), key=lambda timed: timed[0])
+
+
+def numbered_changes(network: Network) -> list[tuple[int, Event]]:
+    """Return the events of a network's timeline, those of a station or host with a count one by one for its members."""
+    places: tuple[Station | Host, ...] = (*network.stations, *network.hosts)
+    members = {place.name: [each.name for each in place.members] for place in places if place.count is not None}
+    found = []
+    for tick, event in numbered_events(network.timeline):
+        if event.action.startswith("scale"):
+            found.append((tick, event))
+        else:
+            found += [(tick, replace(event, target=name)) for name in members.get(event.target, [event.target])]
+    return found
