@@ -59,7 +59,7 @@ class Network(Construct):
 
     def __post_init__(self) -> None:
         stations = _unique("station", [station.name for station in self.stations])
-        pools = _unique("pool", [pool.name for pool in self.pools])
+        _unique("pool", [pool.name for pool in self.pools])
         hosts = _unique("host", [host.name for host in self.hosts])
         _unique("station or host", [*stations, *hosts])
         classes = _unique("request class", [request.name for request in self.classes])

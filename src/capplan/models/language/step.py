@@ -4,9 +4,8 @@ A flow is one step, usually a `Sequence`. Steps contain other steps, so a flow i
 Random streams are keyed by names: a step that keeps its name keeps its random numbers when the layout around it changes
 (common random numbers). A step without a name is named after its place.
 
-Stations and pools with a count have members, numbered from 0. A step binds a name to one member (`Pick`), or to a set of
-distinct members (`ReplicaSet`); steps inside refer to the member by that name. So the same few steps serve any number
-of nodes.
+Stations and pools with a count have members. A step binds a name to one member (`Pick`) or to a set of distinct members
+(`ReplicaSet`); steps inside refer to the member by that name. So the same few steps serve any number of nodes.
 
 A request is dropped at a full pool or by an expiry. A drop ends the branch where it happens. Anything that then waits
 in vain (a join, a countdown latch, the request itself) is dropped as well. Branches that have already started go on.
