@@ -118,7 +118,7 @@ def chances_not_found(
     InputError
         If the cluster has fewer replicas than a level needs.
     """
-    if cluster.down:
+    if any(cluster.down):
         raise RefusedError("the visibility of writes is not modelled while nodes are down, since it depends on hints")
     places = _Places(cluster, question, sampling)
     used = places.used(question.read)
@@ -173,7 +173,7 @@ class _Places:
     """
 
     def __init__(self, cluster: Cluster, question: Question, sampling: Sampling) -> None:
-        self.cluster, self.dcs, self.rf = cluster, len(cluster.nodes), cluster.rf
+        self.cluster, self.dcs, self.rf = cluster, len(cluster.nodes), cluster.rf[0]
         self.client_s = _by_draw(question.client_s, 1)
         rng = np.random.default_rng([sampling.seed, 1])
         number = rng.permutation(sampling.samples)  # all pairs equally often, in random order

@@ -31,11 +31,8 @@ class Arion(System[ArionScenario]):
     reported = REPORTED
     budget_s = 0.2
 
-    def network(
-        self, scenario: ArionScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the network; see `capplan.systems.arion.network`."""
-        del lost
         return network(scenario, values, rate_per_s)
 
     def folded(self, scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network | None:

@@ -32,11 +32,8 @@ class Fedora4(System[Fedora4Scenario]):
     widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
     budget_s = 0.4
 
-    def network(
-        self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the network; see `capplan.systems.fedora4.network`."""
-        del lost
         return network(scenario, values, rate_per_s)
 
     def folded(self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network | None:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from capplan.calibration.case.ensemble import thinned
+from capplan.calibration.case.solution import Solution
 from capplan.calibration.system import Case
-from capplan.models.cassandra.cluster import node_name
 from capplan.models.cassandra.consistency import available
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band, Outage
+from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
@@ -73,8 +74,8 @@ def _rows(question: _Question, lost: dict[str, int]) -> Iterator[Outage]:
 
 
 def _row(question: _Question, scenario: OpenproviderScenario, lost: dict[str, int], assumed: str) -> Outage:
-    solution = question.case.system.solution(scenario, question.values, _lost_nodes(scenario, lost))
-    capacity = question.case.uncertainty.of_rate(solution.capacity)
+    left = Solution(network(scenario, question.values, 1.0, _nodes_down(scenario, lost)), REPORTED)
+    capacity = question.case.uncertainty.of_rate(left.capacity)
     return Outage(lost, True, assumed, capacity, capacity.low >= question.offered_per_s)
 
 
@@ -109,8 +110,8 @@ def _alive_replicas(scenario: OpenproviderScenario, lost: dict[str, int]) -> lis
     return [scenario.rf if dc < scenario.dcs - lost["dc"] else 0 for dc in range(scenario.dcs)]
 
 
-def _lost_nodes(scenario: OpenproviderScenario, lost: dict[str, int]) -> frozenset[str]:
+def _nodes_down(scenario: OpenproviderScenario, lost: dict[str, int]) -> tuple[int, ...]:
+    """Return the number of lost nodes in each data centre."""
     if "node" in lost:
-        return frozenset(node_name(dc, 0) for dc in range(scenario.dcs))
-    down = range(scenario.dcs - lost["dc"], scenario.dcs)
-    return frozenset(node_name(dc, node) for dc in down for node in range(scenario.cass_nodes))
+        return (1,) * scenario.dcs
+    return tuple(scenario.cass_nodes if dc >= scenario.dcs - lost["dc"] else 0 for dc in range(scenario.dcs))

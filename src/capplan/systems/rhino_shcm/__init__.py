@@ -31,11 +31,8 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     parameters = PARAMETERS
     reported = REPORTED
 
-    def network(
-        self, scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the network; see `capplan.systems.rhino_shcm.network`."""
-        del lost
         return network(scenario, values, rate_per_s)
 
     def response_s(

@@ -30,11 +30,8 @@ class Vcider(System[VciderScenario]):
     reported = REPORTED
     ratios_only = True
 
-    def network(
-        self, scenario: VciderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the network; see `capplan.systems.vcider.network`."""
-        del lost
         return network(scenario, values, rate_per_s)
 
     def ratios(self, scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
