@@ -87,7 +87,7 @@ def network(
     ratio = 1 + values["burst_excess"]
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
-    fronts = {dc: scenario.front_nodes for dc in cluster.living}
+    fronts = dict.fromkeys(cluster.living, scenario.front_nodes)
     return Network(
         name=scenario.system,
         stations=(
