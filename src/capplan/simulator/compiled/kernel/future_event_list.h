@@ -12,8 +12,8 @@ enum { LIST_SHIFT = 40 };                  /* in the load of an event: the list 
 INLINE EventKey event_key(i64 tick, i64 rank) { return (EventKey)(u64)tick << 64 | (u64)rank; }
 INLINE EventKey key_of(const Event *e) { return event_key(e->tick, e->rank); }
 INLINE int before(const Event *one, const Event *other) { return key_of(one) < key_of(other); }
-INLINE i64 rank_of(const Kernel *k, i64 kind, i64 attempt, const Instruction *i) {
-  return kind << KIND_SHIFT | attempt_at(k, attempt)->rank | step_of(i);
+INLINE i64 rank_of(i64 kind, const Thread *t, const Instruction *i) {
+  return (kind << KIND_SHIFT) + t->rank + step_of(i);
 }
 
 INLINE void sift_up(Kernel *k, i64 place, Event added) {
@@ -131,10 +131,10 @@ INLINE void schedule_check(Kernel *k, i64 slot, i64 tick) {
 INLINE void schedule_service(Kernel *k, i64 thread) {
   if (thread == NONE) return;
   const Thread *t = thread_at(k, thread);
-  schedule(k, header(k)->now, rank_of(k, SERVICE, t->attempt, instruction(k, t->pc)), thread);
+  schedule(k, header(k)->now, rank_of(SERVICE, t, instruction(k, t->pc)), thread);
 }
 INLINE void schedule_resume(Kernel *k, i64 thread, int dropped) {
   Thread *t = thread_at(k, thread);
   t->dropped = dropped;
-  schedule(k, header(k)->now, rank_of(k, RESUME, t->attempt, instruction(k, t->pc)), thread);
+  schedule(k, header(k)->now, rank_of(RESUME, t, instruction(k, t->pc)), thread);
 }
