@@ -101,8 +101,13 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
 
 
 def _checks(slots: int) -> Ints:
-    """Return checks that never come: the tick of each slot, then (tick, slot) of each block and of all."""
-    checks = np.full(slots + 2 * (slots // at.BLOCK + 1), at.NEVER, dtype=np.int64)
+    """Return checks that never come: the tick of each slot, then (tick, slot) of each block, level by level."""
+    words, size = slots, slots // at.BLOCK
+    while size > 1:
+        size = -(-size // at.BLOCK) * at.BLOCK
+        words += 2 * size
+        size //= at.BLOCK
+    checks = np.full(words + 2, at.NEVER, dtype=np.int64)
     checks[slots + 1 :: 2] = 0
     return checks
 

@@ -75,7 +75,7 @@ enum Placement { RING, DRAWN };
 enum DistributionKind { CONSTANT, TABLE, EMPIRICAL, MIXTURE };
 enum Status { STARTED, COMPLETED, DROPPED, TIMED_OUT, STATUSES };
 enum { SPEEDS = 4 };      /* factors on a station: own speed, own cold speed, host's speed, host's cold speed */
-enum { BLOCK = 16 };      /* checks of so many stations have their minimum kept */
+enum { BLOCK = 16 };      /* of so many checks the earliest is kept */
 enum { MOST_SIGNALS = 8 }; /* on their way to a countdown latch that one event stands for */
 enum { TRACE_COLUMNS = 10 };
 
