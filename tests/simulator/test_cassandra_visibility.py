@@ -35,7 +35,7 @@ GAPS_S = [0.0, 0.5e-3, 1e-3, 2e-3]
 
 def cluster(dcs: int = 3, nodes: int = 3, rf: int = 3, wan_s: Any = 0.8e-3) -> Cluster:
     way = tuple(tuple(0.0 if a == b else wan_s for b in range(dcs)) for a in range(dcs))
-    return Cluster((nodes,) * dcs, rf, 24, 1e-4, way)
+    return Cluster((nodes,) * dcs, (rf,) * dcs, 24, 1e-4, way)
 
 
 def asked(
