@@ -84,3 +84,20 @@ def assert_equal(one: Analysis, other: Analysis, share: float = 0.7) -> None:
 def test_alike_members_have_the_figures_of_the_network_written_out(placement: str, needed: int, pooled: bool) -> None:
     network = cluster(5, placement=placement, needed=needed, pooled=pooled)
     assert_equal(Analysis(network), Analysis(unrolled(network)))
+
+
+@pytest.mark.parametrize(
+    "exceptions",
+    [
+        (Differs(2, speed=0.5),),
+        (Differs(3, down=True),),
+        (Differs(1, servers=2), Differs(4, servers=2), Differs(5, down=True)),
+        (Differs(1, speed=0.5), Differs(2, speed=0.8), Differs(3, servers=3)),
+    ],
+)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_members_that_differ_have_the_figures_of_the_network_written_out(
+    exceptions: tuple[Differs, ...], pooled: bool
+) -> None:
+    network = cluster(5, *exceptions, pooled=pooled)
+    assert_equal(Analysis(network), Analysis(unrolled(network)))
