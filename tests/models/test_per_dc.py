@@ -16,6 +16,7 @@ from capplan.models.language.per_dc import (
     by_dc,
     implied_dcs,
     is_per_dc,
+    pairs_text,
     parse_pairs,
     per_dc_text,
     proportions,
@@ -122,6 +123,7 @@ def test_pairs_make_a_symmetric_matrix_in_any_order() -> None:
     expected = (("0ms", "3ms", "20ms"), ("3ms", "0ms", "12ms"), ("20ms", "12ms", "0ms"))
 
     assert parse_pairs("dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=12ms", 3, "rtt") == expected
+    assert parse_pairs(pairs_text(expected), 3, "rtt") == expected
     assert parse_pairs(" DC3-dc2 = 12ms, dc3-dc1=20ms , dc2-dc1=3ms", 3, "rtt") == expected
 
 

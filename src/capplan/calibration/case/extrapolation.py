@@ -119,9 +119,9 @@ def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str,
 
 
 def _numbers(scenario: Scenario, axis: str) -> tuple[float, ...]:
-    """Return the numbers of a field, one or one for each data centre."""
+    """Return the numbers of a field: one, or those of the data centres that have any."""
     value = getattr(scenario, axis)
-    return tuple(map(float, value)) if isinstance(value, tuple) else (float(value),)
+    return tuple(float(each) for each in value if each) if isinstance(value, tuple) else (float(value),)
 
 
 def _written(scenario: Scenario, axis: str) -> str:

@@ -232,6 +232,13 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
     return tuple(tuple(itself if a == b else found[min(a, b), max(a, b)] for b in range(dcs)) for a in range(dcs))
 
 
+def pairs_text(matrix: Sequence[Sequence[str]]) -> str:
+    """Return a symmetric matrix over data centres as `parse_pairs` reads it; its diagonal is left out."""
+    return ",".join(
+        f"dc{one + 1}-dc{other + 1}={matrix[one][other]}" for one, other in combinations(range(len(matrix)), 2)
+    )
+
+
 def _read_pair(item: str, dcs: int, name: str) -> tuple[int, int, str]:
     match = _PAIR.fullmatch(item)
     if match is None or match[1] == match[2]:
