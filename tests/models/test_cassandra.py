@@ -16,7 +16,6 @@ from capplan.models.language.step import (
     Delay,
     FanOut,
     If,
-    Pick,
     ReplicaSet,
     Sequence,
     Step,
@@ -138,14 +137,16 @@ def test_one_forwarder_takes_a_write_to_each_other_data_centre() -> None:
     far = [step for step in walk(flow) if isinstance(step, ReplicaSet) and step.name.startswith("to-")]
     assert [(step.name, step.among) for step in far] == [("to-dc2", "cassandra/dc2"), ("to-dc3", "cassandra/dc3")]
     for step in far:
-        assert isinstance(step.step, Pick)
-        assert isinstance(step.step.step, Sequence)
-        away, spread = step.step.step.steps
+        forwarded = step.step
+        assert isinstance(forwarded, FanOut)
+        assert (forwarded.contacted, forwarded.needed) == (1, 0)
+        assert isinstance(forwarded.step, Sequence)
+        away, spread = forwarded.step.steps
         assert getattr(away, "duration", None) == Deterministic(WAN_S)
         assert isinstance(spread, FanOut)
         assert spread.needed == 0
         assert isinstance(spread.step, If)
-        assert (spread.step.member, spread.step.among) == (spread.member, step.step.member)
+        assert (spread.step.member, spread.step.among) == (spread.member, forwarded.member)
         first, peer = (next(s for s in walk(each) if isinstance(s, (Visit, Delay))) for each in children(spread.step))
         assert isinstance(first, Visit)
         assert isinstance(peer, Delay)

@@ -118,6 +118,6 @@ def _marked(step: Any, mark: Step) -> Any:
 def _ends_s(network: Network, run: tuple[float, float, int, Engine]) -> FloatArray:
     duration_s, warmup_s, seed, engine = run
     requests = simulate(network, duration_s, seed=seed, trace=True, engine=engine).requests
-    mine = [number for number, each in enumerate(network.classes) if each.name.startswith("probe-")]
+    mine = [number for number, each in enumerate(network.classes) if each.name == "probe"]
     chosen = np.isin(requests.request_class, mine) & (requests.start_ticks > warmup_s * 1e9)
     return np.asarray(requests.end_ticks[chosen] / 1e9)

@@ -7,8 +7,8 @@ The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 - A client sends its statements to the nodes of its data centre in turn; a coordinator need not be a replica.
 - A read contacts as many replicas as its consistency level needs, nearest first. With probability
   `dclocal_read_repair_chance` (0.1 by default) it contacts all local replicas.
-- A write goes to all replicas. In another data centre the first of them receives it and forwards it to its peers, which
-  answer the coordinator directly.
+- A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
+  which answer the coordinator directly.
 - The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
 
 The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
@@ -330,7 +330,8 @@ class _Statement:
             *self._messages(_FORWARDER, other, replicas),  # one received, one sent to each peer
             FanOut(_REMOTE, _REPLICA, If(_REPLICA, _FORWARDER, first, peer), 0, name="replicas"),
         )
-        return self._replicas_of(other, Pick(_FORWARDER, _REMOTE, "first", Steps(steps)), f"to-dc{other + 1}")
+        forwarded = FanOut(_REMOTE, _FORWARDER, Steps(steps), 0, contacted=1)  # nothing is sent if no replica is up
+        return self._replicas_of(other, forwarded, f"to-dc{other + 1}")
 
     def _apply(self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
         """Return the mutation at one replica, its detached work, and its answer if the level counts it.

@@ -15,11 +15,13 @@ from dataclasses import replace
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
+from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -87,7 +89,7 @@ def network(
     ratio = 1 + values["burst_excess"]
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
-    fronts = dict.fromkeys(cluster.living, scenario.front_nodes)
+    fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
     return Network(
         name=scenario.system,
         stations=(
@@ -95,43 +97,55 @@ def network(
             *stations(cluster),
         ),
         pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
-        classes=tuple(RequestClass(name, flow) for name, flow in _flows(scenario, values, cluster).items()),
+        classes=_classes(scenario, values, cluster),
         sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
         traffic=Open(peak_rate_per_s / ratio, {"session": 1.0}, arrivals),
     )
 
 
-def _flows(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> dict[str, Step]:
-    """Return the flow of each class: to a data centre, to a policing node there, then its statements."""
-    costs = build_costs(scenario, values)
+def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
+    """Return the share of the clients by data centre; those that have none left take their clients to the others.
+
+    A data centre needs live Cassandra nodes and policing nodes. Standbys serve if no other data centre is left.
+
+    Raises
+    ------
+    InputError
+        If no data centre is left.
+    """
+    left = [dc for dc in cluster.living if scenario.fronts_by_dc()[dc]]
+    if not left:
+        raise InputError("no data centre is left that has both policing nodes and Cassandra nodes")
+    return proportions(scenario.shares_by_dc(), left)
+
+
+def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> tuple[RequestClass, ...]:
+    """Return the request classes: each message goes to a data centre and to a policing node there, which asks."""
+    shares, costs = served(scenario, cluster), build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
-        return {dc: statement(cluster, each, dc, level, operation) for dc in cluster.living}
+        return {dc: statement(cluster, each, dc, level, operation) for dc in shares}
 
     reads, writes = by_dc(costs, scenario.consistency_read, "read"), by_dc(costs, scenario.consistency_write, "write")
     sessions = reads
     if scenario.ldap:  # the session row caches the profile, because any node may receive the next message
         larger = replace(costs, read=costs.read * (1 + values["profile_excess"]))
         sessions = by_dc(larger, scenario.consistency_read, "read")
-    asked = {
-        dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])}
-        for dc in cluster.living
-    }
-    return {
-        name: Route(
-            "round_robin",
-            tuple(_at_front(scenario, values, dc, name, statements[name]) for dc, statements in asked.items()),
-            name="dc",
-        )
-        for name in ("auth", "start", "update")
-    }
+    asked = {"auth": (reads,), "start": (writes,), "update": (sessions, writes)}
+    found = []
+    for name, statements in asked.items():
+        fronts = tuple(_at_front(scenario, values, dc, name, tuple(each[dc] for each in statements)) for dc in shares)
+        even = scenario.client_share is None or len(shares) == 1
+        to_dc = Route("round_robin", fronts, name="dc") if even else Choice(tuple(shares.values()), fronts, name="dc")
+        found.append(RequestClass(name, to_dc))
+    return tuple(found)
 
 
 def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
     """Return the Cassandra cluster of a scenario, with some nodes of each data centre down."""
     return Cluster(
-        nodes=(scenario.cass_nodes,) * scenario.dcs,
-        rf=(scenario.rf,) * scenario.dcs,
+        nodes=scenario.nodes_by_dc(),
+        rf=scenario.rf_by_dc(),
         cores=CASSANDRA_CORES,
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
