@@ -53,7 +53,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"dcs": 3, "client_share": "50%/50%"}, "client_share = 50%/50% has 2 numbers"),
         ({"cass_nodes": 3, "rf": (3, 1, 1), "consistency_read": "ALL", "consistency_write": "THREEE"}, "'THREE'"),
         ({"rf": (1, 1), "consistency_read": "THREE"}, "THREE needs 3 replicas"),
-        ({"rtt": "dc1-dc2=3ms,dc1-dc3=20ms"}, "leaves out dc2-dc3"),
+        ({"rtt": "dc1-dc2=3ms", "dcs": 3}, "leaves out dc1-dc3 and dc2-dc3"),
         ({"rtt": "dc1-dc2=3ms,dc1-dc3=20parsecs,dc2-dc3=1ms"}, "'parsecs'"),
         ({"dcs": 2, "rtt": "dc1-dc2=3ms,dc1-dc3=20ms"}, "dc3 and there are 2"),
     ],
