@@ -118,7 +118,7 @@ def _cassandra_full_per_s(figures: Figures) -> FloatArray:
     return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
 
 
-def outages(case: Case[RhinoShcmScenario], offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[RhinoShcmScenario], offered_per_s: float) -> tuple[Outage, ...]:
     """Return what is left without one Cassandra node: a quorum of each row's replicas, or nothing."""
     scenario: RhinoShcmScenario = case.scenario
     lost, needed = {"Cassandra node": 1}, scenario.replicas // 2 + 1
@@ -126,7 +126,7 @@ def outages(case: Case[RhinoShcmScenario], offered_tps: float) -> tuple[Outage, 
         why = "it is the only replica" if scenario.replicas == 1 else f"a quorum of {scenario.replicas} needs them all"
         return (Outage(lost, False, why, Band.exactly(0.0), False),)
     capacity = case.uncertainty.of_rate(case.solution.capacity)
-    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_tps),)
+    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_per_s),)
 
 
 class RhinoShcmNotes(Notes[RhinoShcmScenario]):
