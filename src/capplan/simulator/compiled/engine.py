@@ -230,7 +230,10 @@ def begin(
         trace_rows=TRACE_ROWS,
         most_requests=at.NEVER if max_requests is None else max_requests,
     )
-    return ActiveRun(lowered, window, numbers, tally, lowered.program(root, bounds), state, CompiledTimeline(lowered))
+    timeline = CompiledTimeline(lowered)
+    if any(station.down for station in network.stations):
+        timeline.update(state)
+    return ActiveRun(lowered, window, numbers, tally, lowered.program(root, bounds), state, timeline)
 
 
 def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink | None) -> Run:
@@ -304,5 +307,5 @@ def _marks(active: ActiveRun) -> list[tuple[int, int, str, str]]:
     for start, end, process in active.state.marks[: active.state.header["marked"]].tolist():
         each = active.lowered.processes[process]
         kind = "pause" if each.share == at.NONE else "background"
-        marks.append((start, end, kind, f"{network.stations[each.station].name}: {each.what.name}"))
+        marks.append((start, end, kind, f"{network.each_station[each.station].name}: {each.what.name}"))
     return marks

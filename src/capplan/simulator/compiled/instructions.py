@@ -5,12 +5,11 @@ A drop leaves the scopes around it one by one: `unwind` of an instruction is whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Literal, NamedTuple, cast
 
-from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution
 from capplan.models.language.draws import as_key
 from capplan.models.language.step import (
@@ -19,8 +18,12 @@ from capplan.models.language.step import (
     Choice,
     CountdownLatch,
     Delay,
+    FanOut,
     ForkJoin,
     Hedge,
+    If,
+    Pick,
+    ReplicaSet,
     Route,
     RoutePolicy,
     Sequence,
@@ -32,7 +35,7 @@ from capplan.models.language.units import Number
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import StepEntry, flow_facts
-from capplan.simulator.specification.streams import name_key, step_names
+from capplan.simulator.specification.streams import name_key, replicas_key, step_names
 
 Continuation = Literal["done", "nothing", "more"]
 ADAPTIVE: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
@@ -51,26 +54,60 @@ class Label:
 Cell = int | Label
 
 
+class Bound(NamedTuple):
+    """The local of a bound member, or of a set; a set knows the station or pool of its members."""
+
+    local: int
+    group: str | None = None
+
+
 class Scope(NamedTuple):
     """The surroundings of a step: where a drop goes, the locals in use, the countdown latches around it, what follows.
 
-    `latches` has the outermost first. `follows` is "done" for the end of the request, "nothing" when no request waits
-    for the step, "more" for anything else.
+    `latches` has the outermost first, `bound` the bound names. `follows` is "done" at the end of the request, "nothing"
+    when no request waits for the step, "more" for anything else.
     """
 
     unwind: Label
     locals: int
     latches: tuple[int, ...]
     follows: Continuation
+    bound: Mapping[str, Bound]
+
+    @property
+    def passed_on(self) -> int:
+        """The number of locals that a branch needs."""
+        return self.locals if self.bound else 0
+
+    def local(self, name: str | None) -> int:
+        """Return the local of a bound member or set; -1 without a name."""
+        return at.NONE if name is None else self.bound[name].local
+
+    def inside(self, unwind: Label, taken: int) -> Scope:
+        """Return the scope of a step that another one follows, with so many more locals in use."""
+        return self._replace(unwind=unwind, locals=self.locals + taken, follows="more")
+
+    def branch(self, failed: Label, follows: Continuation) -> Scope:
+        """Return the scope of a branch."""
+        return self._replace(unwind=failed, locals=self.passed_on, follows=follows)
+
+    def with_bound(self, name: str, bound: Bound) -> Scope:
+        """Return the scope with a bound name."""
+        return self._replace(bound={**self.bound, name: bound})
 
 
 @dataclass(frozen=True)
 class RouteInfo:
-    """A route's policy, the key of sticky sessions, and the first stations of its targets."""
+    """A route or pick: its policy, the key of sticky sessions, the number of its targets, and their first stations.
+
+    Of a pick there are no entries but the name of the station or pool.
+    """
 
     policy: RoutePolicy
     sticky: tuple[int, int]
-    entries: tuple[StepEntry | None, ...]
+    count: int
+    entries: tuple[StepEntry | None, ...] = ()
+    group: str | None = None
 
 
 @dataclass
@@ -83,6 +120,7 @@ class Code:
 
     stations: dict[str, tuple[int, bool]]  # number, and whether it is a processor-sharing station
     pools: dict[str, int]
+    counts: dict[str, int]  # of members, by station or pool
     delay_scales: dict[str, int]
     rows: list[list[Cell]] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
@@ -127,10 +165,8 @@ class _Flow:
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        facts = flow_facts(flow)
-        self.steps, self.below = facts.steps, facts.below
-        if len(self.steps) >= 1 << at.STEP_BITS:
-            raise RefusedError(f"a flow of {len(self.steps)} steps is too long: at most {(1 << at.STEP_BITS) - 1}")
+        facts = flow_facts(flow, code.counts)
+        self.steps, self.below, self.ranks, self.strides = facts.steps, facts.below, facts.ranks, facts.strides
         self.keys = [name_key("step", name) for name in step_names(flow)]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.later: list[Callable[[], None]] = []
@@ -138,7 +174,7 @@ class _Flow:
     def lower(self) -> int:
         """Emit the flow, then its branches and clean-ups."""
         start, lost = len(self.code.rows), Label()
-        self.emit(0, Scope(lost, 0, (), "done" if self.patient else "more"))
+        self.emit(0, Scope(lost, 0, (), "done" if self.patient else "more", {}))
         self.row(at.DONE)
         self.place(lost)
         self.row(at.LOST)
@@ -150,7 +186,7 @@ class _Flow:
         self, op: int, a: Cell = 0, b: Cell = 0, c: Cell = 0, d: Cell = 0, *, number: int = 0, unwind: Cell = -1
     ) -> None:
         """Append an instruction; `number` is that of its step."""
-        self.code.rows.append([op, a, b, c, d, number, unwind])
+        self.code.rows.append([op, a, b, c, d, self.ranks[number], unwind])
         self.code.keys.append(self.keys[number])
 
     def place(self, label: Label) -> Label:
@@ -189,19 +225,29 @@ class _Flow:
                 self.route(step, number, scope)
             case Batch():
                 self.batch(step, number, scope)
+            case Pick():
+                self.pick(step, number, scope)
+            case ReplicaSet():
+                self.replica_set(step, number, scope)
+            case FanOut():
+                self.fan_out(step, number, scope)
+            case If():
+                self.if_(step, number, scope)
 
     def visit(self, step: Visit, number: int, scope: Scope) -> None:
         """Emit a visit; when no request waits for its end it needs no event."""
         station, processor_sharing = self.code.stations[step.station]
+        member = scope.local(step.member)
         if scope.follows == "nothing":
             op = at.SEND_PROCESSOR_SHARING if processor_sharing else at.SEND_FIXED_RATE
-        elif scope.follows == "done" and not processor_sharing:
+        elif scope.follows == "done" and not processor_sharing and member == at.NONE:
             op = at.VISIT_LAST
         else:
             op = at.VISIT_PROCESSOR_SHARING if processor_sharing else at.VISIT_FIXED_RATE
         before = self.code.rows[-1] if self.code.rows else []
-        self.row(op, station, self.code.distribution(step.demand), number=number, unwind=scope.unwind)
-        if op == at.SEND_PROCESSOR_SHARING and before[:2] == [at.VISIT_PROCESSOR_SHARING, station]:
+        self.row(op, station, self.code.distribution(step.demand), d=member, number=number, unwind=scope.unwind)
+        before_there = before[:2] == [at.VISIT_PROCESSOR_SHARING, station] and before[4] == member
+        if op == at.SEND_PROCESSOR_SHARING and before_there:
             before[3], self.code.rows[-1][5] = 1, before[5]
 
     def delay(self, step: Delay, number: int, scope: Scope) -> None:
@@ -221,10 +267,11 @@ class _Flow:
     def hold(self, step: Acquire, number: int, scope: Scope) -> None:
         """Emit the acquisition and release of a unit."""
         pool, dropped = self.code.pools[step.pool], Label()
-        self.row(at.ACQUIRE, pool, scope.locals, number=number, unwind=scope.unwind)
-        self.emit(self.below[number][0], Scope(dropped, scope.locals + 1, scope.latches, "more"))
-        self.row(at.RELEASE, pool, scope.locals, number=number)
-        self.cleaning(dropped, scope, lambda: self.row(at.RELEASE, pool, scope.locals, number=number))
+        operands = pool, scope.locals, scope.local(step.member)
+        self.row(at.ACQUIRE, *operands, number=number, unwind=scope.unwind)
+        self.emit(self.below[number][0], scope.inside(dropped, 1))
+        self.row(at.RELEASE, *operands, number=number)
+        self.cleaning(dropped, scope, lambda: self.row(at.RELEASE, *operands, number=number))
 
     def cleaning(self, label: Label, scope: Scope, clean: Callable[[], None]) -> None:
         """Emit later, at `label`, the clean-up of a drop, which then continues to the scope around."""
@@ -240,7 +287,8 @@ class _Flow:
         """Emit branches; detached branches that are a single visit are sent at once."""
         if step.needed:
             cells = [cell for child in self.below[number] for cell in self.branch(child, scope, "more")]
-            self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, step.needed, number=number)
+            passed = scope.passed_on
+            self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, step.needed, passed, number=number)
             self.row(at.JOIN, number=number, unwind=scope.unwind)
             return
         for sent, children in groupby(self.below[number], lambda child: isinstance(self.steps[child], Visit)):
@@ -249,7 +297,7 @@ class _Flow:
                     self.emit(child, scope._replace(follows="nothing"))
             else:
                 cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
-                self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, number=number)
+                self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, scope.passed_on, number=number)
 
     def branch(self, child: int, scope: Scope, follows: Continuation) -> list[Cell]:
         """Emit a branch later; return its start and the countdown latches that it may signal."""
@@ -257,7 +305,7 @@ class _Flow:
 
         def emit() -> None:
             self.place(start)
-            self.emit(child, Scope(failed, 0, scope.latches, "more" if levels else follows))
+            self.emit(child, scope.branch(failed, "more" if levels else follows))
             if follows == "nothing":
                 self.answer(levels)
             self.row(at.END, levels)
@@ -286,7 +334,8 @@ class _Flow:
         needed, dropped = step.needed or len(needs), Label()
         self.code.groups = max(self.code.groups, len(needs))
         self.row(at.LATCH, self.code.list_of(needs), len(needs), needed, number=number)
-        self.emit(self.below[number][0], Scope(dropped, scope.locals, (*scope.latches, number), "more"))
+        inside = scope.inside(dropped, 0)
+        self.emit(self.below[number][0], inside._replace(latches=(*scope.latches, number)))
         self.row(at.AWAIT, number=number, unwind=dropped)
         self.row(at.UNLATCH, number=number)
         self.cleaning(dropped, scope, lambda: self.row(at.UNLATCH, number=number))
@@ -307,7 +356,7 @@ class _Flow:
         def emit() -> None:
             self.row(at.SPARE_DUE, levels, number=number)
             self.place(start)
-            self.emit(spare, Scope(failed, 0, scope.latches, "more"))
+            self.emit(spare, scope.branch(failed, "more"))
             self.row(at.END, levels)
             self.place(failed)
             self.row(at.FAIL, levels)
@@ -315,8 +364,8 @@ class _Flow:
         self.later.append(emit)
         after = to_ticks(float(step.after_s))
         place = self.code.list_of([*self.branch(first, scope, "more"), start, levels, after])
-        self.row(at.HEDGE, place, number=number)
-        self.row(at.HEDGE_SPARE, place, number=number)
+        self.row(at.HEDGE, place, scope.passed_on, number=number)
+        self.row(at.HEDGE_SPARE, place, scope.passed_on, number=number)
         self.row(at.JOIN, number=number, unwind=scope.unwind)
 
     def choice(self, step: Choice, number: int, scope: Scope) -> None:
@@ -338,7 +387,7 @@ class _Flow:
             return
         place, adaptive = len(self.code.routes), step.policy in ADAPTIVE
         entries = tuple(self.entries[child] for child in self.below[number])
-        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(entries)), entries))
+        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(entries)), len(entries), entries))
         starts, end = [Label() for _ in entries], Label()
         self.row(at.ROUTE, place, len(entries), self.code.list_of(starts), scope.locals, number=number)
         for target, child in enumerate(self.below[number]):
@@ -353,9 +402,70 @@ class _Flow:
     def adaptive_target(self, child: int, target: tuple[int, int], scope: Scope) -> None:
         """Emit a target of an adaptive route, which has to know when and how a request leaves it."""
         dropped = Label()
-        self.emit(child, Scope(dropped, scope.locals + 1, scope.latches, "more"))
+        self.emit(child, scope.inside(dropped, 1))
         self.row(at.LEAVE, *target, scope.locals, 0)
         self.cleaning(dropped, scope, lambda: self.row(at.LEAVE, *target, scope.locals, 1))
+
+    def pick(self, step: Pick, number: int, scope: Scope) -> None:
+        """Emit a pick; only adaptive policies need to know when a request leaves a member."""
+        from_set = scope.bound.get(step.among, Bound(at.NONE))
+        group = from_set.group or step.among
+        candidates = from_set.local if from_set.group else at.NONE
+        count, place = self.code.counts[group], len(self.code.routes)
+        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], count), count, group=group))
+        since, member = scope.locals, scope.locals + 1
+        self.row(at.PICK, place, candidates, member, since, number=number, unwind=scope.unwind)
+        inside = scope._replace(locals=scope.locals + 2).with_bound(step.member, Bound(member))
+        if step.policy not in ADAPTIVE:
+            self.emit(self.below[number][0], inside)
+            return
+        dropped = Label()
+        self.emit(self.below[number][0], inside.inside(dropped, 0))
+        self.row(at.LEAVE_MEMBER, place, member, since, 0)
+        self.cleaning(dropped, scope, lambda: self.row(at.LEAVE_MEMBER, place, member, since, 1))
+
+    def replica_set(self, step: ReplicaSet, number: int, scope: Scope) -> None:
+        """Emit the search for replicas; behind the set stands room that random placement needs."""
+        station = self.code.stations.get(step.among, (at.NONE, False))[0]
+        placement = at.RING if step.placement == "ring" else at.DRAWN
+        place = self.code.list_of(
+            [station, self.code.counts[step.among], step.size, placement, scope.local(step.first)]
+        )
+        self.row(at.REPLICAS, place, scope.locals, number=number)
+        self.code.keys[-1] = replicas_key(step.among)
+        inside = scope._replace(locals=scope.locals + 1 + 2 * step.size)
+        self.emit(self.below[number][0], inside.with_bound(step.members, Bound(scope.locals, step.among)))
+
+    def fan_out(self, step: FanOut, number: int, scope: Scope) -> None:
+        """Emit the branch of a fan-out."""
+        child = self.below[number][0]
+        inside = scope.with_bound(step.member, Bound(scope.locals))._replace(locals=scope.locals + 1)
+        start, levels = self.branch(child, inside, "more" if step.needed else "nothing")
+        operands = self.code.list_of([start, levels, step.contacted or at.NEVER, self.strides[number]])
+        self.row(
+            at.FAN_OUT,
+            scope.local(step.over),
+            operands,
+            step.needed,
+            scope.locals,
+            number=number,
+            unwind=scope.unwind,
+        )
+        if step.needed:
+            self.row(at.JOIN, number=number, unwind=scope.unwind)
+
+    def if_(self, step: If, number: int, scope: Scope) -> None:
+        """Emit both steps one after the other."""
+        otherwise, end = Label(), Label()
+        among = scope.bound[step.among]
+        operands = scope.local(step.member), among.local, int(among.group is not None)
+        self.row(at.UNLESS_AMONG, *operands, otherwise, number=number)
+        then, other = self.below[number]
+        self.emit(then, scope)
+        self.row(at.JUMP, end)
+        self.place(otherwise)
+        self.emit(other, scope)
+        self.place(end)
 
     def batch(self, step: Batch, number: int, scope: Scope) -> None:
         """Emit the batched step as a separate piece of code."""
@@ -365,7 +475,7 @@ class _Flow:
         def emit() -> None:
             self.place(start)
             self.row(at.BATCH_DUE, batch, number=number)
-            self.emit(self.below[number][0], Scope(failed, 0, (), "more"))
+            self.emit(self.below[number][0], Scope(failed, 0, (), "more", {}))
             self.row(at.BATCH_DONE, d=0)
             self.place(failed)
             self.row(at.BATCH_DONE, d=1)

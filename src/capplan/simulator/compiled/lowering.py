@@ -8,7 +8,7 @@ traffic. All else is the same in every draw, so flows are lowered once, whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -17,8 +17,20 @@ import numpy as np
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential
 from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.network import Network
-from capplan.models.language.station import Background, Pauses, Station
-from capplan.models.language.step import Batch, Choice, CountdownLatch, ForkJoin, Hedge, Route, Step, children
+from capplan.models.language.station import Background, Pauses, Pool, Station
+from capplan.models.language.step import (
+    Batch,
+    Choice,
+    CountdownLatch,
+    FanOut,
+    ForkJoin,
+    Hedge,
+    If,
+    ReplicaSet,
+    Route,
+    Step,
+    children,
+)
 from capplan.models.language.traffic import (
     Bursty,
     Closed,
@@ -267,12 +279,16 @@ def lower(network: Network, draw: int = 0) -> Lowered:
     return _Lowering(network, draw).lowered()
 
 
-def most_records(step: Step) -> int:
-    """Return how many records of one kind a request can use within one event at most."""
-    inside = [most_records(child) for child in children(step)]
+def most_records(step: Step, sizes: Mapping[str, int] | None = None) -> int:
+    """Return how many records of one kind a request can use within one event; `sizes` are those of the bound sets."""
+    around = sizes or {}
+    within = {**around, step.members: step.size} if isinstance(step, ReplicaSet) else around
+    inside = [most_records(child, within) for child in children(step)]
     match step:
-        case Choice() | Route():
+        case Choice() | Route() | If():
             return max(inside) + 1
+        case FanOut():
+            return (step.contacted or around[step.over]) * (inside[0] + 1) + 2
         case ForkJoin() | Hedge() | Batch() | CountdownLatch():
             return sum(inside) + len(inside) + 2
         case _:
@@ -284,13 +300,13 @@ class _Lowering:
 
     def __init__(self, network: Network, draw: int) -> None:
         self.network, self.traffic, self.draw = network, at_draw(network.traffic, draw), draw
-        self.processor_sharing = tuple(not is_fixed_rate(station, network) for station in network.stations)
+        sharing = {group.name: not is_fixed_rate(group, network) for group in network.stations}
+        self.processor_sharing = tuple(sharing[group.name] for group in network.stations for _ in group.members)
         scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
         self.code = Code(
-            stations={
-                each.name: (number, self.processor_sharing[number]) for number, each in enumerate(network.stations)
-            },
-            pools={pool.name: number for number, pool in enumerate(network.pools)},
+            stations={name: (number, sharing[name]) for name, number in _first_numbers(network.stations).items()},
+            pools=_first_numbers(network.pools),
+            counts={**_counts(network.pools), **_counts(network.stations)},
             delay_scales={name: number for number, name in enumerate(scaled)},
         )
 
@@ -302,12 +318,12 @@ class _Lowering:
         thinking = code.distribution(network.traffic.think) if isinstance(network.traffic, Closed) else 0
         exponential = code.distribution(Exponential(1.0))
         parts = segments(self.traffic.mix, network.timeline)
-        found = [(n, k, what) for n, each in enumerate(network.stations) for k, what in enumerate(_processes(each))]
+        found = [(n, k, what) for n, each in enumerate(network.each_station) for k, what in enumerate(_processes(each))]
         drawn = [
             (code.distribution(what.every), code.distribution(what.length), self._share(what)) for _, _, what in found
         ]
         rate_tables = {
-            number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.stations) if each.rate
+            number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.each_station) if each.rate
         }
         numbers = Numbers(
             tuple(distribution for _, distribution in code.distributions.values()),
@@ -413,8 +429,12 @@ class _Lowering:
         )
 
     def _host_stations(self) -> Ints:
-        hosts = self.network.hosts
-        on = [[number for number, each in enumerate(self.network.stations) if each.host == host.name] for host in hosts]
+        hosts = self.network.each_host
+        numbers: dict[str, list[int]] = {host.name: [] for host in hosts}
+        for number, each in enumerate(self.network.each_station):
+            if each.host is not None:
+                numbers[each.host].append(number)
+        on = list(numbers.values())
         rows = np.full((len(hosts), max((len(mine) for mine in on), default=0)), at.NONE, dtype=np.int64)
         for row, mine in zip(rows, on, strict=True):
             row[: len(mine)] = mine
@@ -450,6 +470,16 @@ def _open_rates(traffic: Open, length: float) -> Records:
         rates["quiet"] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
         rates["quiet_length"] = length_s * (1 - fraction) / fraction
     return rates
+
+
+def _first_numbers(places: Sequence[Station] | Sequence[Pool]) -> dict[str, int]:
+    """Return by name the number of the first member, among all stations or pools one by one."""
+    names = [place.name for place in places]
+    return dict(zip(names, accumulate((len(place.members) for place in places), initial=0), strict=False))
+
+
+def _counts(places: Sequence[Station] | Sequence[Pool]) -> dict[str, int]:
+    return {place.name: place.count for place in places if place.count is not None}
 
 
 def _processes(station: Station) -> tuple[Pauses | Background, ...]:

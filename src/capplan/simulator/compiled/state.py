@@ -15,6 +15,7 @@ from capplan.simulator.compiled.lowering import Lowered
 from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
+from capplan.simulator.specification.timeline import numbered_changes
 
 POLICIES: dict[RoutePolicy, int] = {
     "round_robin": at.ROUND_ROBIN,
@@ -22,6 +23,7 @@ POLICIES: dict[RoutePolicy, int] = {
     "least_loaded": at.LEAST_LOADED,
     "token_aware": at.TOKEN_AWARE,
     "latency_ranked": at.LATENCY_RANKED,
+    "first": at.FIRST,
 }
 # Records that are allocated and freed: their type, and the array with as many rows that belongs to them.
 RECORDS: dict[str, tuple[np.dtype[np.void], str | None]] = {
@@ -68,9 +70,9 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
         missing=np.zeros((room, lowered.groups), dtype=np.int64),
         lists=_lists(int(header["batch_lists"]) + room),
         stations=stations,
-        speeds=np.ones((len(network.stations), at.SPEEDS)),
+        speeds=np.ones((len(network.each_station), at.SPEEDS)),
         completions=_completions(stations, np.full(len(lowered.base.ps_stations), room), lowered.base.ps_stations),
-        server_free=np.zeros(sum(station.servers for station in network.stations), dtype=np.int64),
+        server_free=np.zeros(sum(station.servers for station in network.each_station), dtype=np.int64),
         hosts=_hosts(lowered),
         processes=_processes(lowered, root),
         pools=_pools(lowered),
@@ -91,7 +93,7 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
     header["arrival_at"] = at.NEVER
     header["clocks"] = tally.histograms.shape[2]
     header["ps_slots"] = max(1, -(-len(lowered.base.ps_stations) // at.BLOCK)) * at.BLOCK
-    lists = (len(network.stations), len(network.pools), len(network.classes), lowered.wait_lists)
+    lists = (len(network.each_station), len(network.each_pool), len(network.classes), lowered.wait_lists)
     starts = ("pool_lists", "class_lists", "wait_lists", "batch_lists")
     for name, start in zip(starts, accumulate(lists), strict=True):
         header[name] = start
@@ -99,8 +101,13 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
 
 
 def _checks(slots: int) -> Ints:
-    """Return checks that never come: the tick of each slot, then (tick, slot) of each block and of all."""
-    checks = np.full(slots + 2 * (slots // at.BLOCK + 1), at.NEVER, dtype=np.int64)
+    """Return checks that never come: the tick of each slot, then (tick, slot) of each block, level by level."""
+    words, size = slots, slots // at.BLOCK
+    while size > 1:
+        size = -(-size // at.BLOCK) * at.BLOCK
+        words += 2 * size
+        size //= at.BLOCK
+    checks = np.full(words + 2, at.NEVER, dtype=np.int64)
     checks[slots + 1 :: 2] = 0
     return checks
 
@@ -203,11 +210,12 @@ def _more_records(state: State, name: str) -> Records:
 
 def _stations(lowered: Lowered) -> Records:
     network = lowered.network
-    rows = np.zeros(len(network.stations), dtype=at.STATION)
-    named = {event.target for event in network.timeline.events}
-    hosts = {host.name: number for number, host in enumerate(network.hosts)}
+    rows = np.zeros(len(network.each_station), dtype=at.STATION)
+    named = {event.target for _, event in numbered_changes(network)}
+    down = {group.members[number].name for group in network.stations for number in group.down}
+    hosts = {host.name: number for number, host in enumerate(network.each_host)}
     slot = free = 0
-    for number, (row, station) in enumerate(zip(rows, network.stations, strict=True)):
+    for number, (row, station) in enumerate(zip(rows, network.each_station, strict=True)):
         processor_sharing = lowered.processor_sharing[number]
         mine = [place for place, process in enumerate(lowered.processes) if process.station == number]
         row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.FIXED_RATE
@@ -217,7 +225,7 @@ def _stations(lowered: Lowered) -> Records:
         row["rates"] = lowered.rate_tables.get(number, at.NONE)
         row["rate_count"] = len(station.rate.speeds) if station.rate else 0
         row["processes"], row["process_count"] = mine[0] if mine else 0, len(mine)
-        changes = station.rate or station.host is not None or mine or station.name in named
+        changes = station.rate or station.host is not None or mine or station.name in named or station.name in down
         row["plain"] = not changes
         row["lazy"] = not changes and processor_sharing and station.discipline == "ps"
         slot, free = slot + processor_sharing, free + station.servers
@@ -225,7 +233,7 @@ def _stations(lowered: Lowered) -> Records:
 
 
 def _hosts(lowered: Lowered) -> Records:
-    hosts, on = lowered.network.hosts, lowered.base.host_stations
+    hosts, on = lowered.network.each_host, lowered.base.host_stations
     counts = [int(np.count_nonzero(mine != at.NONE)) for mine in on]
     return np.array([(host.cores, 0, count) for host, count in zip(hosts, counts, strict=True)], dtype=at.HOST)
 
@@ -234,7 +242,7 @@ def _processes(lowered: Lowered, root: int) -> Records:
     rows = np.zeros(len(lowered.processes), dtype=at.STATION_PROCESS)
     for row, each in zip(rows, lowered.processes, strict=True):
         name = each.what.name
-        key = source_key(root, "station", lowered.network.stations[each.station].name)
+        key = source_key(root, "station", lowered.network.each_station[each.station].name)
         row["station"], row["background"], row["every"], row["length"] = (
             each.station,
             each.share,
@@ -247,8 +255,8 @@ def _processes(lowered: Lowered, root: int) -> Records:
 
 
 def _pools(lowered: Lowered) -> Records:
-    rows = np.zeros(len(lowered.network.pools), dtype=at.POOL)
-    for row, pool in zip(rows, lowered.network.pools, strict=True):
+    rows = np.zeros(len(lowered.network.each_pool), dtype=at.POOL)
+    for row, pool in zip(rows, lowered.network.each_pool, strict=True):
         row["size"] = row["free"] = pool.size
         row["limit"] = at.NEVER if pool.queue_limit is None else pool.queue_limit
     return rows
@@ -267,13 +275,13 @@ def _sticky(lowered: Lowered) -> dict[tuple[int, int], int]:
 def _routes(lowered: Lowered) -> Records:
     rows, sticky, first = np.zeros(len(lowered.routes), dtype=at.ROUTE_RECORD), _sticky(lowered), 0
     for row, route in zip(rows, lowered.routes, strict=True):
-        row["policy"], row["count"], row["first"] = POLICIES[route.policy], len(route.entries), first
+        row["policy"], row["count"], row["first"] = POLICIES[route.policy], route.count, first
         row["sticky"] = sticky.get(route.sticky, at.NONE)
-        first += len(route.entries)
+        first += route.count
     return rows
 
 
 def _targets(lowered: Lowered) -> Records:
-    rows = np.zeros(sum(len(route.entries) for route in lowered.routes), dtype=at.TARGET)
+    rows = np.zeros(sum(route.count for route in lowered.routes), dtype=at.TARGET)
     rows["smoothed"] = -1  # a target that has not been tried counts as the fastest
     return rows

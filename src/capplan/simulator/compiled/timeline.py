@@ -10,7 +10,7 @@ from capplan.models.language.traffic import Event
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import State
 from capplan.simulator.compiled.lowering import Lowered
-from capplan.simulator.specification.timeline import OperatingState, Stage, numbered_events
+from capplan.simulator.specification.timeline import OperatingState, Stage, initial_states, numbered_changes
 
 
 @dataclass
@@ -24,7 +24,7 @@ class CompiledTimeline:
 
     def __post_init__(self) -> None:
         network = self.lowered.network
-        numbered = numbered_events(network.timeline)
+        numbered = numbered_changes(network)
         self.events = [event for _, event in numbered]
         self.pending = [
             (tick, number, Stage.EVENT)
@@ -32,8 +32,7 @@ class CompiledTimeline:
             if event.action != "scale_traffic"
         ]
         heapify(self.pending)
-        names = [station.name for station in network.stations] + [host.name for host in network.hosts]
-        self.states = {name: OperatingState() for name in names}
+        self.states = initial_states(network)
 
     def next_key(self) -> tuple[int, int]:
         """Return the tick and rank of the next change; `NEVER` when there is none."""
@@ -53,12 +52,16 @@ class CompiledTimeline:
         if following is not None:
             ticks, next_stage = following
             heappush(self.pending, (tick + ticks, number, next_stage))
-        _update_stations(network, self.states, state)
+        self.update(state)
+
+    def update(self, state: State) -> None:
+        """Tell the kernel the state of all stations."""
+        _update_stations(self.lowered.network, self.states, state)
         _update_routes(self.lowered, state)
 
 
 def _update_stations(network: Network, states: dict[str, OperatingState], state: State) -> None:
-    for number, station in enumerate(network.stations):
+    for number, station in enumerate(network.each_station):
         own = states[station.name]
         host = states[station.host] if station.host is not None else OperatingState()
         state.stations["down"][number] = own.down or host.down
@@ -67,9 +70,17 @@ def _update_stations(network: Network, states: dict[str, OperatingState], state:
 
 
 def _update_routes(lowered: Lowered, state: State) -> None:
-    names = [station.name for station in lowered.network.stations]
-    known = dict(zip(names, state.stations["known_down"].astype(bool).tolist(), strict=True))
+    network = lowered.network
+    known = {
+        each.name: bool(down)
+        for each, down in zip(network.each_station, state.stations["known_down"].tolist(), strict=True)
+    }
+    state.header["some_known_down"] = any(known.values())
+    members = {group.name: [known[each.name] for each in group.members] for group in network.stations}
     for row, route in zip(state.routes, lowered.routes, strict=True):
-        down = [entry is not None and entry.is_down(known.__getitem__) for entry in route.entries]
-        row["avoid"] = any(down) and not all(down)
+        if route.group is None:
+            down = [entry is not None and entry.is_down(known.__getitem__) for entry in route.entries]
+        else:
+            down = members.get(route.group, [False] * route.count)
+        row["avoid"] = any(down)
         state.targets["down"][row["first"] : row["first"] + len(down)] = down

@@ -7,13 +7,14 @@ INLINE void release_batch(Kernel *k, i64 batch) {
   if (--batch_at(k, batch)->users == 0) FREE(k, batches, batch_at, batch);
 }
 /* The thread that runs the batch's step, as one of its first member's attempt. */
-static i64 new_runner(Kernel *k, i64 batch, i64 attempt, i64 pc) {
-  i64 runner = new_thread(k, attempt, pc, NONE, NONE);
+static i64 new_runner(Kernel *k, i64 batch, i64 member, i64 pc) {
+  const Thread *t = thread_at(k, member);
+  i64 runner = new_thread(k, t->attempt, t->key, t->rank, pc, NONE, NONE);
   thread_at(k, runner)->batch = (i32)batch;
   return runner;
 }
 static i64 open_batch(Kernel *k, i64 thread, const Instruction *i) {
-  i64 batch = ALLOCATE(k, batches, batch_at), attempt = thread_at(k, thread)->attempt;
+  i64 batch = ALLOCATE(k, batches, batch_at);
   *gathering_batch(k, i->a) = batch;
   list_at(k, member_list(k, batch))->head = NONE;
   Batch *b = batch_at(k, batch);
@@ -21,8 +22,8 @@ static i64 open_batch(Kernel *k, i64 thread, const Instruction *i) {
   b->users = 1;
   if (i->b == 1) return batch;
   b->users = 2; /* of a step that starts late: the first instruction is BATCH_DUE */
-  i64 runner = new_runner(k, batch, attempt, i->d - 1);
-  schedule(k, header(k)->now + *table(k, i->c), rank_of(k, DELAY, attempt, i), runner);
+  i64 runner = new_runner(k, batch, thread, i->d - 1);
+  schedule(k, header(k)->now + *table(k, i->c), rank_of(DELAY, thread_at(k, thread), i), runner);
   return batch;
 }
 RARE i64 gather(Kernel *k, i64 thread, i64 pc) {
@@ -36,7 +37,7 @@ RARE i64 gather(Kernel *k, i64 thread, i64 pc) {
   b->started = 1;
   *gathering_batch(k, i->a) = NONE;
   i64 first = node_at(k, list_at(k, member_list(k, batch))->head)->a;
-  make_ready(k, new_runner(k, batch, thread_at(k, first)->attempt, i->d + 1));
+  make_ready(k, new_runner(k, batch, first, i->d + 1));
   return NONE;
 }
 RARE i64 batch_due(Kernel *k, i64 thread, i64 pc) {

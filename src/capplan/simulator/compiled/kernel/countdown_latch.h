@@ -134,7 +134,7 @@ INLINE i64 signal_later(Kernel *k, i64 thread, const Instruction *i, i64 tick) {
   const Thread *t = thread_at(k, thread);
   i64 latch = t->latch, missing = *first_missing(k, latch);
   CountdownLatch *l = latch_at(k, latch);
-  EventKey key = event_key(tick, rank_of(k, DELAY, t->attempt, i));
+  EventKey key = event_key(tick, rank_of(DELAY, t, i));
   l->coming++;
   i64 place = l->pending;
   if (place < missing || key < l->keys[place - 1]) {

@@ -14,7 +14,7 @@ INLINE i64 wait_fixed(Kernel *k, i64 thread, i64 pc) {
     if (can_come_later(k, t, outwards)) return signal_later(k, thread, i, tick);
   }
   t->pc = (i32)pc;
-  schedule_in_list(k, tick, rank_of(k, DELAY, t->attempt, i), thread, i->b);
+  schedule_in_list(k, tick, rank_of(DELAY, t, i), thread, i->b);
   return NONE;
 }
 INLINE i64 wait(Kernel *k, i64 thread, i64 pc) {
@@ -22,8 +22,8 @@ INLINE i64 wait(Kernel *k, i64 thread, i64 pc) {
   Thread *t = thread_at(k, thread);
   if (i->c && is_open(k, t->latch, instruction(k, pc + 1)->a)) return pc + 2;
   t->pc = (i32)pc;
-  i64 ticks = drawn_ticks(k, i->a, attempt_at(k, t->attempt)->key, i->key);
+  i64 ticks = drawn_ticks(k, i->a, t->key, i->key);
   if (i->b >= 0 && *delay_scale(k, i->b) != 1.0) ticks = rounded((f64)ticks * *delay_scale(k, i->b));
-  schedule(k, header(k)->now + ticks, rank_of(k, DELAY, t->attempt, i), thread);
+  schedule(k, header(k)->now + ticks, rank_of(DELAY, t, i), thread);
   return NONE;
 }

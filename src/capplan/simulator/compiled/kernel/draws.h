@@ -97,10 +97,10 @@ INLINE i64 quantile_ticks(const Kernel *k, i64 number_of_distribution, u64 word)
 INLINE i64 drawn_ticks(const Kernel *k, i64 number_of_distribution, u64 key, u64 draw) {
   return quantile_ticks(k, number_of_distribution, word_of(key, draw));
 }
-/* A number, or a duration, drawn by an instruction for an attempt. */
-INLINE f64 drawn_uniform(const Kernel *k, i64 attempt, const Instruction *i) {
-  return uniform(attempt_at(k, attempt)->key, i->key);
+/* A number, or a duration, drawn by an instruction for a thread. */
+INLINE f64 drawn_uniform(const Kernel *k, i64 thread, const Instruction *i) {
+  return uniform(thread_at(k, thread)->key, i->key);
 }
 INLINE i64 drawn_demand(const Kernel *k, i64 thread, const Instruction *i) {
-  return drawn_ticks(k, i->b, attempt_at(k, thread_at(k, thread)->attempt)->key, i->key);
+  return drawn_ticks(k, i->b, thread_at(k, thread)->key, i->key);
 }

@@ -3,11 +3,9 @@
 #include "countdown_latch.h"
 #include "delay.h"
 
-INLINE i64 start_branch(Kernel *k, i64 thread, i64 pc, i64 join, i64 levels) {
-  const Thread *t = thread_at(k, thread);
-  i64 latch = t->latch;
-  hold_latches(k, latch, levels);
-  return new_thread(k, t->attempt, pc, join, latch);
+INLINE i64 start_branch(Kernel *k, i64 thread, i64 pc, i64 join, i64 levels, i64 locals) {
+  hold_latches(k, thread_at(k, thread)->latch, levels);
+  return new_branch(k, thread, pc, join, locals);
 }
 INLINE i64 open_join(Kernel *k, i64 needed, i64 branches) {
   i64 join = ALLOCATE(k, joins, join_at);
@@ -38,12 +36,51 @@ INLINE i64 fork_branches(Kernel *k, i64 thread, i64 pc) {
   make_ready(k, thread);
   for (i64 place = first; place < end; place += 2) {
     i64 start = *table(k, place);
-    if (only_waits(k, start)) wait_fixed(k, start_branch(k, thread, start, join, *table(k, place + 1)), start);
+    if (only_waits(k, start))
+      wait_fixed(k, start_branch(k, thread, start, join, *table(k, place + 1), fork->d), start);
   }
   for (i64 place = end - 2; place >= first; place -= 2) {
     i64 start = *table(k, place);
-    if (!only_waits(k, start)) make_ready(k, start_branch(k, thread, start, join, *table(k, place + 1)));
+    if (!only_waits(k, start)) make_ready(k, start_branch(k, thread, start, join, *table(k, place + 1), fork->d));
   }
+  return NONE;
+}
+/* The branch of a member has draws of its own, and ranks after those of the members before. */
+INLINE i64 start_member(Kernel *k, i64 thread, i64 pc, i64 join, const FanOut *f, i64 place) {
+  const Instruction *i = instruction(k, pc);
+  i64 member = *local(k, thread, i->a + 1 + place);
+  i64 branch = start_branch(k, thread, f->start, join, f->levels, i->d);
+  Thread *b = thread_at(k, branch);
+  b->key = fold(b->key, member);
+  b->rank += place * f->stride;
+  *local(k, branch, i->d) = member;
+  return branch;
+}
+INLINE i64 fan_out(Kernel *k, i64 thread, i64 pc) {
+  const Instruction *i = instruction(k, pc);
+  (void)table(k, i->b + 3);
+  const FanOut *f = (const FanOut *)table(k, i->b);
+  i64 count = *local(k, thread, i->a), join = NONE;
+  if (count > f->contacted) count = f->contacted;
+  if (UNLIKELY(count < i->c)) return i->unwind;
+  Thread *t = thread_at(k, thread);
+  if (i->c > 0) {
+    join = open_join(k, i->c, count);
+    t->wait = (i32)join;
+  }
+  t->pc = (i32)(pc + 1);
+  make_ready(k, thread);
+  i64 branch = NONE, waits = only_waits(k, f->start);
+  for (i64 place = 0; place < count; place++) {
+    if (waits) wait_fixed(k, start_member(k, thread, pc, join, f, place), f->start);
+    else {
+      i64 next = start_member(k, thread, pc, join, f, place);
+      if (branch == NONE) header(k)->ready = next;
+      else thread_at(k, branch)->next = (i32)next;
+      branch = next;
+    }
+  }
+  if (branch != NONE) thread_at(k, branch)->next = (i32)thread;
   return NONE;
 }
 INLINE i64 join_branches(Kernel *k, i64 thread, i64 pc) {

@@ -12,8 +12,8 @@ enum { LIST_SHIFT = 40 };                  /* in the load of an event: the list 
 INLINE EventKey event_key(i64 tick, i64 rank) { return (EventKey)(u64)tick << 64 | (u64)rank; }
 INLINE EventKey key_of(const Event *e) { return event_key(e->tick, e->rank); }
 INLINE int before(const Event *one, const Event *other) { return key_of(one) < key_of(other); }
-INLINE i64 rank_of(const Kernel *k, i64 kind, i64 attempt, const Instruction *i) {
-  return kind << KIND_SHIFT | attempt_at(k, attempt)->rank | step_of(i);
+INLINE i64 rank_of(i64 kind, const Thread *t, const Instruction *i) {
+  return (kind << KIND_SHIFT) + t->rank + step_of(i);
 }
 
 INLINE void sift_up(Kernel *k, i64 place, Event added) {
@@ -89,14 +89,13 @@ INLINE i64 take_wait(Kernel *k, i64 load) {
   return load & ((INT64_C(1) << LIST_SHIFT) - 1);
 }
 
-/* The checks: ticks by slot of a station, then the earliest of each block of slots, then the earliest of all. */
-INLINE Check *block_check(const Kernel *k, i64 block) {
-  i64 place = header(k)->ps_slots + 2 * block;
+/* The checks: ticks by slot of a station, then the earliest of each block of slots, then the earliest of each block of
+   those, and so on up to the earliest of all. Every level but the last fills whole blocks. */
+INLINE Check *check_at(const Kernel *k, i64 place) {
   (void)check_word(k, place + 1);
   return (Check *)check_word(k, place);
 }
-INLINE i64 block_count(const Kernel *k) { return header(k)->ps_slots / BLOCK; }
-INLINE Check *next_check(const Kernel *k) { return block_check(k, block_count(k)); }
+INLINE Check *next_check(const Kernel *k) { return check_at(k, k->checks.count - 2); }
 INLINE Check earliest_of_block(const Kernel *k, i64 first) {
   (void)check_word(k, first + BLOCK - 1);
   const i64 *ticks = check_word(k, first); /* two at a time, which may run side by side */
@@ -109,21 +108,34 @@ INLINE Check earliest_of_block(const Kernel *k, i64 first) {
   }
   return odd < even ? (Check){odd, first + odd_at} : (Check){even, first + even_at};
 }
+INLINE Check earliest_child_check(const Kernel *k, i64 first) {
+  Check best = *check_at(k, first);
+  for (i64 place = first + 2; place < first + 2 * BLOCK; place += 2) {
+    const Check *other = check_at(k, place);
+    best = other->tick < best.tick ? *other : best;
+  }
+  return best;
+}
 /* Schedule the check of a station, in the place of the one that it has. */
 INLINE void schedule_check(Kernel *k, i64 slot, i64 tick) {
   if (*check_word(k, slot) == tick) return;
   *check_word(k, slot) = tick;
-  Check *mine = block_check(k, slot / BLOCK);
+  i64 level = header(k)->ps_slots, number = slot / BLOCK, slots = BLOCK;
+  Check *mine = check_at(k, level + 2 * number);
   if (tick <= mine->tick) *mine = (Check){tick, slot};
   else if (mine->slot == slot) *mine = earliest_of_block(k, slot & ~(i64)(BLOCK - 1));
   else return;
-  i64 blocks = block_count(k);
-  Check best = *block_check(k, 0);
-  for (i64 block = 1; block < blocks; block++) {
-    const Check *other = block_check(k, block);
-    best = other->tick < best.tick ? *other : best;
+  for (i64 size = header(k)->ps_slots / BLOCK; size > 1; size = size / BLOCK) {
+    size = (size + BLOCK - 1) & ~(i64)(BLOCK - 1);
+    Check *parent = check_at(k, level + 2 * size + 2 * (number / BLOCK));
+    if (mine->tick <= parent->tick) *parent = *mine;
+    else if (parent->slot / slots == number) *parent = earliest_child_check(k, level + 2 * (number & ~(i64)(BLOCK - 1)));
+    else return;
+    level += 2 * size;
+    number /= BLOCK;
+    slots *= BLOCK;
+    mine = parent;
   }
-  *next_check(k) = best;
 }
 
 /* A thread goes on, in its order, at the end of this tick's earlier events: a service that ended, something handed
@@ -131,10 +143,10 @@ INLINE void schedule_check(Kernel *k, i64 slot, i64 tick) {
 INLINE void schedule_service(Kernel *k, i64 thread) {
   if (thread == NONE) return;
   const Thread *t = thread_at(k, thread);
-  schedule(k, header(k)->now, rank_of(k, SERVICE, t->attempt, instruction(k, t->pc)), thread);
+  schedule(k, header(k)->now, rank_of(SERVICE, t, instruction(k, t->pc)), thread);
 }
 INLINE void schedule_resume(Kernel *k, i64 thread, int dropped) {
   Thread *t = thread_at(k, thread);
   t->dropped = dropped;
-  schedule(k, header(k)->now, rank_of(k, RESUME, t->attempt, instruction(k, t->pc)), thread);
+  schedule(k, header(k)->now, rank_of(RESUME, t, instruction(k, t->pc)), thread);
 }

@@ -9,7 +9,7 @@ RARE i64 hedge(Kernel *k, i64 thread, i64 pc) {
   t->wait = (i32)join;
   t->pc = (i32)(pc + 1);
   make_ready(k, thread);
-  make_ready(k, start_branch(k, thread, *table(k, place), join, *table(k, place + 1)));
+  make_ready(k, start_branch(k, thread, *table(k, place), join, *table(k, place + 1), instruction(k, pc)->b));
   hold_latches(k, t->latch, *table(k, place + 3));
   return NONE;
 }
@@ -22,7 +22,7 @@ RARE i64 hedge_spare(Kernel *k, i64 thread, i64 pc) {
     release_join(k, join);
     return pc + 1;
   }
-  i64 start = *table(k, place + 2), spare = new_thread(k, t->attempt, start, join, t->latch);
+  i64 start = *table(k, place + 2), spare = new_branch(k, thread, start, join, instruction(k, pc)->b);
   if (after == 0) {
     t->pc = (i32)(pc + 1);
     make_ready(k, thread);
@@ -30,7 +30,7 @@ RARE i64 hedge_spare(Kernel *k, i64 thread, i64 pc) {
     return NONE;
   }
   thread_at(k, spare)->pc = (i32)(start - 2); /* one before SPARE_DUE: a thread goes on at the next instruction */
-  schedule(k, header(k)->now + after, rank_of(k, DELAY, t->attempt, instruction(k, pc)), spare);
+  schedule(k, header(k)->now + after, rank_of(DELAY, t, instruction(k, pc)), spare);
   return pc + 1;
 }
 RARE i64 spare_due(Kernel *k, i64 thread, i64 pc) {

@@ -5,6 +5,7 @@
 #include "delay.h"
 #include "fork_join.h"
 #include "hedge.h"
+#include "members.h"
 #include "pool.h"
 #include "route.h"
 #include "visit.h"
@@ -22,6 +23,7 @@ INLINE i64 carry_out(Kernel *k, i64 thread, i64 pc) {
     case ACQUIRE: return acquire(k, thread, pc);
     case RELEASE: return release(k, thread, pc);
     case FORK: return fork_branches(k, thread, pc);
+    case FAN_OUT: return fan_out(k, thread, pc);
     case JOIN: return join_branches(k, thread, pc);
     case LATCH: return open_latch(k, thread, pc);
     case SIGNAL: return signal_latch(k, thread, pc);
@@ -30,6 +32,10 @@ INLINE i64 carry_out(Kernel *k, i64 thread, i64 pc) {
     case CHOICE: return choose(k, thread, pc);
     case ROUTE: return take_route(k, thread, pc);
     case LEAVE: return leave_target(k, thread, pc);
+    case PICK: return pick(k, thread, pc);
+    case LEAVE_MEMBER: return leave_member(k, thread, pc);
+    case REPLICAS: return find_replicas(k, thread, pc);
+    case UNLESS_AMONG: return unless_among(k, thread, pc);
     case JUMP: return instruction(k, pc)->a;
     case HEDGE: return hedge(k, thread, pc);
     case HEDGE_SPARE: return hedge_spare(k, thread, pc);

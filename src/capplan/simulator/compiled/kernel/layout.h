@@ -30,17 +30,18 @@ enum Outcome { REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT };
 /* Instructions, with what their operands A, B, C and D hold. A branch stands in the table as its first instruction and
    the countdown latches that it may signal: bit n for the n-th latch outwards. */
 enum Operation {
-  VISIT_FIXED_RATE,       /* A station, B distribution */
-  VISIT_PROCESSOR_SHARING, /* A station, B distribution, C 1 when a visit that nobody waits for follows there */
-  SEND_FIXED_RATE,        /* A station, B distribution: a visit that nobody waits for */
-  SEND_PROCESSOR_SHARING, /* A station, B distribution; the step is that of the visit before, if there is one */
+  VISIT_FIXED_RATE,       /* A station, B distribution, D local of the member (of A and the stations after it) or -1 */
+  VISIT_PROCESSOR_SHARING, /* the same, C 1 when a visit that nobody waits for follows there */
+  SEND_FIXED_RATE,        /* as VISIT_FIXED_RATE: a visit that nobody waits for */
+  SEND_PROCESSOR_SHARING, /* the same; the step is that of the visit before, if there is one */
   VISIT_LAST,             /* A station, B distribution: fixed rate, and the request is done when it ends */
   WAIT,                   /* A distribution, B scale of the delay */
   WAIT_FIXED,             /* A place of the ticks in the table, B list of such waits or -1, C 1 when a signal ends it */
   WAIT_LAST,              /* A distribution: the request is done when it is over */
-  ACQUIRE,                /* A pool, B local that keeps since when */
-  RELEASE,                /* A pool, B local */
-  FORK,                   /* A place of the branches in the table, B how many, C needed */
+  ACQUIRE,                /* A pool, B local that keeps since when, C local of the member or -1 */
+  RELEASE,                /* the same */
+  FORK,                   /* A place of the branches in the table, B how many, C needed, D how many locals pass on */
+  FAN_OUT,                /* A local of the set, B place in the table of a FanOut, C needed, D local of the member; those before it pass on */
   JOIN,
   LATCH,                  /* A place of the groups' needs in the table, B how many, C needed */
   SIGNAL,                 /* A latches outwards, B group */
@@ -49,8 +50,13 @@ enum Operation {
   CHOICE,                 /* A place of the edges in the numbers, B how many, C place of the jumps in the table */
   ROUTE,                  /* A route, B targets, C place of the jumps, D local */
   LEAVE,                  /* A route, B target, C local, D 1 when dropped */
+  PICK,                   /* A route, B local of the set or -1, C local of the member, D local as for ROUTE */
+  LEAVE_MEMBER,           /* A route, B local of the member, C local, D 1 when dropped */
+  REPLICAS,               /* A place in the table of a Placement, B local of the set, behind which there is room for as many members */
+  UNLESS_AMONG,           /* A local of the member, B local of a member or set, C 1 for a set, D jump if it is not */
   JUMP,                   /* A instruction */
-  HEDGE,                  /* A place of both branches in the table, and then of the time after which the spare starts */
+  HEDGE,                  /* A place of both branches in the table, and then of the time after which the spare starts,
+                             B how many locals pass on */
   HEDGE_SPARE,            /* the same */
   SPARE_DUE,              /* A latches */
   BATCH,                  /* A batch, B size, C place of the longest wait in the table, D start of the step */
@@ -64,17 +70,24 @@ enum Operation {
 
 enum StationKind { FIXED_RATE, SHARED, QUEUED }; /* the latter two use the mechanism of processor sharing */
 enum TrafficKind { POISSON, BURSTY, TRACE, CLOSED, THROTTLED };
-enum RoutePolicy { ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED };
+enum RoutePolicy { ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED, FIRST };
+enum Placement { RING, DRAWN };
 enum DistributionKind { CONSTANT, TABLE, EMPIRICAL, MIXTURE };
 enum Status { STARTED, COMPLETED, DROPPED, TIMED_OUT, STATUSES };
 enum { SPEEDS = 4 };      /* factors on a station: own speed, own cold speed, host's speed, host's cold speed */
-enum { BLOCK = 16 };      /* checks of so many stations have their minimum kept */
+enum { BLOCK = 16 };      /* of so many checks the earliest is kept */
 enum { MOST_SIGNALS = 8 }; /* on their way to a countdown latch that one event stands for */
 enum { TRACE_COLUMNS = 10 };
 
 /* ---- a network, lowered ---- */
 
 typedef struct { u64 key; i32 op_step, a, b, c, d, unwind; } Instruction; /* 32 bytes: two in a cache line */
+/* In the table: where the branches start, the latches that each may signal, how many members have one at most, and by
+   how much the ranks of neighbours differ. */
+typedef struct { i64 start, levels, contacted, stride; } FanOut;
+/* In the table: the first station or -1, how many members, of how many replicas, an enum Placement, and the local of the
+   member that comes first or -1. */
+typedef struct { i64 station, count, size, placement, first; } Replicas;
 /* `ticks` of a constant; of a table the bits of a piece's number; of a mixture the place of its parts. */
 typedef struct { i64 kind, ticks, first, count; f64 scale; } Distribution;
 typedef struct { i64 key, count, classes, gaps, sticky; } Source; /* what starts: a session or a request class */
@@ -85,8 +98,9 @@ typedef struct { f64 rate, pacing, burst, fraction, burst_length, quiet, quiet_l
 /* ---- records that are allocated and freed ---- */
 
 typedef struct { i64 first, left; } FreeList;
-/* Work in progress: it stands at an instruction, or waits there. */
-typedef struct { i32 next, pc, attempt, join, latch, wait, batch, dropped; } Thread;
+/* Work in progress: it stands at an instruction, or waits there. Key and rank are those of the attempt, or of a branch
+   of a fan-out. Its locals are times since when, members, and sets (their size, then their members). */
+typedef struct { i32 next, pc, attempt, join, latch, wait, batch, dropped; u64 key; i64 rank; } Thread;
 /* An attempt at a request, until its last thread has ended. */
 typedef struct { u64 key; i64 rank; i32 next, session, request_class, threads, ended; } Attempt;
 /* A session, or single request, in progress, and the request that it has come to. */
@@ -111,6 +125,7 @@ typedef struct { i32 next; i64 a, b, c; } Node; /* of a list */
 
 typedef struct {
   i64 now, now_rank, events, stop_idle;
+  i64 some_known_down; /* stations, whether or not any */
   i64 room_needed, margin; /* one event needs at most `margin` records of a kind */
   i64 event_count, ready, ps_slots;
   FreeList threads, attempts, sessions, joins, latches, batches, nodes, visits;

@@ -40,6 +40,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     ACQUIRE,
     RELEASE,
     FORK,
+    FAN_OUT,
     JOIN,
     LATCH,
     SIGNAL,
@@ -48,6 +49,10 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     CHOICE,
     ROUTE,
     LEAVE,
+    PICK,
+    LEAVE_MEMBER,
+    REPLICAS,
+    UNLESS_AMONG,
     JUMP,
     HEDGE,
     HEDGE_SPARE,
@@ -59,10 +64,11 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     FAIL,
     DONE,
     LOST,
-) = range(30)
+) = range(35)
 FIXED_RATE, SHARED, QUEUED = range(3)
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
-ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED = range(5)
+ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED, FIRST = range(6)
+RING, DRAWN = range(2)
 CONSTANT, TABLE, EMPIRICAL, MIXTURE = range(4)
 STARTED, COMPLETED, DROPPED, TIMED_OUT = range(4)
 
@@ -86,7 +92,7 @@ TRAFFIC = _record((I64, "kind key end clients think trace trace_limit exponentia
 RATES = _record((F64, "rate pacing burst fraction burst_length quiet quiet_length"))
 
 FREE_LIST = _record((I64, "first left"))
-THREAD = _record((I32, "next pc attempt join latch wait batch dropped"))
+THREAD = _record((I32, "next pc attempt join latch wait batch dropped"), (U64, "key"), (I64, "rank"))
 ATTEMPT = _record((U64, "key"), (I64, "rank"), (I32, "next session request_class threads ended"))
 SESSION = _record(
     (I32, "next users source place attempt open sticky"),
@@ -103,7 +109,7 @@ VISIT = _record((I32, "next thread"), (I64, "joined aside"))
 NODE = _record((I32, "next"), (I64, "a b c"))
 
 HEADER = _record(
-    (I64, "now now_rank events stop_idle room_needed margin event_count ready ps_slots"),
+    (I64, "now now_rank events stop_idle some_known_down room_needed margin event_count ready ps_slots"),
     (FREE_LIST, "threads attempts sessions joins latches batches nodes visits"),
     (I64, "pool_lists class_lists wait_lists batch_lists attempts_started requests_started most_requests"),
     (I64, "arrival unit segment arrival_at bursting phase phase_end"),

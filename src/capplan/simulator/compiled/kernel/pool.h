@@ -15,7 +15,7 @@ INLINE void count_pool(Kernel *k, i64 pool) {
 }
 INLINE i64 acquire(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
-  i64 pool = i->a, now = header(k)->now;
+  i64 pool = i->a + member_in(k, thread, i->c), now = header(k)->now;
   Pool *p = pool_at(k, pool);
   PoolTotals *totals = pool_totals(k, header(k)->interval, pool);
   if (p->free == 0 && p->waiting >= p->limit) {
@@ -37,7 +37,7 @@ INLINE i64 acquire(Kernel *k, i64 thread, i64 pc) {
 /* Release a unit to the first thread that waits, or to the pool. */
 INLINE i64 release(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
-  i64 pool = i->a, now = header(k)->now, since = *local(k, thread, i->b);
+  i64 pool = i->a + member_in(k, thread, i->c), now = header(k)->now, since = *local(k, thread, i->b);
   Pool *p = pool_at(k, pool);
   add_pair(&pool_totals(k, past_interval(k, since), pool)->held, now - since);
   count_pool(k, pool);

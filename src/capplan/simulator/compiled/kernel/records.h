@@ -19,17 +19,27 @@ INLINE void give_back(FreeList *free, i32 *next, i64 record) {
   free->left++;
 }
 
-INLINE i64 new_thread(Kernel *k, i64 attempt, i64 pc, i64 join, i64 latch) {
+INLINE i64 new_thread(Kernel *k, i64 attempt, u64 key, i64 rank, i64 pc, i64 join, i64 latch) {
   i64 thread = ALLOCATE(k, threads, thread_at);
   Thread *t = thread_at(k, thread);
   t->pc = (i32)pc;
   t->attempt = (i32)attempt;
+  t->key = key;
+  t->rank = rank;
   t->join = (i32)join;
   t->latch = (i32)latch;
   t->dropped = 0;
   attempt_at(k, attempt)->threads++;
   return thread;
 }
+/* A thread of the same attempt, with the same first locals. */
+INLINE i64 new_branch(Kernel *k, i64 parent, i64 pc, i64 join, i64 locals) {
+  const Thread *p = thread_at(k, parent);
+  i64 thread = new_thread(k, p->attempt, p->key, p->rank, pc, join, p->latch);
+  for (i64 place = 0; place < locals; place++) *local(k, thread, place) = *local(k, parent, place);
+  return thread;
+}
+INLINE i64 member_in(const Kernel *k, i64 thread, i64 place) { return place < 0 ? 0 : *local(k, thread, place); }
 INLINE void release_session(Kernel *k, i64 session) {
   if (--session_at(k, session)->users == 0) FREE(k, sessions, session_at, session);
 }

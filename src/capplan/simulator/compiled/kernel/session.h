@@ -117,7 +117,8 @@ INLINE i64 start(Kernel *k, i64 session) {
     end_session_request(k, session, class_number, COMPLETED, end_of_last_step(k, i, key));
     return NONE;
   }
-  return new_thread(k, open_attempt(k, session, class_number, key), pc, NONE, NONE);
+  i64 attempt = open_attempt(k, session, class_number, key);
+  return new_thread(k, attempt, key, attempt_at(k, attempt)->rank, pc, NONE, NONE);
 }
 
 /* A client of closed traffic thinks, then starts a session. */

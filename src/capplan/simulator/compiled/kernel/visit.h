@@ -19,25 +19,26 @@ INLINE i64 end_request(Kernel *k, i64 thread, i64 status, i64 tick) {
 INLINE i64 visit_fixed_rate(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
   Thread *t = thread_at(k, thread);
-  i64 end = join_fixed_rate(k, i->a, drawn_demand(k, thread, i));
+  i64 end = join_fixed_rate(k, i->a + member_in(k, thread, i->d), drawn_demand(k, thread, i));
   t->pc = (i32)pc;
-  schedule(k, end, rank_of(k, SERVICE, t->attempt, i), thread);
+  schedule(k, end, rank_of(SERVICE, t, i), thread);
   return NONE;
 }
 INLINE i64 send_fixed_rate(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
-  join_fixed_rate(k, i->a, drawn_demand(k, thread, i));
+  join_fixed_rate(k, i->a + member_in(k, thread, i->d), drawn_demand(k, thread, i));
   return pc + 1;
 }
 INLINE i64 visit_processor_sharing(Kernel *k, i64 thread, i64 pc, int waits) {
   const Instruction *i = instruction(k, pc);
-  if (UNLIKELY(station_at(k, i->a)->known_down)) {
-    station_totals(k, header(k)->interval, i->a)->drops++;
+  i64 station = i->a + member_in(k, thread, i->d);
+  if (UNLIKELY(station_at(k, station)->known_down)) {
+    station_totals(k, header(k)->interval, station)->drops++;
     return waits ? i->unwind : pc + 1;
   }
   i64 demand = drawn_demand(k, thread, i);
   if (waits) thread_at(k, thread)->pc = (i32)pc;
-  join_processor_sharing(k, i->a, waits ? thread : NONE, demand);
+  join_processor_sharing(k, station, waits ? thread : NONE, demand);
   return waits ? NONE : pc + 1;
 }
 /* The tick at which a request ends that has nothing left to do but the visit or delay of this instruction. */
@@ -46,6 +47,6 @@ INLINE i64 end_of_last_step(Kernel *k, const Instruction *i, u64 key) {
   return header(k)->now + drawn_ticks(k, i->a, key, i->key);
 }
 INLINE i64 do_last_step(Kernel *k, i64 thread, i64 pc) {
-  u64 key = attempt_at(k, thread_at(k, thread)->attempt)->key;
-  return end_request(k, thread, COMPLETED, end_of_last_step(k, instruction(k, pc), key));
+  const Thread *t = thread_at(k, thread);
+  return end_request(k, thread, COMPLETED, end_of_last_step(k, instruction(k, pc), t->key));
 }
