@@ -19,7 +19,7 @@ from capplan.models.cassandra.encryption import Exchanges, encrypted
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential, Lognormal, Mixture
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
-from capplan.models.language.station import Differs, Station
+from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
@@ -79,8 +79,7 @@ def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> 
     if _has_own_servers(scenario):
         replicas = _replicas if scenario.encryption is None else _encrypted_replicas
         steps = (*steps, _beside_colocated(scenario, replicas(scenario, values)))
-        colocated = (Differs(1),) if scenario.colocated else ()  # its work is at the application's server
-        stations = (*stations, Station(CASSANDRA, 1, count=scenario.nodes, exceptions=colocated))
+        stations = (*stations, Station(CASSANDRA, 1, count=scenario.nodes))
     return Network(
         name=scenario.system,
         stations=stations,
