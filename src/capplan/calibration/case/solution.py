@@ -122,7 +122,7 @@ class Figures:
 
     def busy_workers(self) -> FloatArray:
         """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
-        return self._every(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
+        return self._every(self.point.busy_units / max(self.analysis.outer_pool_count, 1))
 
     @property
     def drop_rate(self) -> FloatArray:

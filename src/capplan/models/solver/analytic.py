@@ -39,6 +39,7 @@ from capplan.models.solver.flow_analysis import (
 from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
@@ -84,8 +85,17 @@ class Analysis:
     ----------
     share : dict of float
         Share of each request class in the traffic.
+    stations : dict of Station
+        Stations by name. Of a station with a count, one member represents each class of alike members: the regular
+        ones under the name of the station, others under the name of the first of them.
+    members : dict of int
+        Number of members that each station stands for; 1 without a count.
     demands : dict of ServiceDemand
-        Service demand of an average request at each station.
+        Service demand of an average request at each station; of a class, at one member.
+    pool_members : dict of int
+        Number of members that each pool stands for.
+    flows : dict of Step
+        Flow of each request class, with a representative for each class of members.
     draws : int
         Number of parameter draws.
 
@@ -107,12 +117,15 @@ class Analysis:
             _refuse_unknown(station)
         self.network, self.alike = network, alike
         self.traffic: Open = network.traffic
-        self.stations = {station.name: station for station in network.stations}
+        plain = representatives(network)
+        self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
+        self._pools, self.pool_members = plain.pools, plain.pool_members
         self.share = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
-        self.class_demands = {request.name: reader.of(request.flow) for request in network.classes}
-        self.demands = _combined(self.share, self.class_demands)
+        self.demands = _per_member(
+            _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
+        )
         if alike is not None:
             self.demands = _evened(self.demands, self.stations, alike)
         if not self.demands:
@@ -172,7 +185,7 @@ class Analysis:
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Return the response time by class for the given congestion of stations."""
         reader = self.mean_response_reader(congestion)
-        return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
 
     def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
         """Return a reader of response times for the given congestion of stations."""
@@ -225,10 +238,11 @@ class Analysis:
         """
         held = HoldingTimeReader(self.mean_response_reader({}))
         total: dict[str, Number] = {}
-        for request in self.network.classes:
-            for pool, time in held.of(request.flow).items():
-                total[pool] = total.get(pool, 0.0) + self.share.get(request.name, 0.0) * time
-        sizes = {pool.name: pool.size for pool in self.network.pools}
+        for name, flow in self.flows.items():
+            for pool, time in held.of(flow).items():
+                each = time / self.pool_members[pool]
+                total[pool] = total.get(pool, 0.0) + self.share.get(name, 0.0) * each
+        sizes = {pool.name: pool.size for pool in self._pools.values()}
         if self.alike is not None:
             total = _evened_times(total, sizes, self.alike)
         outer = {pool.name for pool in self.outer_pools}
@@ -248,18 +262,23 @@ class Analysis:
         pools = self.outer_pools
         if not pools:
             return None
+        size = sum(pool.size * self.pool_members[pool.name] for pool in pools)
         if any(pool.queue_limit is None for pool in pools):
-            size = sum(pool.size for pool in pools)
             return size, min(_ENDLESS * size, _LONGEST)
-        return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
+        return size, sum((pool.queue_limit or 0) * self.pool_members[pool.name] for pool in pools)
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
         """The outermost pools."""
-        names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
+        names = set.union(*(_outer_pools(flow) for flow in self.flows.values()))
         same = self.alike or str
         kinds = {same(name) for name in names}
-        return [pool for pool in self.network.pools if same(pool.name) in kinds]
+        return [pool for pool in self._pools.values() if same(pool.name) in kinds]
+
+    @property
+    def outer_pool_count(self) -> int:
+        """Number of the outermost pools, all members counted."""
+        return sum(self.pool_members[pool.name] for pool in self.outer_pools)
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
@@ -275,10 +294,10 @@ class Analysis:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
         held, outer = HoldingTimeReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
-        for request in self.network.classes:
-            inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
-            if request.name in times:
-                times[request.name] = times[request.name] - inside
+        for request, flow in self.flows.items():
+            inside = sum((time for name, time in held.of(flow).items() if name in outer), 0.0)
+            if request in times:
+                times[request] = times[request] - inside
         outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
         return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
@@ -374,6 +393,14 @@ def _combined(
         for station, demand in class_demands[name].items():
             total[station] = total.get(station, ServiceDemand()).plus(weight, demand)
     return total
+
+
+def _per_member(total: Mapping[str, ServiceDemand], members: Mapping[str, int]) -> dict[str, ServiceDemand]:
+    """Divide the demands on all members of a class by their number."""
+    return {
+        name: demand if members[name] == 1 else ServiceDemand().plus(1 / members[name], demand)
+        for name, demand in total.items()
+    }
 
 
 def _evened(

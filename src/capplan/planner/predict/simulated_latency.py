@@ -190,9 +190,10 @@ def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncer
 
 
 def _effort(figures: Figures, settings: SimulationSettings, settles_s: float) -> Effort:
-    visits = sum(float(np.mean(demand.visits)) for demand in figures.analysis.demands.values())
+    analysis = figures.analysis
+    visits = sum(float(np.mean(each.visits)) * analysis.members[name] for name, each in analysis.demands.items())
     warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
-    return effort(settings.budget_s, figures.analysis.network, visits, warmup, settings.engine)
+    return effort(settings.budget_s, analysis.network, visits, warmup, settings.engine)
 
 
 @dataclass(frozen=True)
