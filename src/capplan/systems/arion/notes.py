@@ -177,7 +177,7 @@ def outages(case: Case[ArionScenario], offered_per_s: float) -> tuple[Outage, ..
     lost, scenario = {"master": 1}, case.scenario
     if scenario.servers == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
-    fewer = case.system.solution(changed(scenario, servers=scenario.servers - 1), thinned(case.values), folded=True)
+    fewer = case.system.solution(changed(scenario, servers=scenario.servers - 1), thinned(case.values))
     capacity = case.uncertainty.of_rate(fewer.capacity)
     assumed = "its clients ask the others, evenly; Hazelcast has the data"
     return (Outage(lost, True, assumed, capacity, capacity.low >= offered_per_s),)

@@ -64,7 +64,7 @@ def outages(case: Case[Fedora4Scenario], offered_per_s: float) -> tuple[Outage, 
     if case.scenario.nodes == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
     fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values), folded=True).capacity)
+    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values)).capacity)
     return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_per_s),)
 
 
