@@ -96,3 +96,20 @@ def test_one_member_that_differs_may_stand_anywhere_on_the_ring(needed: int) -> 
 def test_where_several_that_differ_stand_on_the_ring_is_not_known_to_the_solver() -> None:
     with pytest.raises(RefusedError, match="ring"):
         Analysis(cluster(5, Differs(2, speed=0.5), Differs(3, speed=0.5), placement="ring"))
+
+
+@pytest.mark.parametrize(
+    "exceptions",
+    [
+        (Differs(2, speed=0.5),),
+        (Differs(3, down=True),),
+        (Differs(1, servers=2), Differs(4, servers=2), Differs(5, down=True)),
+        (Differs(1, speed=0.5), Differs(2, speed=0.8), Differs(3, servers=3)),
+    ],
+)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_members_that_differ_have_the_figures_of_the_network_written_out(
+    exceptions: tuple[Differs, ...], pooled: bool
+) -> None:
+    network = cluster(5, *exceptions, pooled=pooled)
+    assert_equal(Analysis(network), Analysis(unrolled(network)))

@@ -26,39 +26,33 @@ Bound = int | tuple[int, ...]
 
 
 def unrolled(network: Network) -> Network:
-    """Return an equivalent network without counts; policies are uniform choices, or `first`."""
+    """Return an equivalent network without counts; policies are uniform choices, or `first`. No request is dropped."""
     reader = _Unrolling(network)
     return replace(
         network,
         stations=network.each_station,
         pools=network.each_pool,
-        classes=tuple(replace(each, flow=_alive(reader.read(each.flow, {}))) for each in network.classes),
+        classes=tuple(replace(each, flow=reader.read(each.flow, {})) for each in network.classes),
     )
 
 
-def _alive(step: Step | None) -> Step:
-    assert step is not None
-    return step
-
-
 class _Unrolling:
-    """Enumerates what every name can be bound to; None stands for a request that is dropped."""
+    """Enumerates what every name can be bound to."""
 
     def __init__(self, network: Network) -> None:
         self.counts = {pool.name: pool.count or 1 for pool in network.pools}
         self.counts |= {station.name: station.count or 1 for station in network.stations}
         self.down = {station.name: station.down for station in network.stations}
 
-    def read(self, step: Step, bound: Mapping[str, Bound]) -> Step | None:
+    def read(self, step: Step, bound: Mapping[str, Bound]) -> Step:
         match step:
             case Visit(member=str(member)):
                 name = member_name(step.station, _one(bound[member]))
-                is_down = bound[member] in self.down.get(step.station, ())
-                return None if is_down else replace(step, station=name, member=None)
+                assert bound[member] not in self.down[step.station]
+                return replace(step, station=name, member=None)
             case Acquire(member=str(member)):
-                inside = self.read(step.step, bound)
                 name = member_name(step.pool, _one(bound[member]))
-                return None if inside is None else replace(step, pool=name, member=None, step=inside)
+                return replace(step, pool=name, member=None, step=self.read(step.step, bound))
             case If():
                 return self.read(step.then if bound[step.member] in _all(bound[step.among]) else step.otherwise, bound)
             case Pick():
@@ -70,23 +64,21 @@ class _Unrolling:
                 )
             case FanOut():
                 members = _all(bound[step.over])[: step.contacted]
-                return _fork([self.read(step.step, {**bound, step.member: each}) for each in members], step.needed)
+                branches = tuple(self.read(step.step, {**bound, step.member: each}) for each in members)
+                return ForkJoin(branches, step.needed)
             case _:
                 return self._inside(step, bound)
 
-    def _inside(self, step: Step, bound: Mapping[str, Bound]) -> Step | None:
+    def _inside(self, step: Step, bound: Mapping[str, Bound]) -> Step:
         match step:
             case StepSequence():
-                parts = [self.read(each, bound) for each in step.steps]
-                return None if None in parts else StepSequence(tuple(map(_alive, parts)))
+                return StepSequence(tuple(self.read(each, bound) for each in step.steps))
             case ForkJoin():
-                return _fork([self.read(each, bound) for each in step.branches], step.needed)
+                return ForkJoin(tuple(self.read(each, bound) for each in step.branches), step.needed)
             case Choice():
-                parts = [self.read(each, bound) for each in step.steps]
-                return Choice(step.probabilities, tuple(map(_alive, parts)))
-            case CountdownLatch():
-                inside = self.read(step.step, bound)
-                return None if inside is None else replace(step, step=inside)
+                return Choice(step.probabilities, tuple(self.read(each, bound) for each in step.steps))
+            case CountdownLatch() | Acquire():
+                return replace(step, step=self.read(step.step, bound))
             case _:
                 return step
 
@@ -116,11 +108,5 @@ def _all(bound: Bound) -> tuple[int, ...]:
     return (bound,) if isinstance(bound, int) else bound
 
 
-def _uniform(steps: list[Step | None]) -> Step | None:
-    alive = [step for step in steps if step is not None]
-    return Choice((1 / len(alive),) * len(alive), tuple(alive)) if alive else None
-
-
-def _fork(branches: list[Step | None], needed: int) -> Step | None:
-    alive = [branch for branch in branches if branch is not None]
-    return ForkJoin(tuple(alive), needed) if len(alive) >= needed else None
+def _uniform(steps: list[Step]) -> Step:
+    return Choice((1 / len(steps),) * len(steps), tuple(steps))

@@ -86,7 +86,7 @@ def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTim
     return RandomTime(floor, mean - floor, np.maximum(second - mean**2, 0.0))
 
 
-def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
+def kth_of(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] | None = None) -> RandomTime:
     """Return the time until the `needed`-th of several independent branches is done.
 
     Parameters
@@ -95,6 +95,8 @@ def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
         Times of the branches.
     needed : int
         Branches to wait for; 0 takes no time.
+    chances : sequence of numbers or arrays (..., draws), optional
+        Probability that each branch is ever done; 1 if left out. The result is given that enough are.
 
     Returns
     -------
@@ -104,6 +106,8 @@ def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
         return NOW
     if len(times) == 1:
         return times[0]
+    if chances is not None:
+        return _kth_of_different(times, needed, chances)
     if len({time.signature() for time in times}) == 1:
         return _kth_of_identical(times[0], needed, len(times))
     return _kth_of_different(times, needed)
@@ -115,13 +119,17 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
     return RandomTime(time.floor, _plain(mean), _plain(variance))
 
 
-def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
+def _kth_of_different(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] | None = None) -> RandomTime:
     """Integrate the tail of the Poisson binomial distribution; the floor is the k-th lowest floor."""
     distinct = {time.signature(): _aligned(time) for time in times}
     grid = _joint_grid(tuple(distinct.values()))
     passed = {key: time.cdf(grid) for key, time in distinct.items()}
     columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
-    done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
+    if chances is None:
+        done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
+    else:
+        ever = np.stack(np.broadcast_arrays(*chances), axis=-1)[..., None, :]
+        done = kth_of_n_cdf(np.stack(columns, axis=-1) * ever, needed) / kth_of_n_cdf(ever, needed)
     mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
     offset = grid - mean[..., None]
     variance = np.trapezoid(2 * np.abs(offset) * np.where(offset > 0, 1 - done, done), grid, axis=-1)

@@ -8,18 +8,21 @@ Names are bound to individuals of a class, since `If` asks whether two names are
 individual does not matter: individuals are numbered in order of appearance, and a step is translated once for all
 equivalent bindings.
 
-All policies are read as uniform choices, except `first`. A request that is dropped for want of members has no part in
-the result: probabilities are those given that it is not dropped.
+All policies are read as uniform choices, except `first`. A request that is dropped, for want of members that are up,
+does its work until then and has no response time.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
@@ -41,6 +44,7 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
+from capplan.models.solver.flow_analysis import DROPPED, is_dropped
 from capplan.models.solver.member_classes import Group, MemberClass, MemberClasses
 
 
@@ -81,7 +85,7 @@ def representatives(network: Network) -> Representatives:
     flows: dict[str, Step] = {}
     for request in network.classes:
         flow = translator.of(request.flow, Bindings({}, {}))
-        if flow is None:
+        if is_dropped(flow):
             raise InputError(f"every request of class {request.name!r} is dropped: too few members are up")
         flows[request.name] = flow
     stations, pools = list(classes.stations()), list(classes.pools())
@@ -146,16 +150,16 @@ class Bindings(NamedTuple):
 
 
 class _Translator:
-    """Translates each step once for all equivalent bindings of the names that it uses; None if it is dropped."""
+    """Translates each step once for all equivalent bindings of the names that it uses."""
 
     def __init__(self, classes: MemberClasses) -> None:
         self.classes = classes
         self.uses = _Uses()
         self.signals = _Signals()
-        self.known: dict[tuple[Any, ...], Step | None] = {}
+        self.known: dict[tuple[Any, ...], Step] = {}
         self.made: dict[tuple[Any, ...], Step] = {}
 
-    def of(self, step: Step, bindings: Bindings) -> Step | None:
+    def of(self, step: Step, bindings: Bindings) -> Step:
         """Return the plain form of a step; the step itself if it refers to no members."""
         if self.uses.is_plain(step):
             return step
@@ -165,7 +169,7 @@ class _Translator:
             self.known[key] = self._translated(step, bindings)
         return self.known[key]
 
-    def _translated(self, step: Step, bindings: Bindings) -> Step | None:
+    def _translated(self, step: Step, bindings: Bindings) -> Step:
         match step:
             case Visit():
                 return self._visit(step, bindings)
@@ -180,35 +184,31 @@ class _Translator:
             case _:
                 return self._with_inside(step, bindings)
 
-    def _with_inside(self, step: Step, bindings: Bindings) -> Step | None:
+    def _with_inside(self, step: Step, bindings: Bindings) -> Step:
         """Translate a step whose only members are inside, or that of the pool that it acquires."""
         inside = [self.of(child, bindings) for child in children(step)]
         match step:
+            case StepSequence():
+                return self._sequence(inside)
             case ForkJoin():
                 return self._fork_join(inside, step.needed)
-            case Choice() | Route():
-                chances = step.probabilities if isinstance(step, Choice) else (1 / len(inside),) * len(inside)
-                return self._chosen(zip(chances, inside, strict=True))
-            case _:
-                pass
-        found = [each for each in inside if each is not None]
-        if len(found) < len(inside):
-            return None
-        match step:
-            case StepSequence():
-                return self._made(StepSequence, lambda: StepSequence(tuple(found)), *found)
+            case Choice():
+                return self._chosen(zip(step.probabilities, inside, strict=True))
+            case Route():
+                return self._chosen((1 / len(inside), target) for target in inside)
             case Acquire():
                 pool = self._representative(Group("pool", step.pool), step.member, bindings)
-                return self._made(Acquire, lambda: Acquire(pool, found[0]), pool, found[0])
+                held = self._made(Acquire, lambda: Acquire(pool, inside[0]), pool, inside[0])
+                return self._dropped(held) if is_dropped(inside[0]) else held
             case CountdownLatch():
-                return self._latch(step, found[0])
+                return self._latch(step, inside[0])
             case _:
                 raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
 
-    def _visit(self, step: Visit, bindings: Bindings) -> Step | None:
+    def _visit(self, step: Visit, bindings: Bindings) -> Step:
         group = Group("station", step.station)
         if step.member is not None and self.classes.is_down(group, self._class(bindings.members[step.member])):
-            return None
+            return DROPPED
         name = self._representative(group, step.member, bindings)
         return self._made(Visit, lambda: Visit(name, step.demand), name, step.demand)
 
@@ -218,47 +218,56 @@ class _Translator:
     def _class(self, member: Member) -> MemberClass:
         return self.classes.classes[member.universe][member.class_number]
 
-    def _latch(self, step: CountdownLatch, inside: Step) -> Step | None:
+    def _sequence(self, steps: Listed[Step]) -> Step:
+        last = next((place for place, each in enumerate(steps) if is_dropped(each)), None)
+        if last is not None:
+            steps = [*steps[:last], *([] if steps[last] is DROPPED else [steps[last]]), DROPPED]
+        return self._made(StepSequence, lambda: StepSequence(tuple(steps)), *steps)
+
+    def _dropped(self, work: Step) -> Step:
+        """Return the work of a request that is dropped afterwards."""
+        return work if is_dropped(work) else self._sequence([work, DROPPED])
+
+    def _latch(self, step: CountdownLatch, inside: Step) -> Step:
         most = self.signals.most(inside)
         complete = [group for group in step.groups if most[group.name] >= group.needed]
-        if len(complete) < (step.needed or len(step.groups)):
-            return None
+        if is_dropped(inside) or len(complete) < (step.needed or len(step.groups)):
+            return self._dropped(inside)
         groups = tuple((group.name, group.needed) for group in step.groups)
         return self._made(
             CountdownLatch, lambda: CountdownLatch(step.groups, inside, step.needed), *groups, step.needed, inside
         )
 
-    def _fork_join(self, inside: Iterable[Step | None], needed: int) -> Step | None:
-        branches = [branch for branch in inside if branch is not None]
-        if len(branches) < needed:
-            return None
+    def _fork_join(self, branches: Listed[Step], needed: int) -> Step:
+        left = sum(not is_dropped(branch) for branch in branches)
+        if left < needed:
+            return self._dropped(self._fork_join(branches, 0))
         return self._made(ForkJoin, lambda: ForkJoin(tuple(branches), needed), needed, *branches)
 
-    def _fan_out(self, step: FanOut, bindings: Bindings) -> Step | None:
+    def _fan_out(self, step: FanOut, bindings: Bindings) -> Step:
         members = bindings.sets[step.over][1][: step.contacted]
         if len(members) < step.needed:
-            return None
-        return self._fork_join(
-            (self.of(step.step, bindings.with_member(step.member, member)) for member in members), step.needed
-        )
+            return DROPPED
+        branches = [self.of(step.step, bindings.with_member(step.member, member)) for member in members]
+        return self._fork_join(branches, step.needed)
 
-    def _choice(self, outcomes: Iterable[tuple[float, Bindings]], step: Step) -> Step | None:
+    def _choice(self, outcomes: Iterable[tuple[float, Bindings]], step: Step) -> Step:
         return self._chosen((chance, self.of(step, bindings)) for chance, bindings in outcomes)
 
-    def _chosen(self, outcomes: Iterable[tuple[Number, Step | None]]) -> Step | None:
-        """Return a choice between steps; equal steps are one, and those that are dropped are left out."""
+    def _chosen(self, outcomes: Iterable[tuple[Number, Step]]) -> Step:
+        """Return a choice between steps; equal steps are one."""
         total: dict[int, Number] = defaultdict(float)
         steps: dict[int, Step] = {}
         for chance, step in outcomes:
-            if step is not None:
-                total[id(step)] = total[id(step)] + chance
-                steps[id(step)] = step
-        if len(steps) < 2:
-            return next(iter(steps.values()), None)
-        every = sum(total.values(), 0.0)
-        chances, parts = tuple(chance / every for chance in total.values()), tuple(steps.values())
-        keys = [repr(chance) if isinstance(chance, float) else id(chance) for chance in chances]
-        return self._made(Choice, lambda: Choice(chances, parts), *keys, *parts)
+            total[id(step)] = total[id(step)] + chance
+            steps[id(step)] = step
+        parts = tuple(steps.values())
+        if len(parts) < 2:
+            return parts[0] if parts else DROPPED
+        chances = tuple(total.values())
+        keys = [np.asarray(chance, dtype=float).tobytes() for chance in chances]
+        choice = self._made(Choice, lambda: Choice(chances, parts), *keys, *parts)
+        return self._dropped(choice) if all(map(is_dropped, parts)) else choice
 
     def _picked(self, step: Pick, bindings: Bindings) -> Iterator[tuple[float, Bindings]]:
         """Yield the members that can be picked, with their probabilities."""
@@ -300,7 +309,7 @@ class _Translator:
 
     def _made(self, type_: type, make: Callable[[], Step], *parts: Any) -> Step:
         """Return the one step of this type with these parts, so that equal steps are the same object."""
-        key = (type_, *(part if isinstance(part, (str, int, tuple, type(None))) else id(part) for part in parts))
+        key = (type_, *(part if isinstance(part, (str, bytes, int, tuple, type(None))) else id(part) for part in parts))
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
