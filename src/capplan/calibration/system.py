@@ -131,7 +131,7 @@ class System(ABC, Generic[S]):
             raise TypeError(f"a system needs {', '.join(missing)}: give its class these attributes")
 
     @abstractmethod
-    def network(self, scenario: S, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
+    def network(self, scenario: S, values: Values, rate_per_s: Number) -> Network:
         """Compose the queueing network of a layout, with open traffic.
 
         Parameters
@@ -142,8 +142,6 @@ class System(ABC, Generic[S]):
             Parameter values by name, SI; numbers, or arrays (draws,) for the analytic solver.
         rate_per_s : number
             Offered peak rate, requests per second over the whole layout.
-        lost : set of str
-            Names of stations that are down.
 
         Returns
         -------
@@ -415,7 +413,6 @@ class System(ABC, Generic[S]):
         self,
         scenario: S,
         values: Values,
-        lost: frozenset[str] = frozenset(),
         *,
         folded: bool = False,
         place: Places | None = None,
@@ -428,8 +425,6 @@ class System(ABC, Generic[S]):
             The layout.
         values : mapping
             Parameter values by name, SI; numbers, or arrays (draws,).
-        lost : set of str
-            Names of stations that are down.
         folded : bool
             Analyse one entry that represents all, if there is one. This is faster and equal up to rounding, but its
             network cannot be simulated.
@@ -442,8 +437,8 @@ class System(ABC, Generic[S]):
         Solution
             The analysed layout.
         """
-        whole = self.folded(scenario, values, 1.0) if folded and not lost else None
-        network = whole or self.network(scenario, values, 1.0, lost)
+        whole = self.folded(scenario, values, 1.0) if folded else None
+        network = whole or self.network(scenario, values, 1.0)
         return Solution(
             network,
             self.reported,

@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from capplan.calibration.system import System
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.systems.arion.network import PARAMETERS, REPORTED, latency_s, network, settling_s
 from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages
 from capplan.systems.arion.observations import ArionObservations
@@ -27,6 +24,7 @@ class Arion(System[ArionScenario]):
     reported = REPORTED
     budget_s = 0.2
 
+    network = staticmethod(network)
     observations = cached_property(ArionObservations)
     notes = cached_property(lambda self: ArionNotes(self.evidence))
     response_s = staticmethod(latency_s)
@@ -34,13 +32,6 @@ class Arion(System[ArionScenario]):
     outages = staticmethod(outages)
     excess = staticmethod(excess)
     excess_of_rates = staticmethod(excess_of_rates)
-
-    def network(
-        self, scenario: ArionScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.arion.network`."""
-        del lost
-        return network(scenario, values, rate_per_s)
 
     def bounded(self, scenario: ArionScenario) -> bool:
         """Whether clients wait for their answers, as they do with unary calls."""

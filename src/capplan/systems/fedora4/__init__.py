@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from capplan.calibration.system import System
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.systems.fedora4.network import PARAMETERS, REPORTED, network, traffic_mix
 from capplan.systems.fedora4.notes import Fedora4Notes, excess_of_rates, offset, outages, workers
 from capplan.systems.fedora4.observations import Fedora4Observations
@@ -27,6 +24,7 @@ class Fedora4(System[Fedora4Scenario]):
     widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
     budget_s = 0.4
 
+    network = staticmethod(network)
     observations = cached_property(Fedora4Observations)
     notes = cached_property(lambda self: Fedora4Notes(self.evidence))
     traffic_mix = staticmethod(traffic_mix)
@@ -34,13 +32,6 @@ class Fedora4(System[Fedora4Scenario]):
     workers = staticmethod(workers)
     excess_of_rates = staticmethod(excess_of_rates)
     offset = staticmethod(offset)
-
-    def network(
-        self, scenario: Fedora4Scenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.fedora4.network`."""
-        del lost
-        return network(scenario, values, rate_per_s)
 
 
 SYSTEM = Fedora4()

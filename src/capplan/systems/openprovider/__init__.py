@@ -14,7 +14,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.units import Number
 from capplan.models.results import Outage, SessionNotFound
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, folded_network, network
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
@@ -35,15 +35,9 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     parameters = PARAMETERS
     reported = REPORTED
 
-    def network(
-        self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the network; see `capplan.systems.openprovider.network`."""
-        return network(scenario, values, rate_per_s, lost)
-
-    def folded(self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose a network with one entry that represents all; None if entries differ."""
-        return folded_network(scenario, values, rate_per_s)
+        return network(scenario, values, rate_per_s)
 
     @cached_property
     def observations(self) -> Observations[OpenproviderScenario]:

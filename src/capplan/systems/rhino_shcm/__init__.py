@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.rhino_shcm.network import PARAMETERS, REPORTED, network, response_s, settling_s
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
@@ -26,6 +23,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     parameters = PARAMETERS
     reported = REPORTED
 
+    network = staticmethod(network)
     observations = cached_property(RhinoShcmObservations)
     notes = cached_property(lambda self: RhinoShcmNotes(self.evidence))
     response_s = staticmethod(response_s)
@@ -33,13 +31,6 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     outages = staticmethod(outages)
     excess = staticmethod(excess)
     highest_measured_rate = staticmethod(highest_measured_rate)
-
-    def network(
-        self, scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.rhino_shcm.network`."""
-        del lost
-        return network(scenario, values, rate_per_s)
 
 
 SYSTEM = RhinoShcm()

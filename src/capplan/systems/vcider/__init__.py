@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from capplan.calibration.system import System
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
 from capplan.systems.vcider.notes import VciderNotes, excess
 from capplan.systems.vcider.observations import VciderObservations
@@ -27,17 +24,11 @@ class Vcider(System[VciderScenario]):
     reported = REPORTED
     ratios_only = True
 
+    network = staticmethod(network)
     observations = cached_property(VciderObservations)
     notes = cached_property(lambda self: VciderNotes(self.evidence))
     ratios = staticmethod(ratios)
     excess = staticmethod(excess)
-
-    def network(
-        self, scenario: VciderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.vcider.network`."""
-        del lost
-        return network(scenario, values, rate_per_s)
 
 
 SYSTEM = Vcider()
