@@ -141,7 +141,7 @@ def _production_note(case: Case[OpenproviderScenario]) -> str:
     times = ("replica_read_s", "mutation_s", "storage_s")
     single = case.system.median_values(case.fitted, case.scenario)
     slow_values: Values = {**single, **{name: single[name] * slower for name in times}}
-    slow = case.system.solution(case.scenario, slow_values, folded=True).capacity
+    slow = case.system.solution(case.scenario, slow_values).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test ran on fresh data. The document expects service times 2 to 3 times higher in production; with "
