@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
@@ -337,3 +338,9 @@ def test_a_watch_takes_its_records_by_hand() -> None:
     assert watch_s(values, direct=True) == pytest.approx(0.5)
     assert watch_s(values) == pytest.approx(1.2)
     assert watch_s(values, records=1000) == pytest.approx(0.012)
+
+
+@pytest.mark.parametrize(("servers", "clients"), [(1, 1000), (3, 60), (3, 61)])
+def test_both_engines_walk_the_same_path(servers: int, clients: int) -> None:
+    scenario = ArionScenario(servers=servers, clients=clients)
+    assert_same(*both(network(scenario, VALUES, 20_000.0 * servers), 7, 1000))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
+from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
@@ -250,3 +251,8 @@ def test_the_analytic_solver_beside_the_compiled_engine(nodes: int, load: float,
     busy = [report.utilisation for report in run.stations.values()]
     assert np.mean(busy) == pytest.approx(rate * float(analysis.load("repository")[0]), rel=0.015)
     assert run.drop_rate() == 0.0
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 6])
+def test_both_engines_walk_the_same_path(nodes: int) -> None:
+    assert_same(*both(network(Fedora4Scenario(nodes=nodes, write_share=0.3), VALUES, 100.0 * nodes), 7, 1000))
