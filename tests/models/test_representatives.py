@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.oracles.unrolled import unrolled
 
+from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, Station
@@ -84,6 +85,17 @@ def assert_equal(one: Analysis, other: Analysis, share: float = 0.7) -> None:
 def test_alike_members_have_the_figures_of_the_network_written_out(placement: str, needed: int, pooled: bool) -> None:
     network = cluster(5, placement=placement, needed=needed, pooled=pooled)
     assert_equal(Analysis(network), Analysis(unrolled(network)))
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+def test_one_member_that_differs_may_stand_anywhere_on_the_ring(needed: int) -> None:
+    network = cluster(5, Differs(2, speed=0.5), placement="ring", needed=needed, pooled=False)
+    assert_equal(Analysis(network), Analysis(unrolled(network)))
+
+
+def test_where_several_that_differ_stand_on_the_ring_is_not_known_to_the_solver() -> None:
+    with pytest.raises(RefusedError, match="ring"):
+        Analysis(cluster(5, Differs(2, speed=0.5), Differs(3, speed=0.5), placement="ring"))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -77,9 +76,6 @@ class Analysis:
     ----------
     network : Network
         A network with open traffic; numbers may be arrays (draws,).
-    alike : callable, optional
-        Maps the name of a station or pool to its kind. If given, the flows stand for one of many equal entry points,
-        and the demands on all stations or pools of a kind are spread evenly over them.
 
     Attributes
     ----------
@@ -110,12 +106,12 @@ class Analysis:
     >>> capacity_per_s(analysis, MAX_DROP_RATE)
     """
 
-    def __init__(self, network: Network, alike: Callable[[str], str] | None = None) -> None:
+    def __init__(self, network: Network) -> None:
         if not isinstance(network.traffic, Open):
             raise RefusedError(f"the analytic solver does not support {network.traffic.kind!r} traffic: simulate it")
         for station in network.stations:
             _refuse_unknown(station)
-        self.network, self.alike = network, alike
+        self.network = network
         self.traffic: Open = network.traffic
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
@@ -126,8 +122,6 @@ class Analysis:
         self.demands = _per_member(
             _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
         )
-        if alike is not None:
-            self.demands = _evened(self.demands, self.stations, alike)
         if not self.demands:
             raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
         self.draws = max(int(np.size(demand.mean_s)) for demand in self.demands.values())
@@ -243,8 +237,6 @@ class Analysis:
                 each = time / self.pool_members[pool]
                 total[pool] = total.get(pool, 0.0) + self.share.get(name, 0.0) * each
         sizes = {pool.name: pool.size for pool in self._pools.values()}
-        if self.alike is not None:
-            total = _evened_times(total, sizes, self.alike)
         outer = {pool.name for pool in self.outer_pools}
         bounds = [
             self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
@@ -271,9 +263,7 @@ class Analysis:
     def outer_pools(self) -> list[Pool]:
         """The outermost pools."""
         names = set.union(*(_outer_pools(flow) for flow in self.flows.values()))
-        same = self.alike or str
-        kinds = {same(name) for name in names}
-        return [pool for pool in self._pools.values() if same(pool.name) in kinds]
+        return [pool for pool in self._pools.values() if pool.name in names]
 
     @property
     def outer_pool_count(self) -> int:
@@ -401,25 +391,6 @@ def _per_member(total: Mapping[str, ServiceDemand], members: Mapping[str, int]) 
         name: demand if members[name] == 1 else ServiceDemand().plus(1 / members[name], demand)
         for name, demand in total.items()
     }
-
-
-def _evened(
-    demand: Mapping[str, ServiceDemand], names: Iterable[str], alike: Callable[[str], str]
-) -> dict[str, ServiceDemand]:
-    """Spread the demands evenly over all stations of the same kind."""
-    total: dict[str, ServiceDemand] = {}
-    for name, each in demand.items():
-        total[alike(name)] = total.get(alike(name), ServiceDemand()).plus(1.0, each)
-    known = [name for name in names if alike(name) in total]
-    counts = Counter(map(alike, known))
-    share = {kind: ServiceDemand().plus(1 / counts[kind], each) for kind, each in total.items()}
-    return {name: share[alike(name)] for name in known}
-
-
-def _evened_times(times: Mapping[str, Number], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Number]:
-    """Spread times evenly over all pools of the same kind."""
-    as_demands = {name: ServiceDemand(mean_s=time) for name, time in times.items()}
-    return {name: demand.mean_s for name, demand in _evened(as_demands, names, alike).items()}
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:

@@ -288,8 +288,11 @@ class _Translator:
     def _replica_sets(self, step: ReplicaSet, bindings: Bindings) -> Iterator[tuple[float, Bindings]]:
         """Yield the sets that can be found, with their probabilities."""
         group = self.classes.group(step.among)
-        if step.placement == "ring" and len(self.classes.of(group)) > 1:
-            raise RefusedError("the analytic solver does not support ring placement with members that differ: simulate")
+        # Names are bound at random, so which members follow each other matters only between two that are given.
+        if step.placement == "ring" and sum(each.size for each in self.classes.of(group) if each.first is not None) > 1:
+            raise RefusedError(
+                "the analytic solver does not support ring placement with several members that differ: simulate"
+            )
         first = None if step.first is None else bindings.members[step.first]
         cuts = sorted(cut for name, cut in self.uses.cuts(step.step) if name == step.members and cut < step.size)
         for members, chance in self._urn(group, bindings).replicas(step.size, self.classes.count(group), first, cuts):
