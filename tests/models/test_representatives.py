@@ -9,7 +9,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.oracles.unrolled import DropError, unrolled
 
-from capplan.models.errors import RefusedError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, Station
@@ -24,6 +24,7 @@ from capplan.models.language.step import (
     If,
     Pick,
     ReplicaSet,
+    Route,
     RoutePolicy,
     Sequence,
     Signal,
@@ -34,6 +35,7 @@ from capplan.models.language.step import (
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, solve
+from capplan.models.solver.single_station import mmc
 
 Placement = Literal["random", "ring"]
 HOP = Delay(Deterministic(1e-4))
@@ -232,3 +234,140 @@ def test_any_flow_over_members_has_the_figures_of_the_network_written_out(networ
 def loads(analysis: Analysis) -> list[float]:
     """Return the load of every member in ascending order."""
     return sorted(float(analysis.load(name)[0]) for name in analysis.demands for _ in range(analysis.members[name]))
+
+
+@pytest.mark.parametrize("policy", ["random", "round_robin", "least_loaded"])
+@pytest.mark.parametrize(("count", "rate_per_s"), [(1, 2.5), (7, 20.0), (1000, 2900.0)])
+def test_members_picked_evenly_are_separate_queues(policy: RoutePolicy, count: int, rate_per_s: float) -> None:
+    flow = Pick("one", "node", policy, Visit("node", Exponential(1.0), member="one"))
+    stations = (Station("node", 3, count=count),)
+    analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+    expected = mmc(rate_per_s / count, 1.0, 3)
+    point = solve(analysis, rate_per_s)
+    assert point.response_s("job") == pytest.approx(float(expected.mean_response_s), rel=1e-9)
+    assert analysis.drift_per_s == pytest.approx(3.0 * count, rel=1e-12)
+    assert analysis.members == {"node": count}
+
+
+def test_a_slow_member_saturates_first_and_has_its_own_queue() -> None:
+    flow = Pick("one", "node", "random", Visit("node", Exponential(1.0), member="one"))
+    stations = (Station("node", 1, "ps", count=10, exceptions=(Differs(4, speed=0.5), Differs(7, down=True))),)
+    analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+    assert analysis.bottleneck == ("node/4",)
+    assert analysis.members == {"node": 8, "node/4": 1}
+    assert analysis.drift_per_s == pytest.approx(0.5 * 9, rel=1e-12)
+    each = 2.7 / 9
+    expected = 8 / 9 / (1 - each) + 1 / 9 / (0.5 - each)
+    assert solve(analysis, 2.7).response_s("job") == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_pick_of_the_first_visits_the_first_that_is_up() -> None:
+    flow = Pick("one", "node", "first", Visit("node", Exponential(1.0), member="one"))
+    stations = (Station("node", 1, count=50, exceptions=(Differs(1, down=True),)),)
+    analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+    assert analysis.demands.keys() == {"node/2"}
+    assert analysis.drift_per_s == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+def test_idle_replicas_answer_like_order_statistics(needed: int) -> None:
+    """The k-th of three exponential times of mean 1: 1/3, then 1/2 more, then 1 more."""
+    read = FanOut("all", "one", Visit("node", Exponential(1.0), member="one"), needed)
+    network = Network(
+        "n",
+        (Station("node", 1, count=40),),
+        (RequestClass("job", ReplicaSet("all", "node", 3, read)),),
+        Open(1.0, {"job": 1.0}),
+    )
+    analysis = Analysis(network)
+    assert analysis.unloaded["job"].total == pytest.approx(sum(1 / each for each in (3, 2, 1)[:needed]), rel=1e-6)
+    assert analysis.demands["node"].visits == pytest.approx(3 / 40, rel=1e-12)
+
+
+def test_fewer_replicas_that_are_up_leave_fewer_answers_to_choose_from() -> None:
+    """One of five nodes is down: three of five rows have it among their three replicas and wait for both others."""
+    step = Sequence((Visit("node", Exponential(1.0), member="one"), Signal("done")))
+    write = ReplicaSet("all", "node", 3, FanOut("all", "one", step, 0))
+    stations = (Station("node", 1, count=5, exceptions=(Differs(2, down=True),)),)
+    expected = 0.4 * (1 / 3 + 1 / 2) + 0.6 * 1.5
+    for flow in (  # a latch inside the set, and around it
+        ReplicaSet("all", "node", 3, CountdownLatch((Group("done", 2),), FanOut("all", "one", step, 0))),
+        CountdownLatch((Group("done", 2),), write),
+    ):
+        network = Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0}))
+        analysis = Analysis(network)
+        assert analysis.unloaded["job"].total == pytest.approx(expected, rel=1e-6)
+        assert analysis.demands["node"].visits * analysis.members["node"] == pytest.approx(3 * 4 / 5, rel=1e-12)
+
+
+def test_requests_that_too_few_replicas_can_answer_do_their_work_and_have_no_response_time() -> None:
+    """All of two replicas must answer. With one of four nodes down, half of the rows have only one that is up."""
+    read = FanOut("all", "one", Visit("node", Exponential(1.0), member="one"), 2)
+    flow = Sequence((Visit("door", Exponential(0.25)), ReplicaSet("all", "node", 2, read)))
+    stations = (Station("door", 1), Station("node", 1, count=4, exceptions=(Differs(4, down=True),)))
+    analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+    assert analysis.unloaded["job"].total == pytest.approx(0.25 + 1.5, rel=1e-6)
+    assert analysis.demands["door"].mean_s == pytest.approx(0.25, rel=1e-12)
+    assert analysis.demands["node"].mean_s == pytest.approx(0.5 * 2 / 3, rel=1e-12)
+
+
+def test_a_class_of_which_every_request_is_dropped_is_an_error() -> None:
+    read = FanOut("all", "one", Visit("node", Exponential(1.0), member="one"), 2)
+    stations = (Station("node", 1, count=2, exceptions=(Differs(1, down=True),)),)
+    network = Network(
+        "n", stations, (RequestClass("job", ReplicaSet("all", "node", 2, read)),), Open(1.0, {"job": 1.0})
+    )
+    with pytest.raises(InputError, match="'job' is dropped"):
+        Analysis(network)
+
+
+def test_a_ring_of_members_that_differ_is_refused() -> None:
+    with pytest.raises(RefusedError, match="ring placement"):
+        Analysis(cluster(5, Differs(1, speed=0.5), placement="ring"))
+
+
+@given(st.integers(4, 60), st.integers(2, 30), st.sampled_from([(), (Differs(2, speed=0.5), Differs(3, down=True))]))
+@settings(max_examples=30)
+def test_more_nodes_do_not_change_the_size_of_the_analysis(
+    count: int, factor: int, exceptions: tuple[Differs, ...]
+) -> None:
+    small, large = (Analysis(cluster(n, *exceptions)) for n in (count, count * factor))
+    for name, flow in small.flows.items():
+        assert sum(1 for _ in walk(flow)) == sum(1 for _ in walk(large.flows[name]))
+    assert small.demands.keys() == large.demands.keys()
+
+
+@given(st.integers(3, 60), st.integers(2, 30), st.floats(0.1, 0.95))
+@settings(max_examples=30)
+def test_more_members_at_a_higher_rate_have_the_same_response(count: int, factor: int, share: float) -> None:
+    read = FanOut("all", "one", Visit("node", Erlang(1.0, 2), member="one"), 2)
+    flow = Sequence((Pick("door", "door", "random", visit("door", "door", 0.5)), ReplicaSet("all", "node", 3, read)))
+
+    def response(n: int) -> float:
+        stations = (Station("node", 4, count=n), Station("door", 2, "ps", count=n))
+        analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+        return float(solve(analysis, n * 4 / 3 * share).response_s("job")[0])
+
+    assert response(count * factor) == pytest.approx(response(count), rel=1e-9)
+
+
+def test_ten_data_centres_have_few_steps() -> None:
+    """Every data centre writes to its own replicas; the coordinator is in any of them."""
+    centres = [f"node/dc{number}" for number in range(10)]
+
+    def replicated(centre: str, own: bool) -> Step:
+        step = Sequence((visit(centre, "replica", 1e-3), Signal("done")))
+        near = Sequence((If("replica", "coordinator", Sequence(()), HOP), step)) if own else step
+        first = "coordinator" if own else None
+        return ReplicaSet("replicas", centre, 3, FanOut("replicas", "replica", near, 0), first=first)
+
+    def coordinated(centre: str) -> Step:
+        writes = ForkJoin(tuple(replicated(other, own=other == centre) for other in centres), 0)
+        return Pick("coordinator", centre, "random", CountdownLatch((Group("done", 16),), writes))
+
+    flow = Route("random", tuple(map(coordinated, centres)))
+    stations = tuple(Station(centre, 4, count=300, exceptions=(Differs(1, speed=0.5),)) for centre in centres)
+    analysis = Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+    distinct = {id(step) for step in walk(analysis.flows["job"])}
+    assert len(distinct) < 100 * len(centres)
+    assert len(analysis.clusters) == 2
