@@ -14,13 +14,14 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.draws import as_key
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Step, children
@@ -153,7 +154,7 @@ class Analysis:
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
         """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
-        groups: dict[tuple[int | str, ...], list[str]] = {}
+        groups: dict[tuple[Hashable, ...], list[str]] = {}
         for name, demand in self.demands.items():
             station = self.stations[name]
             alike = (
@@ -164,7 +165,7 @@ class Analysis:
             key = (
                 station.servers,
                 station.discipline,
-                id(station.rate),
+                as_key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
             groups.setdefault(key, []).append(name)
