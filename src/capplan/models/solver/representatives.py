@@ -313,7 +313,7 @@ class _Translator:
         # Names are bound at random, so which members follow each other matters only between two that are given.
         if sum(each.size for each in self.classes.of(group) if each.first is not None) > 1:
             raise RefusedError(
-                "the analytic solver does not support ring placement with several members that differ: simulate the network"
+                "the analytic solver does not support ring placement with several members that differ: simulate it"
             )
         row = bindings.sets.get(self.rows.found(step), ())
         others = set(bindings.known(self.classes.universe[group])).difference(row)
