@@ -25,8 +25,18 @@ from capplan.models.language.step import Sequence as StepSequence
 Bound = int | tuple[int, ...]
 
 
+class DropError(Exception):
+    """Some requests are dropped, for which there is no step."""
+
+
 def unrolled(network: Network) -> Network:
-    """Return an equivalent network without counts; policies are uniform choices, or `first`. No request is dropped."""
+    """Return an equivalent network without counts; policies are uniform choices, `first` or the first on the ring.
+
+    Raises
+    ------
+    DropError
+        If requests can be dropped because too few members are up.
+    """
     reader = _Unrolling(network)
     return replace(
         network,
@@ -48,22 +58,28 @@ class _Unrolling:
         match step:
             case Visit(member=str(member)):
                 name = member_name(step.station, _one(bound[member]))
-                assert bound[member] not in self.down[step.station]
+                if bound[member] in self.down[step.station]:
+                    raise DropError
                 return replace(step, station=name, member=None)
             case Acquire(member=str(member)):
                 name = member_name(step.pool, _one(bound[member]))
                 return replace(step, pool=name, member=None, step=self.read(step.step, bound))
             case If():
                 return self.read(step.then if bound[step.member] in _all(bound[step.among]) else step.otherwise, bound)
+            case Pick() if step.policy == "token_aware" and step.among not in bound:
+                rings = self._rows("ring", "", self.counts[step.among], 1, bound)
+                return _uniform([self.read(step.step, {**row, step.member: raw[0]}) for row, raw in rings])
             case Pick():
                 picked = self._pickable(step, bound)
                 return _uniform([self.read(step.step, {**bound, step.member: each}) for each in picked])
             case ReplicaSet():
-                return _uniform(
-                    [self.read(step.step, {**bound, step.members: each}) for each in self._sets(step, bound)]
-                )
+                rows = self._rows(step.placement, step.among, self.counts[step.among], step.size, bound)
+                found = [(row, self._ordered(step, raw, bound)) for row, raw in rows]
+                return _uniform([self.read(step.step, {**row, step.members: members}) for row, members in found])
             case FanOut():
                 members = _all(bound[step.over])[: step.contacted]
+                if len(members) < step.needed:
+                    raise DropError
                 branches = tuple(self.read(step.step, {**bound, step.member: each}) for each in members)
                 return ForkJoin(branches, step.needed)
             case _:
@@ -89,14 +105,27 @@ class _Unrolling:
             picked = [each for each in range(self.counts[step.among]) if each not in self.down.get(step.among, ())]
         return picked[:1] if step.policy == "first" else picked
 
-    def _sets(self, step: ReplicaSet, bound: Mapping[str, Bound]) -> list[tuple[int, ...]]:
-        count, down = self.counts[step.among], self.down.get(step.among, frozenset())
-        if step.placement == "ring":
-            sets = [tuple((owner + place) % count for place in range(step.size)) for owner in range(count)]
-        else:
-            sets = list(permutations(range(count), step.size))
+    def _rows(
+        self, placement: str, among: str, count: int, size: int, bound: Mapping[str, Bound]
+    ) -> list[tuple[Mapping[str, Bound], tuple[int, ...]]]:
+        """Return the rows that are possible, each with its first replicas; they are kept under a name of their own."""
+        key = f"{placement}:{among}" if placement == "random" else "ring"
+        known = _all(bound.get(key, ()))
+        if placement == "ring":
+            owners = known or range(count)
+            return [
+                ({**bound, key: (owner,)}, tuple((owner + place) % count for place in range(size))) for owner in owners
+            ]
+        if size <= len(known):
+            return [(bound, known[:size])]
+        left = [each for each in range(count) if each not in known]
+        every = [known + more for more in permutations(left, size - len(known))]
+        return [({**bound, key: raw}, raw) for raw in every]
+
+    def _ordered(self, step: ReplicaSet, raw: tuple[int, ...], bound: Mapping[str, Bound]) -> tuple[int, ...]:
+        """Return the replicas that are up, `first` first."""
         first = None if step.first is None else bound[step.first]
-        return [tuple(sorted((each for each in found if each not in down), key=lambda m: m != first)) for found in sets]
+        return tuple(sorted((m for m in raw if m not in self.down.get(step.among, ())), key=lambda m: m != first))
 
 
 def _one(bound: Bound) -> int:
@@ -109,4 +138,6 @@ def _all(bound: Bound) -> tuple[int, ...]:
 
 
 def _uniform(steps: list[Step]) -> Step:
+    if not steps:
+        raise DropError
     return Choice((1 / len(steps),) * len(steps), tuple(steps))

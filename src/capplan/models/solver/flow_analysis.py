@@ -35,7 +35,7 @@ from capplan.models.language.step import (
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
 from capplan.models.solver.order_statistics import kth_of_n_cdf
-from capplan.models.solver.random_time import NOW, RandomTime, kth_of, mixture
+from capplan.models.solver.random_time import NOW, RandomTime, kth_of, kth_of_those_that_come, mixture
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,11 @@ class ResponseReader:
     def _race(self, signals: list[Heard], needed: int) -> RandomTime:
         key = (needed, tuple(sorted(signal.time.signature() + _certainty(signal) for signal in signals)))
         if key not in self.races:
-            chances = None if all(map(_is_certain, signals)) else [signal.chance for signal in signals]
-            self.races[key] = kth_of([signal.time for signal in signals], needed, chances)
+            times = [signal.time for signal in signals]
+            if all(map(_is_certain, signals)):
+                self.races[key] = kth_of(times, needed)
+            else:
+                self.races[key] = kth_of_those_that_come(times, [signal.chance for signal in signals], needed)
         return self.races[key]
 
 
@@ -359,8 +362,8 @@ def enough(signals: Sequence[Heard], needed: int) -> Number:
     """Return the probability that at least `needed` of several independent signals come."""
     if all(map(_is_certain, signals)):
         return 1.0
-    chances = np.stack(np.broadcast_arrays(*(signal.chance for signal in signals)), axis=-1)
-    return kth_of_n_cdf(np.minimum(chances, 1.0), needed)[()]
+    chances = np.broadcast_arrays(*(np.minimum(signal.chance, 1.0) for signal in signals))
+    return kth_of_n_cdf(np.stack(chances, axis=-1), needed)[()]
 
 
 def _is_certain(signal: Heard) -> bool:

@@ -74,6 +74,10 @@ class MemberClasses:
         """Return the group that a step means by a name: a station or, if there is none, a pool."""
         return self._by_name[name]
 
+    def has(self, name: str) -> bool:
+        """Tell whether there is a station or pool with a count of this name."""
+        return name in self._by_name
+
     def of(self, group: Group) -> tuple[MemberClass, ...]:
         """Return the classes of a group's members."""
         return self.classes[self.universe[group]]

@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
+from math import comb
 
 import numpy as np
 from scipy import special
 
+from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
 
 _LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # grid over the range of a branch, dense at both ends
 _SMALL = 1e-30
+_MOST_MIXED = 1000  # combinations of branches that are done
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTim
     return RandomTime(floor, mean - floor, np.maximum(second - mean**2, 0.0))
 
 
-def kth_of(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] | None = None) -> RandomTime:
+def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
     """Return the time until the `needed`-th of several independent branches is done.
 
     Parameters
@@ -95,8 +99,6 @@ def kth_of(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] |
         Times of the branches.
     needed : int
         Branches to wait for; 0 takes no time.
-    chances : sequence of numbers or arrays (..., draws), optional
-        Probability that each branch is ever done; 1 if left out. The result is given that enough are.
 
     Returns
     -------
@@ -106,11 +108,56 @@ def kth_of(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] |
         return NOW
     if len(times) == 1:
         return times[0]
-    if chances is not None:
-        return _kth_of_different(times, needed, chances)
     if len({time.signature() for time in times}) == 1:
         return _kth_of_identical(times[0], needed, len(times))
     return _kth_of_different(times, needed)
+
+
+def kth_of_those_that_come(times: Sequence[RandomTime], chances: Sequence[Number], needed: int) -> RandomTime:
+    """Return the time until the `needed`-th of several independent branches is done, some of which may never be.
+
+    Parameters
+    ----------
+    times : sequence of RandomTime
+        Times of the branches.
+    chances : sequence of number or array (..., draws)
+        Probability that each branch is ever done.
+    needed : int
+        Branches to wait for.
+
+    Returns
+    -------
+    RandomTime
+        The time given that enough branches are done: the mixture over the branches that are.
+
+    Raises
+    ------
+    RefusedError
+        If the branches that may never be done are of too many kinds.
+    """
+    kinds: dict[bytes, list[tuple[RandomTime, Number]]] = {}
+    for time, chance in zip(times, chances, strict=True):
+        kinds.setdefault(time.signature() + np.asarray(chance, dtype=float).tobytes(), []).append((time, chance))
+    numbers = [range(len(kind) + 1) if np.any(kind[0][1] != 1.0) else (len(kind),) for kind in kinds.values()]
+    if np.prod([len(number) for number in numbers]) > _MOST_MIXED:
+        raise RefusedError(
+            f"the analytic solver does not support a wait for {len(times)} signals of which so many may never come: "
+            "simulate the network"
+        )
+    weights, outcomes = [], []
+    for come in product(*numbers):
+        if sum(come) >= needed:
+            weights.append(reduce(np.multiply, map(_binomial, kinds.values(), come)))
+            done = [kind[0][0] for kind, number in zip(kinds.values(), come, strict=True) for _ in range(number)]
+            outcomes.append(kth_of(done, needed))
+    total = sum(weights, 0.0)
+    return mixture([weight / total for weight in weights], outcomes)
+
+
+def _binomial(branches: Sequence[tuple[RandomTime, Number]], number: int) -> Number:
+    """Return the probability that this number of equal branches are ever done."""
+    chance = branches[0][1]
+    return comb(len(branches), number) * chance**number * (1 - chance) ** (len(branches) - number)
 
 
 def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTime:
@@ -119,17 +166,13 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
     return RandomTime(time.floor, _plain(mean), _plain(variance))
 
 
-def _kth_of_different(times: Sequence[RandomTime], needed: int, chances: Sequence[Number] | None = None) -> RandomTime:
+def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
     """Integrate the tail of the Poisson binomial distribution; the floor is the k-th lowest floor."""
     distinct = {time.signature(): _aligned(time) for time in times}
     grid = _joint_grid(tuple(distinct.values()))
     passed = {key: time.cdf(grid) for key, time in distinct.items()}
     columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
-    if chances is None:
-        done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
-    else:
-        ever = np.stack(np.broadcast_arrays(*chances), axis=-1)[..., None, :]
-        done = kth_of_n_cdf(np.stack(columns, axis=-1) * ever, needed) / kth_of_n_cdf(ever, needed)
+    done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
     mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
     offset = grid - mean[..., None]
     variance = np.trapezoid(2 * np.abs(offset) * np.where(offset > 0, 1 - done, done), grid, axis=-1)

@@ -8,8 +8,8 @@ Names are bound to individuals of a class, since `If` asks whether two names are
 individual does not matter: individuals are numbered in order of appearance, and a step is translated once for all
 equivalent bindings.
 
-All policies are read as uniform choices, except `first`. A request that is dropped, for want of members that are up,
-does its work until then and has no response time.
+All policies are read as uniform choices, except `first`, and `token_aware` on a ring. A request that is dropped, for
+want of members that are up, does its work until then and has no response time.
 """
 
 from __future__ import annotations
@@ -110,23 +110,27 @@ Members = tuple[Member, ...]
 
 
 class Bindings(NamedTuple):
-    """What names are bound to: members, and sets of members in order with the group that they were taken from."""
+    """What names are bound to: members and sets of members in order.
+
+    A row is bound to a name as well, if steps inside ask for its replicas again: to all replicas in their order, those
+    that are down included.
+    """
 
     members: dict[str, Member]
-    sets: dict[str, tuple[Group, Members]]
+    sets: dict[str, Members]
 
     def with_member(self, name: str, member: Member) -> Bindings:
         """Bind a name to a member."""
         return Bindings({**self.members, name: member}, {n: bound for n, bound in self.sets.items() if n != name})
 
-    def with_set(self, name: str, group: Group, members: Members) -> Bindings:
+    def with_set(self, name: str, found: Members) -> Bindings:
         """Bind a name to a set."""
         others = {n: bound for n, bound in self.members.items() if n != name}
-        return Bindings(others, {**self.sets, name: (group, members)})
+        return Bindings(others, {**self.sets, name: found})
 
     def known(self, universe: int) -> list[Member]:
         """Return the distinct members of a universe that names are bound to."""
-        bound = [*self.members.values(), *(member for _, members in self.sets.values() for member in members)]
+        bound = [*self.members.values(), *(member for found in self.sets.values() for member in found)]
         return sorted({member for member in bound if member.universe == universe})
 
     def restricted(self, names: frozenset[str]) -> Bindings:
@@ -138,10 +142,7 @@ class Bindings(NamedTuple):
             return member._replace(individual=seen.setdefault(member.individual, len(seen)))
 
         members = {name: numbered(self.members[name]) for name in sorted(names & self.members.keys())}
-        sets = {
-            name: (self.sets[name][0], tuple(numbered(member) for member in self.sets[name][1]))
-            for name in sorted(names & self.sets.keys())
-        }
+        sets = {name: tuple(map(numbered, self.sets[name])) for name in sorted(names & self.sets.keys())}
         return Bindings(members, sets)
 
     def key(self) -> tuple[Any, ...]:
@@ -154,7 +155,8 @@ class _Translator:
 
     def __init__(self, classes: MemberClasses) -> None:
         self.classes = classes
-        self.uses = _Uses()
+        self.rows = _Rows(classes)
+        self.uses = _Uses(self.rows)
         self.signals = _Signals()
         self.known: dict[tuple[Any, ...], Step] = {}
         self.made: dict[tuple[Any, ...], Step] = {}
@@ -245,7 +247,7 @@ class _Translator:
         return self._made(ForkJoin, lambda: ForkJoin(tuple(branches), needed), needed, *branches)
 
     def _fan_out(self, step: FanOut, bindings: Bindings) -> Step:
-        members = bindings.sets[step.over][1][: step.contacted]
+        members = bindings.sets[step.over][: step.contacted]
         if len(members) < step.needed:
             return DROPPED
         branches = [self.of(step.step, bindings.with_member(step.member, member)) for member in members]
@@ -272,7 +274,7 @@ class _Translator:
     def _picked(self, step: Pick, bindings: Bindings) -> Iterator[tuple[float, Bindings]]:
         """Yield the members that can be picked, with their probabilities."""
         if step.among in bindings.sets:
-            members = bindings.sets[step.among][1][: 1 if step.policy == "first" else None]
+            members = bindings.sets[step.among][: 1 if step.policy == "first" else None]
             for member in members:
                 yield 1 / len(members), bindings.with_member(step.member, member)
             return
@@ -281,27 +283,60 @@ class _Translator:
             universe, lowest = self.classes.universe[group], self.classes.lowest_up(group)
             yield 1.0, bindings.with_member(step.member, Member(universe, lowest.number, 0))
             return
-        urn = self._urn(group, bindings)
-        for (member,), chance in urn.drawn(1):
-            yield chance, bindings.with_member(step.member, member)
+        row = self.rows.picked(step)
+        if row is None:
+            for (member,), chance in self._urn(group, bindings).drawn(1):
+                yield chance, bindings.with_member(step.member, member)
+            return
+        for found, chance in self._row(row, 1, group, bindings):
+            yield chance, bindings.with_set(row, found).with_member(step.member, found[0])
 
     def _replica_sets(self, step: ReplicaSet, bindings: Bindings) -> Iterator[tuple[float, Bindings]]:
         """Yield the sets that can be found, with their probabilities."""
         group = self.classes.group(step.among)
-        if step.placement == "ring" and len(self.classes.of(group)) > 1:
-            raise RefusedError("the analytic solver does not support ring placement with members that differ: simulate")
-        first = None if step.first is None else bindings.members[step.first]
+        if step.placement == "ring":
+            self._check_ring(step, group, bindings)
+        row, first = self.rows.found(step), None if step.first is None else bindings.members[step.first]
+        if row in bindings.sets or row in self.uses.names(step.step):
+            for replicas, chance in self._row(row, step.size, group, bindings):
+                up = [each for each in replicas[: step.size] if not self.classes.is_down(group, self._class(each))]
+                found = tuple(sorted(up, key=lambda each: each != first))
+                yield chance, bindings.with_set(row, replicas).with_set(step.members, found)
+            return
         cuts = sorted(cut for name, cut in self.uses.cuts(step.step) if name == step.members and cut < step.size)
-        for members, chance in self._urn(group, bindings).replicas(step.size, self.classes.count(group), first, cuts):
-            yield chance, bindings.with_set(step.members, group, members)
+        urn, count = self._urn(group, bindings), self.classes.count(group)
+        for members, chance in urn.replicas(step.size, count, first, cuts):
+            yield chance, bindings.with_set(step.members, members)
 
-    def _urn(self, group: Group, bindings: Bindings) -> _Urn:
-        """Return the members of a group that are up: those that names are bound to, and all others by class."""
+    def _check_ring(self, step: ReplicaSet, group: Group, bindings: Bindings) -> None:
+        """Refuse a ring on which neighbours matter: elsewhere, its sets are as good as random ones."""
+        if len(self.classes.of(group)) > 1:
+            raise RefusedError(
+                "the analytic solver does not support ring placement with members that differ: simulate the network"
+            )
+        row = bindings.sets.get(self.rows.found(step), ())
+        others = set(bindings.known(self.classes.universe[group])).difference(row)
+        if len(others) > 1:
+            raise RefusedError(
+                f"the analytic solver does not support ring placement (set {step.members!r}) where steps refer to "
+                f"{len(others)} other members: simulate the network"
+            )
+
+    def _row(self, row: str, size: int, group: Group, bindings: Bindings) -> Iterator[tuple[Members, float]]:
+        """Yield at least the first `size` replicas of a row: those that are known, and those that can follow."""
+        known = bindings.sets.get(row, ())
+        others = self._urn(group, bindings, down=True).without(known)
+        for following, chance in others.in_blocks([1] * (size - len(known))):
+            yield known + following, chance
+
+    def _urn(self, group: Group, bindings: Bindings, *, down: bool = False) -> _Urn:
+        """Return the members of a group that are up, or all: those that names are bound to, and the others by class."""
         universe = self.classes.universe[group]
-        up = {each.number: each for each in self.classes.of(group) if not self.classes.is_down(group, each)}
-        known = [member for member in bindings.known(universe) if member.class_number in up]
+        every = self.classes.of(group)
+        found = {each.number: each for each in every if down or not self.classes.is_down(group, each)}
+        known = [member for member in bindings.known(universe) if member.class_number in found]
         bound = Counter(member.class_number for member in known)
-        others = {Member(universe, number, bound[number]): each.size - bound[number] for number, each in up.items()}
+        others = {Member(universe, number, bound[number]): each.size - bound[number] for number, each in found.items()}
         return _Urn({**dict.fromkeys(known, 1), **others})
 
     def _made(self, type_: type, make: Callable[[], Step], *parts: Any) -> Step:
@@ -315,7 +350,7 @@ class _Translator:
 def _is_among(step: If, bindings: Bindings) -> bool:
     member = bindings.members[step.member]
     if step.among in bindings.sets:
-        return member in bindings.sets[step.among][1]
+        return member in bindings.sets[step.among]
     return member == bindings.members[step.among]
 
 
@@ -338,14 +373,13 @@ class _Urn:
         for members, way in _subsets(kinds, number):
             yield members, way / ways
 
-    def without(self, members: Iterable[Member]) -> _Urn:
+    def without(self, members: Members) -> _Urn:
         """Return what is left without some members, the first of their class."""
-        counts = dict(self.counts)
+        counts: dict[Member, int] = {}
         for first, count in self.counts.items():
-            taken = [each for each in members if each[:2] == first[:2] and 0 <= each[2] - first[2] < count]
-            if taken:
-                del counts[first]
-                counts[first._replace(individual=first.individual + len(taken))] = count - len(taken)
+            taken = sum(each[:2] == first[:2] and 0 <= each[2] - first[2] < count for each in members)
+            if taken < count:
+                counts[first._replace(individual=first.individual + taken)] = count - taken
         return _Urn(counts)
 
     def in_blocks(self, sizes: list[int]) -> Iterator[tuple[Members, float]]:
@@ -398,10 +432,30 @@ def _subsets(kinds: list[tuple[Member, int]], number: int) -> Iterator[tuple[Mem
             yield members + more, comb(count, taken) * ways
 
 
+class _Rows:
+    """Names for the replicas of the request's row; no step can bind them."""
+
+    def __init__(self, classes: MemberClasses) -> None:
+        self._classes = classes
+
+    def found(self, step: ReplicaSet) -> str:
+        """Return the name of the replicas that a step finds; a row has one place on all rings of the same members."""
+        universe = self._classes.universe[self._classes.group(step.among)]
+        return f"\0ring {universe}" if step.placement == "ring" else f"\0random {step.among}"
+
+    def picked(self, step: Pick) -> str | None:
+        """Return the name of the replicas of which a step takes the first; None if it does not depend on the row."""
+        if step.policy != "token_aware" or not self._classes.has(step.among):
+            return None
+        group = self._classes.group(step.among)
+        return f"\0ring {self._classes.universe[group]}" if len(self._classes.of(group)) == 1 else None
+
+
 class _Uses:
     """What steps use of the names around them."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
         self._names: dict[int, frozenset[str]] = {}
         self._cuts: dict[int, frozenset[tuple[str, int]]] = {}
         self._plain: dict[int, bool] = {}
@@ -423,9 +477,11 @@ class _Uses:
                 case If():
                     inside |= {step.member, step.among}
                 case Pick():
-                    inside = inside - {step.member} | {step.among}
+                    row = self._rows.picked(step)
+                    inside = inside - {step.member} | {step.among} | ({row} if row is not None else set())
                 case ReplicaSet():
-                    inside = inside - {step.members} | ({step.first} if step.first is not None else set())
+                    used = {self._rows.found(step)} | ({step.first} if step.first is not None else set())
+                    inside = inside - {step.members} | used
                 case FanOut():
                     inside = inside - {step.member} | {step.over}
                 case _:
