@@ -197,7 +197,7 @@ def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
 
 
 def _row(scenario: RhinoShcmScenario, step: Step, first: str | None = None) -> Step:
-    return ReplicaSet("replicas", CASSANDRA, scenario.replicas, step, placement="ring", first=first, name="row")
+    return ReplicaSet("replicas", CASSANDRA, scenario.replicas, step, first=first, name="row")
 
 
 def _quorum(scenario: RhinoShcmScenario, replica: Step) -> Step:
