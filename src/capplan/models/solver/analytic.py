@@ -3,7 +3,8 @@
 Means are exact for product-form networks without pools. Other networks are solved by a combination of approximations;
 docs/reference/accuracy.md gives their measured errors against simulation.
 
-1. The service demands of each station follow from the flows (exact).
+1. The service demands of each station follow from the flows (exact). One member represents each class of alike members
+   of a station with a count (`representatives.py`), so the work does not grow with their number.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
    Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
@@ -23,7 +24,7 @@ import numpy as np
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Bursty, Open
 from capplan.models.language.units import FloatArray, Number
@@ -130,7 +131,8 @@ class Analysis:
             self.demands = _evened(self.demands, self.stations, alike)
         if not self.demands:
             raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
-        self.draws = max(int(np.size(demand.mean_s)) for demand in self.demands.values())
+        speed = {name: station.rate.speeds[-1] for name, station in self.stations.items() if station.rate is not None}
+        self.draws = max(np.size(each.mean_s * speed.get(name, 1.0)) for name, each in self.demands.items())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
@@ -159,7 +161,7 @@ class Analysis:
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
         """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
-        groups: dict[tuple[int | str, ...], list[str]] = {}
+        groups: dict[tuple[int | str | bytes, ...], list[str]] = {}
         for name, demand in self.demands.items():
             station = self.stations[name]
             alike = (
@@ -170,7 +172,7 @@ class Analysis:
             key = (
                 station.servers,
                 station.discipline,
-                id(station.rate),
+                _key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
             groups.setdefault(key, []).append(name)
@@ -356,6 +358,10 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _key(table: RateTable | None) -> bytes:
+    return b"" if table is None else np.array(np.broadcast_arrays(*table.speeds), dtype=float).tobytes()
 
 
 def _refuse_unknown(station: Station) -> None:
