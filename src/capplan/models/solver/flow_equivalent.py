@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from capplan.models.language.units import FloatArray
@@ -94,6 +95,28 @@ class FlowEquivalent:
         """
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
         return in_proportion(np.arange(self.places + 1.0) * log_rate - self._log_throughputs)
+
+    def blocking(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return the probability that all places are taken, and its elasticity.
+
+        Parameters
+        ----------
+        rate_per_s : array (chosen draws,)
+            Arrival rate, per second.
+        draws : array of int (chosen draws,)
+            Which draws to solve.
+
+        Returns
+        -------
+        tuple of array (chosen draws,)
+            The probability, and the derivative of its logarithm with respect to that of the rate.
+        """
+        logs, empty = self._log_throughputs[draws], self.places - np.arange(self.places + 1.0)
+        logs = logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]
+        most = logs.max(axis=-1)
+        weight = np.exp(logs - most[:, None])
+        total = weight.sum(axis=-1)
+        return np.exp(-most) / total, weight @ empty / total
 
     @cached_property
     def _log_throughputs(self) -> FloatArray:
