@@ -36,7 +36,7 @@ from capplan.models.solver.flow_analysis import (
     ServiceDemand,
     Shapes,
 )
-from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
+from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
@@ -51,18 +51,24 @@ _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 class Inside:
     """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n.
 
+    Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses
+    divide the axis of mean responses into segments.
+
     Attributes
     ----------
     held : array (places,)
         Number of units in use.
     waiting_s : array (draws, places)
         Mean time until a unit is free, in seconds.
-    mean_s, variance_s2 : dict of arrays (draws, places)
-        Mean (s) and variance (s²) of the time after that, by request class.
+    passed : array (draws, segments, places)
+        Share of each segment that the mean response exceeds.
+    mean_s, variance_s2 : dict of arrays (draws, segments + 1)
+        Mean (s) and variance (s²) of the time after the wait at the ends of the segments, by request class.
     """
 
     held: FloatArray
     waiting_s: FloatArray
+    passed: FloatArray
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
 
@@ -293,14 +299,12 @@ class Analysis:
         held = np.minimum(number, server.pool)
         means, classes = self.curve
         wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
-        times = {
-            name: [rows_interpolated(wanted, means, values) for values in moments] for name, moments in classes.items()
-        }
         return Inside(
             held,
             (number - held) / server.throughput_per_s,
-            {name: mean for name, (mean, _) in times.items()},
-            {name: np.maximum(variance, 0.0) for name, (_, variance) in times.items()},
+            _passed(wanted, means),
+            {name: mean for name, (mean, _) in classes.items()},
+            {name: variance for name, (_, variance) in classes.items()},
         )
 
     @cached_property
@@ -337,6 +341,14 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _passed(wanted: FloatArray, ends: FloatArray) -> FloatArray:
+    """Return the share of each segment below the wanted values (draws, segments, n); the last segment is endless."""
+    width = np.maximum(np.diff(ends, axis=-1), 1e-300)
+    passed = (wanted[:, None, :] - ends[:, :-1, None]) / width[..., None]
+    np.clip(passed[:, :-1], 0.0, 1.0, out=passed[:, :-1])
+    return np.maximum(passed, 0.0, out=passed)
 
 
 def _refuse_unknown(station: Station) -> None:

@@ -51,13 +51,14 @@ def closed_throughput_per_s(
     log_serving = np.cumsum(np.log(np.minimum(np.maximum(inside[1:], 1.0)[None, :], servers)), axis=-1)
     log_term = inside[None, 1:] * np.log(busy_s / np.maximum(idle_s, 1e-9))[:, None] - log_serving
     log_term = np.concatenate([np.zeros((len(busy_s), 1)), log_term], axis=-1)
+    serving = np.minimum(inside, servers)
+    log_factorial = special.gammaln(inside + 1)
     result = np.empty((len(busy_s), len(population)))
     for column, count in enumerate(population.astype(int)):
-        ways = special.gammaln(count + 1) - special.gammaln(count - inside[: count + 1] + 1)
-        weight = ways[None, :] + log_term[:, : count + 1]
-        chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
-        serving = np.minimum(inside[None, : count + 1], servers)
-        result[:, column] = (chance * serving).sum(axis=-1) / chance.sum(axis=-1)
+        weight = log_term[:, : count + 1] - log_factorial[count::-1]
+        weight -= weight.max(axis=-1, keepdims=True)
+        chance = np.exp(weight, out=weight)
+        result[:, column] = np.vecdot(chance, serving[:, : count + 1]) / chance.sum(axis=-1)
     return result / busy_s[:, None]
 
 
@@ -143,7 +144,7 @@ def flow_equivalent(
     populations = np.unique(np.round(np.geomspace(1, pool, _POINTS)))
     known = closed_throughput_per_s(populations, busy_s, idle_s, saturation_per_s)
     inside = np.minimum(np.arange(1.0, pool + queue_limit + 1), pool)
-    return FlowEquivalent(rows_interpolated(inside[None, :], populations, known), pool)
+    return FlowEquivalent(rows_interpolated(inside, populations, known), pool)
 
 
 def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> FloatArray:
@@ -151,10 +152,10 @@ def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> F
 
     Parameters
     ----------
-    at : array (rows or 1, n)
+    at : array (n,)
         Where to interpolate.
-    grid : array (points,) or (rows, points)
-        Grid of all rows, or of each row, in ascending order.
+    grid : array (points,)
+        Grid of all rows, in ascending order.
     values : array (rows, points)
         Values on the grid.
 
@@ -162,15 +163,7 @@ def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> F
     -------
     array (rows, n)
     """
-    rows = len(values)
-    points = np.broadcast_to(grid, values.shape)
-    wanted = np.broadcast_to(at, (rows, np.shape(at)[-1]))
-    if np.ndim(grid) == 1:
-        right = np.searchsorted(grid, wanted)
-    else:
-        right = np.stack([np.searchsorted(points[row], wanted[row]) for row in range(rows)])
-    right = np.clip(right, 1, points.shape[-1] - 1)
-    low, high = (np.take_along_axis(points, index, axis=-1) for index in (right - 1, right))
-    below, above = (np.take_along_axis(values, index, axis=-1) for index in (right - 1, right))
-    share = (wanted - low) / np.maximum(high - low, 1e-300)
+    right = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
+    share = (at - grid[right - 1]) / np.maximum(grid[right] - grid[right - 1], 1e-300)
+    below, above = (np.take(values, index, axis=1) for index in (right - 1, right))  # [:, index] would be slow to use
     return np.asarray(below + share * (above - below))

@@ -288,16 +288,26 @@ def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     done = chance[..., 1:] * server.throughput_per_s  # completions per second, by the number inside
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
+    waiting_s = np.vecdot(done, inside.waiting_s) / total
+    passed = np.vecdot(done[..., None, :], inside.passed) / total[..., None]
     draw = np.arange(analysis.draws)[:, None]
-    extra = inside.waiting_s[draw, columns]
+    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed[draw, :, columns]
     return SteadyState(
         chance[..., -1],
         np.vecdot(chance[..., 1:], inside.held),
-        {name: np.vecdot(done, mean + inside.waiting_s) / total for name, mean in inside.mean_s.items()},
+        {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
         weight,
-        {name: mean[draw, columns] + extra for name, mean in inside.mean_s.items()},
-        {name: value[draw, columns] for name, value in inside.variance_s2.items()},
+        {name: _interpolated(ends[:, None], passed_there) + waiting_there_s for name, ends in inside.mean_s.items()},
+        {
+            name: np.maximum(_interpolated(ends[:, None], passed_there), 0.0)
+            for name, ends in inside.variance_s2.items()
+        },
     )
+
+
+def _interpolated(ends: FloatArray, passed: FloatArray) -> FloatArray:
+    """Interpolate values at the ends of segments (..., segments + 1) where shares of the segments are passed."""
+    return np.asarray(ends[..., 0] + np.vecdot(np.diff(ends, axis=-1), passed))
 
 
 def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
