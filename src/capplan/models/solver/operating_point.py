@@ -217,8 +217,8 @@ def _capacity(
         dropped, slope = drop_rate_and_slope(rate, draws)
         sustained = dropped <= max_drop_rate
         low, high = np.where(sustained, rate, low), np.where(sustained, high, rate)
-        step = np.log(max_drop_rate / np.maximum(dropped, 1e-300)) / slope
-        wanted = rate * np.exp(np.minimum(step, 1.0))
+        step = np.log(max_drop_rate / np.maximum(dropped, 1e-300)) / np.maximum(slope, 1e-9)
+        wanted = rate * np.exp(np.clip(step, -1.0, 1.0))
         inside = (wanted >= low) & (wanted <= high)
         following = np.where(inside, wanted, np.where(step > 0, high, (low + high) / 2))
         change, rate = np.abs(following - rate), following
