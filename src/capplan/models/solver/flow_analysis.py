@@ -267,7 +267,7 @@ class ResponseReader:
         return dict(collected)
 
     def _race(self, times: list[RandomTime], needed: int) -> RandomTime:
-        key = (needed, tuple(sorted(time.signature() for time in times)))
+        key = (needed, tuple(sorted(time.signature for time in times)))
         if key not in self.races:
             self.races[key] = kth_of(times, needed)
         return self.races[key]
