@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
@@ -51,8 +52,8 @@ _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 class Inside:
     """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n.
 
-    Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses
-    divide the axis of mean responses into segments.
+    Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses are
+    the ends of segments.
 
     Attributes
     ----------
@@ -60,17 +61,52 @@ class Inside:
         Number of units in use.
     waiting_s : array (draws, places)
         Mean time until a unit is free, in seconds.
-    passed : array (draws, segments, places)
-        Share of each segment that the mean response exceeds.
+    response_s : array (draws, places)
+        Mean response over all classes after the wait, in seconds; rises with n.
+    ends_s : array (draws, segments + 1)
+        Mean response at the ends of the segments, in seconds.
     mean_s, variance_s2 : dict of arrays (draws, segments + 1)
         Mean (s) and variance (s²) of the time after the wait at the ends of the segments, by request class.
     """
 
     held: FloatArray
     waiting_s: FloatArray
-    passed: FloatArray
+    response_s: FloatArray
+    ends_s: FloatArray
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
+
+    @cached_property
+    def begins(self) -> NDArray[np.intp]:
+        """Index of the first place in each segment, and the number of places (draws, segments + 1)."""
+        inner = [np.count_nonzero(self.response_s < end[:, None], axis=-1) for end in self.ends_s.T[1:-1]]
+        places = self.response_s.shape[-1]
+        return np.stack([np.zeros_like(inner[0]), *inner, np.full_like(inner[0], places)], axis=-1)
+
+    def passed(self, draw: NDArray[np.intp], place: NDArray[np.intp]) -> FloatArray:
+        """Return the share of each segment that the mean response exceeds, (..., segments); the last is endless."""
+        begin, width = self.ends_s[:, :-1], self._width_s
+        share = np.maximum((self.response_s[draw, place][..., None] - begin[draw]) / width[draw], 0.0)
+        np.minimum(share[..., :-1], 1.0, out=share[..., :-1])
+        return np.asarray(share)
+
+    def mean_passed(self, weight: FloatArray) -> FloatArray:
+        """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
+        sums, moments = (np.cumsum(each, axis=-1) for each in (weight, weight * self.response_s))
+        sums, moments = (_before(each, self.begins) for each in (sums, moments))
+        inside = np.diff(moments, axis=-1) - self.ends_s[:, :-1] * np.diff(sums, axis=-1)
+        return np.asarray(inside / self._width_s + sums[..., -1:] - sums[..., 1:])
+
+    @property
+    def _width_s(self) -> FloatArray:
+        return np.maximum(np.diff(self.ends_s, axis=-1), 1e-300)
+
+
+def _before(cumulated: FloatArray, places: NDArray[np.intp]) -> FloatArray:
+    """Return the sums of what stands before some places, from cumulated sums along the last axis."""
+    last = np.broadcast_to(np.maximum(places - 1, 0), (*cumulated.shape[:-1], places.shape[-1]))
+    found = np.take_along_axis(cumulated, last, axis=-1)
+    return np.where(places > 0, found, 0.0)
 
 
 class Analysis:
@@ -302,7 +338,8 @@ class Analysis:
         return Inside(
             held,
             (number - held) / server.throughput_per_s,
-            _passed(wanted, means),
+            wanted,
+            means,
             {name: mean for name, (mean, _) in classes.items()},
             {name: variance for name, (_, variance) in classes.items()},
         )
@@ -341,14 +378,6 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
-
-
-def _passed(wanted: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the share of each segment below the wanted values (draws, segments, n); the last segment is endless."""
-    width = np.maximum(np.diff(ends, axis=-1), 1e-300)
-    passed = (wanted[:, None, :] - ends[:, :-1, None]) / width[..., None]
-    np.clip(passed[:, :-1], 0.0, 1.0, out=passed[:, :-1])
-    return np.maximum(passed, 0.0, out=passed)
 
 
 def _refuse_unknown(station: Station) -> None:

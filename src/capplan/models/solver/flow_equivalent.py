@@ -24,6 +24,7 @@ from scipy import special
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.single_station import in_proportion
 
+_NEGLIGIBLE = 1e-18  # probability of a number of requests, relative to the most probable one
 _POINTS = 48  # populations at which X(n) is computed; values between are interpolated
 
 
@@ -54,11 +55,15 @@ def closed_throughput_per_s(
     serving = np.minimum(inside, servers)
     log_factorial = special.gammaln(inside + 1)
     result = np.empty((len(busy_s), len(population)))
+    first, last, before = 0, 0, 0  # the numbers at the bottleneck that have a weight, at the population before
     for column, count in enumerate(population.astype(int)):
-        weight = log_term[:, : count + 1] - log_factorial[count::-1]
+        last = min(last + count - before, count)  # each further request adds one at most
+        weight = log_term[:, first : last + 1] - log_factorial[count - last : count - first + 1][::-1]
         weight -= weight.max(axis=-1, keepdims=True)
         chance = np.exp(weight, out=weight)
-        result[:, column] = np.vecdot(chance, serving[:, : count + 1]) / chance.sum(axis=-1)
+        result[:, column] = np.vecdot(chance, serving[:, first : last + 1]) / chance.sum(axis=-1)
+        known = first + np.flatnonzero((chance > _NEGLIGIBLE).any(axis=0))
+        first, last, before = int(known[0]), int(known[-1]), count
     return result / busy_s[:, None]
 
 
@@ -117,7 +122,7 @@ class FlowEquivalent:
         most = logs.max(axis=-1)
         weight = np.exp(logs - most[:, None])
         total = weight.sum(axis=-1)
-        return np.exp(-most) / total, weight @ empty / total
+        return np.exp(-most) / total, np.vecdot(weight, empty) / total
 
     @cached_property
     def _log_throughputs(self) -> FloatArray:

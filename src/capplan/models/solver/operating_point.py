@@ -289,9 +289,9 @@ def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
     waiting_s = np.vecdot(done, inside.waiting_s) / total
-    passed = np.vecdot(done[..., None, :], inside.passed) / total[..., None]
+    passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(analysis.draws)[:, None]
-    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed[draw, :, columns]
+    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
     return SteadyState(
         chance[..., -1],
         np.vecdot(chance[..., 1:], inside.held),
