@@ -92,21 +92,23 @@ class Inside:
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
         """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
-        sums, moments = (np.cumsum(each, axis=-1) for each in (weight, weight * self.response_s))
-        sums, moments = (_before(each, self.begins) for each in (sums, moments))
-        inside = np.diff(moments, axis=-1) - self.ends_s[:, :-1] * np.diff(sums, axis=-1)
-        return np.asarray(inside / self._width_s + sums[..., -1:] - sums[..., 1:])
+        sums, moments = self._by_segment(weight), self._by_segment(weight * self.response_s)
+        beyond = np.cumsum(sums[..., ::-1], axis=-1)[..., ::-1] - sums
+        return np.asarray((moments - self.ends_s[:, :-1] * sums) / self._width_s + beyond)
+
+    def _by_segment(self, values: FloatArray) -> FloatArray:
+        """Return the sums of values (..., draws, places) over the places of each segment."""
+        places, shape = values.shape[-1], values.shape[:-1]
+        padded = np.zeros((*shape, places + 1))  # so that an empty segment at the end has a place to begin
+        padded[..., :-1] = values
+        rows = np.arange(values.size // places).reshape(*shape, 1)
+        begins = np.broadcast_to(self.begins[:, :-1], (*shape, self.begins.shape[-1] - 1))
+        found = np.add.reduceat(padded.ravel(), (rows * (places + 1) + begins).ravel()).reshape(begins.shape)
+        return np.where(np.diff(self.begins, axis=-1) > 0, found, 0.0)
 
     @property
     def _width_s(self) -> FloatArray:
         return np.maximum(np.diff(self.ends_s, axis=-1), 1e-300)
-
-
-def _before(cumulated: FloatArray, places: NDArray[np.intp]) -> FloatArray:
-    """Return the sums of what stands before some places, from cumulated sums along the last axis."""
-    last = np.broadcast_to(np.maximum(places - 1, 0), (*cumulated.shape[:-1], places.shape[-1]))
-    found = np.take_along_axis(cumulated, last, axis=-1)
-    return np.where(places > 0, found, 0.0)
 
 
 class Analysis:
