@@ -229,7 +229,12 @@ class Analysis:
     @cached_property
     def unloaded(self) -> dict[str, RandomTime]:
         """Response time of a single request by class."""
-        return self.mean_response({})
+        reader = self._idle_reader
+        return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
+
+    @cached_property
+    def _idle_reader(self) -> ResponseReader:
+        return self.mean_response_reader({})
 
     @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
@@ -267,7 +272,7 @@ class Analysis:
 
         The solver models no queueing for a pool inside another pool.
         """
-        held = HoldingTimeReader(self.mean_response_reader({}))
+        held = HoldingTimeReader(self._idle_reader)
         total: dict[str, Number] = {}
         for request in self.network.classes:
             for pool, time in held.of(request.flow).items():
@@ -317,7 +322,7 @@ class Analysis:
     @cached_property
     def outside_s(self) -> FloatArray:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
-        held, outer = HoldingTimeReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
+        held, outer = HoldingTimeReader(self._idle_reader), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
         for request in self.network.classes:
             inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
