@@ -296,7 +296,7 @@ class ResponseReader:
         return dict(collected)
 
     def _race(self, signals: list[Heard], needed: int) -> RandomTime:
-        key = (needed, tuple(sorted(signal.time.signature() + _certainty(signal) for signal in signals)))
+        key = (needed, tuple(sorted(signal.time.signature + _certainty(signal) for signal in signals)))
         if key not in self.races:
             times = [signal.time for signal in signals]
             if all(map(_is_certain, signals)):

@@ -152,8 +152,7 @@ def extended_to_all(
             found[name] = Latency()
             continue
         bands: dict[str, Band | None] = {}
-        for statistic in STATISTICS:
-            analytic = figures.latency_s(name, statistic)
+        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
                 bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
                 gains.append(1.0)

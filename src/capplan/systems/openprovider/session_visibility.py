@@ -18,7 +18,7 @@ from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
-from capplan.models.cassandra.visibility import Load, Question, Sampling, chances_not_found
+from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
@@ -206,13 +206,25 @@ class _Sampled:
             mutation=self.costs.mutation * factor,
             links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
         )
+        load, numbers = self._drawn(levels[0])
         question = Question(
             read=levels[0],
             write=levels[1],
             client_s=self.values["front_s"] * factor,
             client_share=self.scenario.client_share,
         )
-        return chances_not_found(self.cluster, costs, self.load(levels[0]), question, self.gaps_s, self.sampling)
+        return chances_not_found(self.cluster, costs, load, question, self.gaps_s, self.sampling, numbers)
+
+    def _drawn(self, read: str) -> tuple[Load, RandomNumbers]:
+        """Return the load with reads at a level, and the random numbers for it."""
+        if read not in self._known:
+            load = self.load(read)
+            self._known[read] = load, RandomNumbers(load, self.sampling, self.cluster.cores)
+        return self._known[read]
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[Load, RandomNumbers]]:
+        return {}
 
 
 def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:

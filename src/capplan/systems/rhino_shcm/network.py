@@ -171,7 +171,7 @@ def _service(scenario: RhinoShcmScenario, values: Values) -> Distribution:
 
 
 def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
-    """Return the database's steps: a quorum of the replicas of a row, which are neighbours on the ring."""
+    """Return the database's steps: a quorum of the replicas of a row, chosen at random."""
     return _row(scenario, _quorum(scenario, _replica(scenario, values)))
 
 
