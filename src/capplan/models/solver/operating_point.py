@@ -288,13 +288,14 @@ def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     done = chance[..., 1:] * server.throughput_per_s  # completions per second, by the number inside
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
-    waiting_s = np.vecdot(done, inside.waiting_s) / total
+    # BLAS would use all processors for each of many long rows, which costs more than it saves.
+    waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(analysis.draws)[:, None]
     waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
     return SteadyState(
         chance[..., -1],
-        np.vecdot(chance[..., 1:], inside.held),
+        np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
         weight,
         {name: _interpolated(ends[:, None], passed_there) + waiting_there_s for name, ends in inside.mean_s.items()},
