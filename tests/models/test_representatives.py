@@ -339,6 +339,16 @@ def test_a_ring_of_members_that_differ_is_refused() -> None:
         Analysis(cluster(5, Differs(1, speed=0.5), Differs(3, speed=2.0), placement="ring"))
 
 
+def test_sets_in_too_many_ways_are_refused() -> None:
+    """Inside a set of the same row, the order of 20 replicas of two classes matters."""
+    again = ReplicaSet("again", "node", 5, Sequence(()))
+    flow = Sequence((Visit("door", Exponential(1.0)), ReplicaSet("all", "node", 20, again)))
+    halves = tuple(Differs(number, speed=0.5) for number in range(1, 21))
+    stations = (Station("door", 1), Station("node", 1, count=40, exceptions=halves))
+    with pytest.raises(RefusedError, match="10000 ways"):
+        Analysis(Network("n", stations, (RequestClass("job", flow),), Open(1.0, {"job": 1.0})))
+
+
 @pytest.mark.parametrize(
     "exceptions",
     [(), (Differs(2, speed=0.5),), (Differs(3, down=True),), (Differs(2, speed=0.5), Differs(3, down=True))],

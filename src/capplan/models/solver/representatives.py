@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import comb
 from typing import Any, NamedTuple
 
@@ -46,6 +46,8 @@ from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
 from capplan.models.solver.flow_analysis import DROPPED, is_dropped
 from capplan.models.solver.member_classes import Group, MemberClass, MemberClasses
+
+_MOST_OUTCOMES = 10_000
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,13 @@ class _Translator:
         return self._fork_join(branches, step.needed)
 
     def _choice(self, outcomes: Iterable[tuple[float, Bindings]], step: Step) -> Step:
-        return self._chosen((chance, self.of(step, bindings)) for chance, bindings in outcomes)
+        few = list(islice(outcomes, _MOST_OUTCOMES + 1))
+        if len(few) > _MOST_OUTCOMES:
+            raise RefusedError(
+                f"the analytic solver does not support sets that can be found in more than {_MOST_OUTCOMES} ways: "
+                "simulate the network"
+            )
+        return self._chosen((chance, self.of(step, bindings)) for chance, bindings in few)
 
     def _chosen(self, outcomes: Iterable[tuple[Number, Step]]) -> Step:
         """Return a choice between steps; equal steps are one."""
