@@ -30,6 +30,8 @@ FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
+SETTLES_S = 0.2
+"""From an empty system: four sessions of 50 ms, and many response times."""
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
 """What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
@@ -64,7 +66,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 
 
 def network(
-    scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, down: tuple[int, ...] = ()
+    scenario: OpenproviderScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()
 ) -> Network:
     """Compose the network.
 
@@ -74,7 +76,7 @@ def network(
         The layout.
     values : mapping
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
-    peak_rate_per_s : number
+    rate_per_s : number
         Offered rate in bursts, requests per second over all data centres.
     down : tuple of int
         Number of Cassandra nodes in each data centre that are down; none if left out. A data centre without Cassandra
@@ -99,7 +101,7 @@ def network(
         pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
         classes=_classes(scenario, values, cluster),
         sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
-        traffic=Open(peak_rate_per_s / ratio, {"session": 1.0}, arrivals),
+        traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
     )
 
 
