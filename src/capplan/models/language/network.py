@@ -69,6 +69,7 @@ class Network(Construct):
         _known("request class or session", self.traffic.mix, sources)
         _check_members("station or host", (*self.stations, *self.hosts))
         _check_members("pool", self.pools)
+        _check_shared_names(self.stations, self.pools)
         _check_hosts(self.stations, self.hosts)
         check_flows([request.flow for request in self.classes], self.stations, self.pools)
         for event in self.timeline.events:
@@ -145,6 +146,17 @@ def _check_members(what: str, places: Sequence[Host | Station | Pool]) -> None:
         found = member_of(place.name, groups)
         if found is not None:
             raise InputError(f"the {what} name {place.name!r} is that of a member of {found[0]!r}: rename one")
+
+
+def _check_shared_names(stations: Iterable[Station], pools: Iterable[Pool]) -> None:
+    """Refuse a station and a pool of one name and different counts: a step that picks among them could mean either."""
+    counts = {pool.name: pool.count for pool in pools}
+    for station in stations:
+        if station.name in counts and station.count != counts[station.name]:
+            raise InputError(
+                f"station {station.name!r} has {station.count or 'no'} members and the pool of that name has "
+                f"{counts[station.name] or 'none'}: give both the same count, or rename one"
+            )
 
 
 def _check_hosts(stations: Iterable[Station], hosts: Iterable[Host]) -> None:
