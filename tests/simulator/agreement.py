@@ -35,7 +35,7 @@ def assert_laws(run: Run, network: Network, tolerance: float = 0.05) -> None:
     assert sum(run.count(status) for status in Status) == int(run.measured().sum())
     assert run.count(Status.UNFINISHED) == 0
     assert abs(run.little().error) < tolerance
-    for station in network.stations:
+    for station in network.each_station:
         assert_laws_at(run.stations[station.name], station, run.window_s, tolerance)
     for pool in run.pools.values():
         rate_per_s = pool.taken / run.window_s
