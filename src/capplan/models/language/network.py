@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.flow_checks import check_flows
-from capplan.models.language.station import Host, Pool, Station
+from capplan.models.language.station import Host, Pool, Station, member_name
 from capplan.models.language.step import Delay, walk
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
@@ -175,5 +175,15 @@ def _check_event(event: Event, network: Network, places: frozenset[str]) -> None
         _known("delay", [event.target], frozenset(step.name for step in steps if isinstance(step, Delay) and step.name))
     elif event.action == "scale_traffic":
         _known("traffic of", [event.target], frozenset([ALL_TRAFFIC, *network.traffic.mix]))
-    elif member_of(event.target, (*network.stations, *network.hosts)) is None:
-        _known("station or host", [event.target], places)
+    else:
+        _check_place(event.target, (*network.stations, *network.hosts), places)
+
+
+def _check_place(name: str, groups: Sequence[Host | Station], places: frozenset[str]) -> None:
+    if name in places or member_of(name, groups) is not None:
+        return
+    group = next((each for each in groups if each.name == name.rpartition("/")[0]), None)
+    if group is not None and group.count is not None:
+        one, last = member_name(group.name, 0), member_name(group.name, group.count - 1)
+        raise InputError(f"{name!r} is no member of {group.name!r}: its members are {one!r} to {last!r}")
+    _known("station or host", [name], places)
