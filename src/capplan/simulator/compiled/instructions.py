@@ -168,7 +168,8 @@ class _Flow:
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        facts = flow_facts(flow, code.counts)
+        of_stations = {name: count for name, count in code.counts.items() if name in code.stations}
+        facts = flow_facts(flow, of_stations)
         self.steps, self.below, self.ranks, self.strides = facts.steps, facts.below, facts.ranks, facts.strides
         self.keys = [name_key("step", name) for name in step_names(flow)]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
