@@ -329,7 +329,7 @@ def _offered(sample: Sample, rate: float) -> Control:
 def _utilisation(sample: Sample, network: Network, rate: float) -> Control | None:
     try:
         analysis = Analysis(network)
-        felt = {kind_of(name) for names, time in analysis.path_times_s.items() if np.median(time) > 0 for name in names}
+        felt = by_kind(name for names, time in analysis.path_times_s.items() if np.median(time) > 0 for name in names)
     except RefusedError:
         return None
     kinds, loads = by_kind(sample.together.stations), by_kind(analysis.demands)
