@@ -65,9 +65,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(
-    scenario: OpenproviderScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()
-) -> Network:
+def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
     """Compose the network.
 
     Parameters
