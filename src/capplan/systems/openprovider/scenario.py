@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.cassandra.consistency import check_level, need
-from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Option, Scenario
@@ -19,6 +19,7 @@ from capplan.models.language.units import (
     parse_duration_s,
     parse_length_m,
     parse_rate_per_s,
+    parse_share,
 )
 
 
@@ -72,7 +73,9 @@ class OpenproviderScenario(Scenario):
     encryption
         Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; none by default.
     vpn
-        Where links are encrypted: by each program in `user` space (the default), or in the `kernel`.
+        Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
+    reconnects
+        New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
     slo
@@ -136,7 +139,19 @@ class OpenproviderScenario(Scenario):
     encryption: Annotated[
         str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
+    vpn: Annotated[
+        str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
+    ] = None
+    reconnects: Annotated[
+        float | None,
+        Field(ge=0, le=1),
+        Option(
+            "New TLS connections per statement, such as 0.01.",
+            "TLS connections per statement",
+            "X",
+            read=parse_share,
+        ),
+    ] = None
     tps: Annotated[
         PositivePerSecond | None,
         Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
@@ -162,6 +177,7 @@ class OpenproviderScenario(Scenario):
         self.given_rtt_s()
         links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
         object.__setattr__(self, "encryption", links)
+        check_reconnects(self.reconnects, self.encryption, self.vpn)
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; of distance and round trip, only the one in effect."""

@@ -171,7 +171,7 @@ class _Sampled:
             self.costs,
             coordinator=self.costs.coordinator * factor,
             mutation=self.costs.mutation * factor,
-            links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
+            links={operation: each.times(factor) for operation, each in self.costs.links.items()},
         )
         question = Question(read=levels[0], write=levels[1], client_s=self.values["front_s"] * factor)
         return chances_not_found(self.cluster, costs, self.load(levels[0]), question, self.gaps_s, self.sampling)
