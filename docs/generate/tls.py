@@ -10,14 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from capplan.models.cassandra.encryption import LINKS
-from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.analytic import Analysis
 from capplan.systems.components.tls.floor import BORINGSSL, JDK, floor, table
 from capplan.systems.components.tls.pairs import Backtest, backtest, load_factor
 from capplan.systems.components.tls.prior import draws, parameters
-from capplan.systems.registry import scenario, system
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, TEMPLATE = DOCS / "reference" / "tls.md", DOCS / "generate" / "tls.md"
@@ -33,7 +29,6 @@ def page() -> str:
         "BACKTEST": "\n".join(map(_row, backtest())),
         "INSIDE": _inside(),
         "UNREAD": _unread(),
-        "SYSTEMS": _systems(),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, part in parts.items():
@@ -58,8 +53,9 @@ def _prior() -> str:
     rows = []
     for each in parameters().values():
         low, high = (each.value * np.exp(sign * 1.645 * each.log_sd) for sign in (-1, 1))
-        band = f"{low:.3g} to {high:.3g}" if each.free else "fixed"
-        rows.append(f"| `{each.name}` | {each.value:.3g} {each.unit.replace('1', '')} | {band} | {each.source} |")
+        band = f"{low:,.3g} to {high:,.3g}" if each.free else "fixed"
+        unit = "" if each.unit == "1" else f" {each.unit}"
+        rows.append(f"| `{each.name}` | {each.value:,.4g}{unit} | {band} | {each.source} |")
     return "\n".join(rows)
 
 
@@ -119,29 +115,6 @@ def _unread() -> str:
 
 def _cell(value: object) -> str:
     return "" if pd.isna(value) else str(value)  # type: ignore[call-overload]  # pandas takes any scalar
-
-
-def _systems() -> str:
-    rows = []
-    for name in ("openprovider", "rhino-shcm"):
-        plain = scenario(name)
-        for links in LINKS:
-            asked = changed(plain, encryption=links)
-            ratio = _capacity(asked) / _capacity(plain)
-            rows.append(f"| {name} | {links} | {_band(_work(asked) / _work(plain), '.4f')} | {_band(ratio, '.4f')} |")
-    return "\n".join(rows)
-
-
-def _capacity(asked: Scenario) -> FloatArray:
-    its = system(asked.system)
-    return its.solution(asked, its.values(its.fitted(), asked), folded=True).capacity
-
-
-def _work(asked: Scenario) -> FloatArray:
-    """Return the work of all Cassandra cores per request."""
-    its = system(asked.system)
-    analysis = Analysis(its.network(asked, its.values(its.fitted(), asked), 1.0))
-    return np.sum([analysis.load(name) for name in analysis.demands if name.startswith("cassandra/")], axis=0)
 
 
 if __name__ == "__main__":

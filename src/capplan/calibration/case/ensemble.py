@@ -15,12 +15,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 
 SMALL_ENSEMBLE = 32  # draws that estimate the band of a capacity well enough
 Places = NDArray[np.intp]
 """Indices of draws in an ensemble."""
+
+_COST_OF_ENCRYPTION = 3.0
+"""Weight of an encryption cost relative to a parameter: where clients reconnect often, it changes the capacity most.
+With 48 of 512 draws, the 5th percentile of such capacities is 27 % off if these costs count as all others, and at most
+9 % with the weight and without the logarithm.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,8 @@ def representatives(values: Values, count: int) -> Representatives:
 
     Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
     Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard
-    deviation. The choice is deterministic.
+    deviation. Costs of encryption are compared without the logarithm, because only the high ones matter. The choice is
+    deterministic.
 
     Parameters
     ----------
@@ -107,7 +115,7 @@ def representatives(values: Values, count: int) -> Representatives:
 
 @lru_cache(maxsize=16)  # layouts of a sweep share their parameter values
 def _representatives(values: tuple[tuple[str, bytes], ...], count: int) -> Representatives:
-    points = np.stack([_along(np.frombuffer(value)) for _, value in values], axis=-1)
+    points = np.stack([_along(name, np.frombuffer(value)) for name, value in values], axis=-1)
     if count >= len(points):
         everyone = np.arange(len(points))
         return Representatives(everyone, everyone)
@@ -119,7 +127,9 @@ def _representatives(values: tuple[tuple[str, bytes], ...], count: int) -> Repre
     return Representatives(np.array(chosen), np.argmin(distance[:, chosen], axis=1))
 
 
-def _along(values: FloatArray) -> FloatArray:
+def _along(name: str, values: FloatArray) -> FloatArray:
     """Return the coordinates of the draws along one parameter."""
+    if name in (CLIENT_S, INTERNODE_S):
+        return _COST_OF_ENCRYPTION * values / max(float(values.std()), 1e-12)
     logs = np.log(values)
     return np.asarray(logs / max(float(logs.std()), 1e-12))
