@@ -53,7 +53,7 @@ def _prior() -> str:
     rows = []
     for each in parameters().values():
         low, high = (each.value * np.exp(sign * 1.645 * each.log_sd) for sign in (-1, 1))
-        band = f"{low:,.3g} to {high:,.3g}" if each.free else "fixed"
+        band = f"{float(f'{low:.3g}'):,g} to {float(f'{high:.3g}'):,g}" if each.free else "fixed"
         unit = "" if each.unit == "1" else f" {each.unit}"
         rows.append(f"| `{each.name}` | {each.value:,.4g}{unit} | {band} | {each.source} |")
     return "\n".join(rows)
