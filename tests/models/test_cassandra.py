@@ -22,7 +22,7 @@ COUNTED = Costs(coordinator=1.0, read=1.0, mutation=1.0, unseen=0.0, storage=1.0
 
 def cluster(*nodes: int, rf: int = 3, down: tuple[str, ...] = (), wan_s: float = WAN_S) -> Cluster:
     way = tuple(tuple(0.0 if a == b else wan_s for b in range(len(nodes))) for a in range(len(nodes)))
-    return Cluster(nodes, rf, 8, LAN_S, way, frozenset(down))
+    return Cluster(nodes, (rf,) * len(nodes), 8, LAN_S, way, frozenset(down))
 
 
 def visits(where: Cluster, level: str, operation: str, dc: int = 0) -> dict[str, float]:

@@ -60,7 +60,7 @@ def layout(scenario: Scenario) -> str:
 
 def cluster(*nodes: int, rf: int) -> Cluster:
     way = tuple(tuple(0.0 if a == b else WAN_S for b in range(len(nodes))) for a in range(len(nodes)))
-    return Cluster(nodes, rf, 8, 0.001, way)
+    return Cluster(nodes, (rf,) * len(nodes), 8, 0.001, way)
 
 
 def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[str, float]:

@@ -60,8 +60,8 @@ def _probes(where: tuple[Cluster, Costs], client_s: float, ending: tuple[str, in
     links = costs.links.get("read", Exchanges())
     write = statement(cluster, costs, WRITER, level, "write")
     probes = []
-    for first in range(cluster.rf):
-        seen = node_name(READER, (first + turn) % cluster.rf)
+    for first in range(cluster.rf[READER]):
+        seen = node_name(READER, (first + turn) % cluster.rf[READER])
         marked = _marked(write, seen, HERE if end == "applied" else NOTHING, {})
         read = Sequence(
             (

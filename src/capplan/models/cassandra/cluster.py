@@ -93,9 +93,9 @@ class Cluster:
     Attributes
     ----------
     nodes : tuple of int
-        Number of nodes in each data centre that is up.
-    rf : int
-        Replicas per data centre.
+        Number of nodes in each data centre.
+    rf : tuple of int
+        Replicas of each row in each data centre.
     cores : int
         Cores of each node.
     lan_s : number or array (draws,)
@@ -107,7 +107,7 @@ class Cluster:
     """
 
     nodes: tuple[int, ...]
-    rf: int
+    rf: tuple[int, ...]
     cores: int
     lan_s: Number
     wan_s: tuple[tuple[Number, ...], ...]
@@ -115,7 +115,7 @@ class Cluster:
 
     def replicas(self, dc: int, first: int) -> tuple[str, ...]:
         """Return the live replicas in `dc` of the token range that starts at node `first`, in ring order."""
-        names = (node_name(dc, (first + k) % self.nodes[dc]) for k in range(self.rf))
+        names = (node_name(dc, (first + k) % self.nodes[dc]) for k in range(self.rf[dc]))
         return tuple(name for name in names if name not in self.down)
 
     def living(self, dc: int) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Cluster:
 
     def need(self, level: str, dc: int) -> Need:
         """Return the answers that a coordinator in `dc` needs for a consistency level."""
-        return need(level, [self.rf] * len(self.nodes), dc)
+        return need(level, self.rf, dc)
 
 
 def node_name(dc: int, node: int) -> str:
@@ -227,7 +227,7 @@ def statement(
 
 def _ranges(cluster: Cluster) -> range:
     """Return the token ranges by their first node, modulo the nodes of each DC; one range if all nodes own all rows."""
-    return range(1) if all(count == cluster.rf for count in cluster.nodes) else range(lcm(*cluster.nodes))
+    return range(1) if cluster.nodes == cluster.rf else range(lcm(*cluster.nodes))
 
 
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
@@ -401,7 +401,7 @@ def _work(mean_s: Number) -> Erlang:
 def stays_local(cluster: Cluster, level: str, dc: int) -> bool:
     """Whether reads at `level` need only replicas of the coordinator's data centre, if all are up."""
     wanted = cluster.need(level, dc)
-    return (wanted.total or wanted.by_dc[dc]) <= cluster.rf
+    return (wanted.total or wanted.by_dc[dc]) <= cluster.rf[dc]
 
 
 def _hop(one_way_s: Number) -> Delay:

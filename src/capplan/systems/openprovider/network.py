@@ -16,11 +16,13 @@ from dataclasses import replace
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations, stays_local
 from capplan.models.cassandra.encryption import encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
+from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -84,8 +86,7 @@ def network(
         Request classes auth, start and update; see `REPORTED`.
     """
     cluster = build_cluster(scenario, values, lost)
-    alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
-    entries = {dc: range(scenario.front_nodes) for dc in alive}
+    entries = {dc: range(scenario.fronts_by_dc()[dc]) for dc in served(scenario, cluster)}
     return _network(scenario, values, peak_rate_per_s, cluster, _flows(scenario, values, cluster, entries, None))
 
 
@@ -105,12 +106,30 @@ def folded_network(scenario: OpenproviderScenario, values: Values, peak_rate_per
 def folds(scenario: OpenproviderScenario) -> bool:
     """Whether all policing nodes and all coordinators of an intact layout are equivalent.
 
-    All data centres must be at the same distance, and reads must stay local: remote reads are spread unevenly over the
-    nodes of the other data centres.
+    All data centres must be equal and at the same distance, and reads must stay local: remote reads are spread unevenly
+    over the nodes of the other data centres.
     """
+    if scenario.unequal:
+        return False
     cluster = build_cluster(scenario, defaults(PARAMETERS))
     delays = {delay for a, row in enumerate(cluster.wan_s) for b, delay in enumerate(row) if a != b}
     return len(delays) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
+
+
+def served(scenario: OpenproviderScenario, cluster: Cluster) -> tuple[int, ...]:
+    """Return the data centres with clients; those that have none left take their clients to the others.
+
+    A data centre needs living Cassandra nodes and policing nodes. Standbys serve if no other data centre is left.
+
+    Raises
+    ------
+    InputError
+        If no data centre is left.
+    """
+    left = [dc for dc, fronts in enumerate(scenario.fronts_by_dc()) if fronts and cluster.living(dc)]
+    if not left:
+        raise InputError("no data centre is left that has both policing nodes and Cassandra nodes")
+    return tuple(proportions(scenario.shares_by_dc(), left))
 
 
 def _flows(
@@ -139,7 +158,7 @@ def _network(
     scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, cluster: Cluster, flows: Mapping[str, Step]
 ) -> Network:
     alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
-    fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
+    fronts = [(dc, front) for dc in alive for front in range(scenario.fronts_by_dc()[dc])]
     ratio = 1 + values["burst_excess"]
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
@@ -156,8 +175,8 @@ def _network(
 def build_cluster(scenario: OpenproviderScenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
     """Return the Cassandra cluster of a scenario."""
     return Cluster(
-        nodes=(scenario.cass_nodes,) * scenario.dcs,
-        rf=scenario.rf,
+        nodes=scenario.nodes_by_dc(),
+        rf=scenario.rf_by_dc(),
         cores=CASSANDRA_CORES,
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
@@ -202,7 +221,10 @@ def _by_dc(
     for dc, statements in asked.items():
         fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in entries[dc])
         targets.append(Route("round_robin", fronts, name="front"))
-    return Route("round_robin", tuple(targets), name="dc")
+    shares = proportions(scenario.shares_by_dc(), asked)
+    if scenario.client_share is None or len(targets) == 1:
+        return Route("round_robin", tuple(targets), name="dc")
+    return Choice(tuple(shares[dc] for dc in asked), tuple(targets), name="dc")
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
