@@ -259,6 +259,9 @@ def _use_of_errors(left: Sequence[LeftOut]) -> str:
         folds = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
         some = "Some figures" if any(each.counts and each.fold in folds for each in left) else "Figures"
         sentences.append(f"{some} of {', '.join(folds)} are not scored, because {reason}.")
+    alone = [each.id for each in left if each.counts and not each.family]
+    if alone:
+        sentences.append(f"No rule estimates {', '.join(alone)}: no other scenario has such a figure.")
     unused = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
     if unused:
         sentences.append(f"Some figures of {', '.join(unused)} are scored but widen no band.")

@@ -224,8 +224,7 @@ def own_score(left_out: Sequence[LeftOut]) -> Score | None:
 def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
     """Score the model and each rule on the same figures: scored ones that every rule estimates.
 
-    Interval scores are means over figures for which all have a finite score, since a straight line may give a negative
-    time.
+    Interval scores are means over figures for which all have a band.
     """
     shared = [each for each in left_out if each.counts and len(each.estimates) > 1]
     if not shared:
