@@ -260,7 +260,7 @@ def _use_of_errors(left: Sequence[LeftOut]) -> str:
         some = "Some figures" if any(each.counts and each.fold in folds for each in left) else "Figures"
         sentences.append(f"{some} of {', '.join(folds)} are not scored, because {reason}.")
     alone = [each.id for each in left if each.counts and not each.family]
-    if alone:
+    if alone and any(each.family for each in left):
         sentences.append(f"No rule estimates {', '.join(alone)}: no other scenario has such a figure.")
     unused = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
     if unused:
