@@ -10,6 +10,7 @@ from scipy import stats
 
 from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.priors import Nearness
 from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 
@@ -195,7 +196,7 @@ def compared(name: str, scenario: str, quantity: str, predicted: float) -> Compa
 def validation(figures: tuple[Compared, ...], left_out: tuple[LeftOut, ...]) -> Validation:
     scored = (own_score(left_out), scores(left_out), coverage(left_out))
     posterior = Posterior(1.0, 1, 1.0, 0.0, 0.0)
-    return Validation("vcider", figures, (), "", left_out, *scored, 1, posterior, 1, 1, 1.0, "", "")
+    return Validation("vcider", figures, (), "", left_out, *scored, 1, posterior, 1, 1, 1.0, Nearness(1, 1.0), "", "")
 
 
 def test_the_table_has_a_row_for_each_figure_and_what_was_left_out_beside_it() -> None:

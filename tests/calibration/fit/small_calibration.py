@@ -27,6 +27,4 @@ def few_draws(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(calibrate, "_STEPS", 2)
     patched.setattr(refits, "DRAWS", 12)
     patched.setattr(refits, "PROPOSALS", 60)
-    patched.setattr(refits, "PAIR_DRAWS", 9)
-    patched.setattr(refits, "PAIR_PROPOSALS", 50)
     patched.setattr(posterior, "_ROUNDS", 2)

@@ -145,7 +145,7 @@ def test_two_scenarios_are_enough() -> None:
 
     made = calibrate(observing(SMALL, load_tests=two, choices=()), 3, "0")
     nothing = problem(SMALL, [])
-    prior = resampled(nothing, maximum(nothing), refits.PAIR_DRAWS, refits.PAIR_PROPOSALS, 3 + 1 + len(FOLDS[:2]))
+    prior = resampled(nothing, maximum(nothing), 12, 60, 3 + 1 + len(FOLDS[:2]))
 
     said = SMALL.observations.predicted(two(), from_log(SMALL.parameters, prior.log_points))
     assert {each.id: each.predicted for each in made.nested} == pytest.approx(

@@ -116,7 +116,7 @@ def test_nested_figures_are_medians_over_the_draws_of_the_other_scenarios(
     few_draws(monkeypatch)
     number, pair = next(each for each in enumerate(combinations(FOLDS, 2)) if each[1] == ("r1.none", "r3.internode"))
     others = problem(VCIDER, [test for test in TESTS if test.fold not in pair])
-    drawn = resampled(others, maximum(others, np.log(START)), 9, 50, 1 + 1 + len(FOLDS) + number)
+    drawn = resampled(others, maximum(others, np.log(START)), 12, 60, 1 + 1 + len(FOLDS) + number)
     said = VCIDER.observations.predicted(TESTS, from_log(VCIDER.parameters, drawn.log_points))
 
     found = [each for each in plain.nested if {each.fold, each.without} == set(pair)]

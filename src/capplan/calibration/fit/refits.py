@@ -30,7 +30,6 @@ from capplan.models.language.parameter import from_log
 from capplan.models.language.units import FloatArray
 
 PROPOSALS = 1000
-PAIR_PROPOSALS, PAIR_DRAWS = 500, 128  # of a fit without a pair, which only gives medians
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _without_pair(
     system: System[Any], tests: Sequence[LoadTest[Any]], pair: tuple[str, str], start: FloatArray, seed: int
 ) -> list[list[Any]]:
     others = problem(system, [test for test in tests if test.fold not in pair])
-    drawn = resampled(others, maximum(others, start), PAIR_DRAWS, PAIR_PROPOSALS, seed)
+    drawn = resampled(others, maximum(others, start), DRAWS, PROPOSALS, seed)
     other = dict(zip(pair, pair[::-1], strict=True))
     left = [test for test in tests if test.fold in pair]
     return [[name, fold, other[fold], predicted] for name, fold, _, predicted, *_ in figures(system, left, drawn)]

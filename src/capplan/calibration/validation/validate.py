@@ -19,6 +19,7 @@ from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.observations import Goal, Observations
 from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
+from capplan.calibration.validation.priors import nearness
 from capplan.calibration.validation.validation import (
     CLOSE,
     MODEL,
@@ -153,6 +154,7 @@ def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
         fitted_parameters=fitted.fitted_parameters,
         free_parameters=len(fitted.names),
         effective_parameters=fitted.effective_parameters,
+        nearness=nearness(system.parameters, fitted.most_probable),
         verdict=_verdict(left),
         refits=refits,
     )
