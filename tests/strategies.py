@@ -4,7 +4,8 @@ Every network is valid and no pool can block itself: nested holds take pools in 
 leaves out constructs (`Batch`), disciplines and policies (`"ps"`), for an engine that refuses them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hypothesis import strategies as st
@@ -22,16 +23,20 @@ from capplan.models.language.distribution import (
     Weibull,
 )
 from capplan.models.language.network import ALL_TRAFFIC, Network
-from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
+from capplan.models.language.station import Background, Differs, Host, Pauses, Pool, RateTable, Station, member_name
 from capplan.models.language.step import (
     Acquire,
     Batch,
     Choice,
     CountdownLatch,
     Delay,
+    FanOut,
     ForkJoin,
     Group,
     Hedge,
+    If,
+    Pick,
+    ReplicaSet,
     Route,
     RoutePolicy,
     Sequence,
@@ -67,7 +72,13 @@ SMALL = st.integers(min_value=1, max_value=3)
 EVENLY = st.integers(0, 9_999)  # for picks modulo a few: less given to the first than `sampled_from`
 NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=6)
 STATION_NAMES = ("disk", "cpu", "wire")
-POOL_NAMES = ("workers", "sockets")
+NODES = ("nodes", "stores")  # stations with a count, as many as the pool of threads has
+EDGES = "edges"  # a station with a count of its own
+MACHINES = "machines"  # a host with the count of the nodes
+THREADS = "threads"
+POOL_NAMES = ("workers", THREADS, "sockets")
+# Of members and sets: an inner one hides an outer one, and a set hides a station.
+BOUND_NAMES = ("one", "other", NODES[0])
 CLASS_NAMES = ("read", "write")
 
 
@@ -109,12 +120,13 @@ RECURRING = st.builds(Exponential, st.sampled_from([0.02, 0.1, 0.5, 3.0]))
 
 
 DISCIPLINES: list[Literal["fcfs", "ps"]] = ["fcfs", "ps"]
-POLICIES: list[RoutePolicy] = ["round_robin", "random", "least_loaded", "token_aware", "latency_ranked"]
+POLICIES: list[RoutePolicy] = ["round_robin", "random", "least_loaded", "token_aware", "latency_ranked", "first"]
+PLACEMENTS: list[Literal["ring", "random"]] = ["ring", "random"]
 ROUTES: list[Literal["independent", "sticky"]] = ["independent", "sticky"]
 
 
 @st.composite
-def stations(draw: st.DrawFn, name: str, host: str | None, without: Without) -> Station:
+def stations(draw: st.DrawFn, name: str, host: str | None, without: Without, count: int | None = None) -> Station:
     """Stations with every option."""
     discipline = draw(st.sampled_from([each for each in DISCIPLINES if each not in without]))
     rates = st.none() | st.builds(RateTable, st.lists(SHAPES, min_size=1, max_size=3).map(tuple))
@@ -129,42 +141,167 @@ def stations(draw: st.DrawFn, name: str, host: str | None, without: Without) -> 
         () if Pauses in without else draw(pauses),
         () if Background in without else draw(background),
         host,
+        count,
+        () if count is None or Differs in without else draw(exceptions(count)),
     )
 
 
 @st.composite
-def steps(
-    draw: st.DrawFn, without: Without, pools: tuple[str, ...], groups: tuple[str, ...] = (), depth: int = 3
-) -> Step:
-    """Steps of every kind; `groups` are those that a signal may count for, `pools` those that may still be taken."""
+def exceptions(draw: st.DrawFn, count: int) -> tuple[Differs, ...]:
+    """Members that differ from the others in one way or several; at least one is up."""
+    numbers = draw(st.lists(st.integers(1, count), max_size=2, unique=True))
+    differing = [Differs(number, draw(st.none() | SMALL), draw(st.just(1.0) | SHAPES)) for number in numbers]
+    if differing and count > 1 and draw(st.booleans()):
+        differing[0] = replace(differing[0], down=True)
+    return tuple(differing)
+
+
+@dataclass(frozen=True)
+class Around:
+    """What surrounds a step, which it may refer to.
+
+    `pools` are those that may still be taken, `groups` those that a signal may count for. `members` are the bound names
+    with the count of their station, `sets` those of sets with their size too.
+    """
+
+    without: Without
+    counts: Mapping[str, int]
+    pools: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    members: Mapping[str, int] = field(default_factory=dict)
+    sets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def with_member(self, name: str, count: int) -> "Around":
+        """Bind a name to a member."""
+        sets = {known: of for known, of in self.sets.items() if known != name}
+        return replace(self, members={**self.members, name: count}, sets=sets)
+
+    def with_set(self, name: str, count: int, size: int) -> "Around":
+        """Bind a name to a set."""
+        members = {known: of for known, of in self.members.items() if known != name}
+        return replace(self, members=members, sets={**self.sets, name: (count, size)})
+
+    def members_of(self, place: str) -> list[str | None]:
+        """Return the bound names that may be the member of a station or pool; one None if it has no count."""
+        if place not in self.counts:
+            return [None]
+        return [name for name, count in self.members.items() if count == self.counts[place]]
+
+    def references(self, places: tuple[str, ...]) -> list[tuple[str, str | None]]:
+        """Return all that a visit or acquisition may refer to among these stations or pools."""
+        return [(place, member) for place in places for member in self.members_of(place)]
+
+
+@st.composite
+def steps(draw: st.DrawFn, around: Around, depth: int = 3) -> Step:
+    """Steps of every kind."""
     name = draw(st.sampled_from(["", "here", "there"]))
-    inner = steps(without, pools, groups, depth - 1)
-    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
     options: dict[type, Callable[[], Step]] = {
-        Visit: lambda: Visit(draw(st.sampled_from(STATION_NAMES)), draw(LAWS), name),
+        Visit: lambda: draw(visits(around, name)),
         Delay: lambda: Delay(draw(LAWS), name),
     }
-    if groups:
-        options[Signal] = lambda: Signal(draw(st.sampled_from(groups)), name)
+    if around.groups:
+        options[Signal] = lambda: Signal(draw(st.sampled_from(around.groups)), name)
     if depth:
-        policies = [each for each in POLICIES if each not in without]
-        nested: dict[type, Callable[[], Step]] = {
-            Sequence: lambda: Sequence(draw(several), name),
-            ForkJoin: lambda: draw(fork_joins(several, name)),
-            CountdownLatch: lambda: draw(latches(without, pools, depth, name)),
-            Hedge: lambda: Hedge(draw(inner), draw(ROUND_S), draw(inner), name),
-            Choice: lambda: draw(choices(several, name)),
-            Route: lambda: Route(draw(st.sampled_from(policies)), draw(several), name),
-            Batch: lambda: Batch(draw(SMALL), draw(ROUND_S), draw(steps(without, pools, (), depth - 1)), name),
-        }
-        options |= nested
-    if depth and pools:
-        place = draw(st.integers(0, len(pools) - 1))
-        options[Acquire] = lambda: Acquire(
-            pools[place], draw(steps(without, pools[place + 1 :], groups, depth - 1)), name
-        )
-    kinds = [kind for kind in (*options, *(2 * [Route] if depth else [])) if kind not in without]
+        options |= _nested(draw, around, depth, name) | _of_members(draw, around, depth, name)
+    often = (Route, Route, *2 * (Acquire, If, FanOut, ReplicaSet))
+    kinds = [kind for kind in (*options, *often) if kind in options and kind not in around.without]
     return options[draw(st.sampled_from(kinds))]()
+
+
+def _nested(draw: st.DrawFn, around: Around, depth: int, name: str) -> dict[type, Callable[[], Step]]:
+    inner = steps(around, depth - 1)
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    policies = [each for each in POLICIES if each not in around.without]
+    alone = replace(around, groups=(), members={}, sets={})
+    options: dict[type, Callable[[], Step]] = {
+        Sequence: lambda: Sequence(draw(several), name),
+        ForkJoin: lambda: draw(fork_joins(several, name)),
+        CountdownLatch: lambda: draw(latches(around, depth, name)),
+        Hedge: lambda: Hedge(draw(inner), draw(ROUND_S), draw(inner), name),
+        Choice: lambda: draw(choices(several, name)),
+        Route: lambda: Route(draw(st.sampled_from(policies)), draw(several), name),
+        Batch: lambda: Batch(draw(SMALL), draw(ROUND_S), draw(steps(alone, depth - 1)), name),
+    }
+    if around.references(around.pools):
+        options[Acquire] = lambda: draw(acquisitions(around, depth, name))
+    return options
+
+
+def _of_members(draw: st.DrawFn, around: Around, depth: int, name: str) -> dict[type, Callable[[], Step]]:
+    options: dict[type, Callable[[], Step]] = {
+        Pick: lambda: draw(picks(around, depth, name)),
+        ReplicaSet: lambda: draw(replica_sets(around, depth, name)),
+    }
+    if around.members:
+        options[If] = lambda: draw(comparisons(around, depth, name))
+    if around.sets:
+        options[FanOut] = lambda: draw(fan_outs(around, depth, name))
+    return options
+
+
+@st.composite
+def visits(draw: st.DrawFn, around: Around, name: str) -> Visit:
+    """Visits to stations without a count, and more often to bound members."""
+    known = around.references((*STATION_NAMES, *2 * (*NODES, EDGES)))
+    station, member = draw(st.sampled_from(known))
+    return Visit(station, draw(LAWS), name, member)
+
+
+@st.composite
+def acquisitions(draw: st.DrawFn, around: Around, depth: int, name: str) -> Acquire:
+    """Acquisitions; inside, only the pools that follow in the list may be taken."""
+    known = around.references(around.pools)
+    pool, member = draw(st.sampled_from([*known, *(2 * [each for each in known if each[1] is not None])]))
+    later = around.pools[around.pools.index(pool) + 1 :]
+    return Acquire(pool, draw(steps(replace(around, pools=later), depth - 1)), name, member)
+
+
+@st.composite
+def picks(draw: st.DrawFn, around: Around, depth: int, name: str, of: str | None = None) -> Pick:
+    """Picks from stations, pools and sets; from `of` if that is given."""
+    counts = {**around.counts, **{known: count for known, (count, _) in around.sets.items()}}
+    of_set = bool(around.sets) and draw(st.booleans())
+    among = of or draw(st.sampled_from(tuple(around.sets) if of_set else tuple(around.counts)))
+    member = draw(st.sampled_from(BOUND_NAMES))
+    policy = draw(st.sampled_from([each for each in POLICIES if each not in around.without]))
+    inner = around.with_member(member, counts[among])
+    return Pick(member, among, policy, draw(steps(inner, depth - 1)), name)
+
+
+@st.composite
+def replica_sets(draw: st.DrawFn, around: Around, depth: int, name: str) -> ReplicaSet:
+    """Replica sets; mostly, a step over the set follows."""
+    among = draw(st.sampled_from(tuple(around.counts)))
+    count, members = around.counts[among], draw(st.sampled_from(BOUND_NAMES))
+    size = draw(st.integers(1, count))
+    first = draw(st.sampled_from([None, *2 * around.members_of(among)]))
+    inner = around.with_set(members, count, size)
+    over: list[st.SearchStrategy[Step]] = [steps(inner, depth - 1)]
+    over += [] if Pick in around.without else 3 * [picks(inner, depth, "", members)]
+    over += [] if FanOut in around.without else 3 * [fan_outs(inner, depth, "")]
+    step = draw(over[draw(EVENLY) % len(over)])
+    return ReplicaSet(members, among, size, step, draw(st.sampled_from(PLACEMENTS)), first, name)
+
+
+@st.composite
+def fan_outs(draw: st.DrawFn, around: Around, depth: int, name: str) -> FanOut:
+    """Fan-outs over all or some members of a set, which need none to all of their branches."""
+    over = draw(st.sampled_from(tuple(around.sets)))
+    count, size = around.sets[over]
+    contacted, member = draw(st.none() | st.integers(1, size)), draw(st.sampled_from(BOUND_NAMES))
+    step = draw(steps(around.with_member(member, count), depth - 1))
+    return FanOut(over, member, step, draw(st.integers(0, contacted or size)), contacted, name)
+
+
+@st.composite
+def comparisons(draw: st.DrawFn, around: Around, depth: int, name: str) -> If:
+    """Comparisons of a member with another member or a set."""
+    member = draw(st.sampled_from(tuple(around.members)))
+    counts = {**around.members, **{known: count for known, (count, _) in around.sets.items()}}
+    comparable = [known for known, count in counts.items() if count == counts[member]]
+    inner = steps(around, depth - 1)
+    return If(member, draw(st.sampled_from(comparable)), draw(inner), draw(inner), name)
 
 
 @st.composite
@@ -182,18 +319,36 @@ def choices(draw: st.DrawFn, several: st.SearchStrategy[tuple[Step, ...]], name:
 
 
 @st.composite
-def latches(draw: st.DrawFn, without: Without, pools: tuple[str, ...], depth: int, name: str) -> CountdownLatch:
-    """Latches that always open: detached branches bring as many signals as each group needs, others may bring more."""
+def latches(draw: st.DrawFn, around: Around, depth: int, name: str) -> CountdownLatch:
+    """Latches that always open when no member is down.
+
+    Detached branches, or those of a fan-out, bring as many signals as each group needs; others may bring more.
+    """
     names = draw(st.lists(st.sampled_from(["dc 1", "dc 2", "dc 3"]), min_size=1, max_size=2, unique=True))
     groups = tuple(Group(each, draw(st.integers(1, 2))) for each in names)
-    before = steps(without, pools, tuple(names), depth - 1)
-    branches = [
-        Sequence((draw(before), Signal(group.name))) if draw(st.booleans()) else Signal(group.name)
-        for group in groups
-        for _ in range(group.needed)
-    ]
-    fork = ForkJoin(tuple(draw(st.permutations(branches))), draw(st.integers(0, len(branches))))
-    return CountdownLatch(groups, fork, draw(st.none() | st.integers(1, len(groups))), name)
+    inner = replace(around, groups=tuple(names))
+    wide = [over for over, (_, size) in around.sets.items() if size >= max(group.needed for group in groups)]
+    if wide and FanOut not in around.without:
+        step = draw(signalling_fan_outs(inner, draw(st.sampled_from(wide)), depth))
+    else:
+        before = steps(inner, depth - 1)
+        branches = [
+            Sequence((draw(before), Signal(group.name))) if draw(st.booleans()) else Signal(group.name)
+            for group in groups
+            for _ in range(group.needed)
+        ]
+        step = ForkJoin(tuple(draw(st.permutations(branches))), draw(st.integers(0, len(branches))))
+    return CountdownLatch(groups, step, draw(st.none() | st.integers(1, len(groups))), name)
+
+
+@st.composite
+def signalling_fan_outs(draw: st.DrawFn, around: Around, over: str, depth: int) -> Step:
+    """Fan-outs over all members of a set, each of which sends a signal to every group at its end."""
+    count, size = around.sets[over]
+    member = draw(st.sampled_from(BOUND_NAMES))
+    before = draw(steps(around.with_member(member, count), depth - 1))
+    branch = Sequence((before, *(Signal(group) for group in around.groups)))
+    return FanOut(over, member, branch, draw(st.integers(0, size)))
 
 
 @st.composite
@@ -259,24 +414,40 @@ def session(draw: st.DrawFn, without: Without) -> Session:
 def networks(draw: st.DrawFn, without: Without = NOTHING) -> Network:
     """Whole networks, with every construct that `without` does not name."""
     retry = st.none() | st.builds(Retry, st.integers(2, 3), ROUND_S, SHAPES)
-    flows = steps(without, () if Acquire in without else POOL_NAMES)
+    nodes, edges = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    counts = {**dict.fromkeys(NODES, nodes), EDGES: edges, THREADS: nodes}
+    around = Around(without, counts, () if Acquire in without else POOL_NAMES)
+    flows = (steps(around), steps(around) if Pick in without else picks(around, 4, "coordinator"))
     classes = tuple(
-        RequestClass(name, draw(flows), draw(st.none() | DURATIONS_S), None if Retry in without else draw(retry))
-        for name in CLASS_NAMES
+        RequestClass(name, draw(flow), draw(st.none() | DURATIONS_S), None if Retry in without else draw(retry))
+        for name, flow in zip(CLASS_NAMES, flows, strict=True)
     )
     sessions = () if Session in without else (draw(session(without)),)
-    hosts = () if Host in without else (Host("machine", draw(SMALL)),)
+    hosts = () if Host in without else (Host("machine", draw(SMALL)), Host(MACHINES, draw(SMALL), nodes))
     traffic = draw(traffics((*CLASS_NAMES, *(each.name for each in sessions)), without))
-    on = st.sampled_from([None, *(host.name for host in hosts)])
-    places = (*STATION_NAMES, *(host.name for host in hosts))
+    on, on_machines = (st.sampled_from([None, *hosts_of]) for hosts_of in _hosts_of(hosts))
+    counted = tuple(draw(stations(name, draw(on_machines), without, nodes)) for name in NODES)
+    some_members = tuple(member_name(name, draw(st.integers(0, counts[name] - 1))) for name in (*NODES, EDGES))
+    on_hosts = (MACHINES, member_name(MACHINES, draw(st.integers(0, nodes - 1)))) if hosts else ()
+    places = (*STATION_NAMES, *(host.name for host in hosts), *NODES, EDGES, *some_members, *on_hosts)
     delays = {step.name for each in classes for step in walk(each.flow) if isinstance(step, Delay) and step.name}
     return Network(
         draw(NAMES),
-        tuple(draw(stations(name, draw(on), without)) for name in STATION_NAMES),
+        (
+            *(draw(stations(name, draw(on), without)) for name in STATION_NAMES),
+            *counted,
+            draw(stations(EDGES, draw(on), without, edges)),
+        ),
         classes,
         traffic,
-        tuple(Pool(name, draw(SMALL), draw(st.none() | st.integers(0, 3))) for name in POOL_NAMES),
+        tuple(Pool(name, draw(SMALL), draw(st.none() | st.integers(0, 3)), counts.get(name)) for name in POOL_NAMES),
         hosts,
         sessions,
         Timeline() if Timeline in without else draw(timelines(places, tuple(sorted(delays)), tuple(traffic.mix))),
     )
+
+
+def _hosts_of(hosts: tuple[Host, ...]) -> tuple[list[str], list[str]]:
+    """Return the hosts that any station may have, and those that the nodes may have."""
+    names = [host.name for host in hosts]
+    return [name for name in names if name != MACHINES], names

@@ -89,6 +89,8 @@ def _value(node: dict[str, Any]) -> str:
         return ", ".join(f"`{each}`" for each in node["enum"])
     if node["type"] == "array":
         return f"list: {_value(node['items'])}"
+    if node["type"] == "boolean":
+        return "`true`, `false`"
     if node["type"] == "object":
         return f"table: {_value(node['additionalProperties'])} by name"
     return _number(node) if node["type"] in ("integer", "number") else "text"

@@ -13,7 +13,11 @@ from capplan.models.language.document import load, network_schema
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "language.md"
-EXAMPLES = re.findall(r"^```toml (\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+HOW_TO = ROOT / "docs" / "how-to" / "describe-a-cluster.md"
+EXAMPLES, HOW_TO_EXAMPLES = (
+    re.findall(r"^```toml (\w+)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for page in (PAGE, HOW_TO)
+)
 
 
 def test_the_generated_files_are_up_to_date() -> None:
@@ -33,7 +37,7 @@ def test_every_field_is_described() -> None:
             assert field == "kind" or about.get("description", "").endswith("."), f"{name}.{field}"
 
 
-@pytest.mark.parametrize(("type_", "text"), EXAMPLES)
+@pytest.mark.parametrize(("type_", "text"), EXAMPLES + HOW_TO_EXAMPLES)
 def test_examples(type_: str, text: str) -> None:
     found: list[Any] = [
         vars(module)[type_] for module in (network, station, step, traffic, distribution) if type_ in vars(module)

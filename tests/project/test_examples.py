@@ -1,11 +1,13 @@
 """The example scenarios have the verdicts that their page states."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from capplan.models.language.document import read_network
+from capplan.models.language.station import Differs
 from capplan.planner.predict.predict import predict
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import read_scenario
@@ -51,6 +53,22 @@ def test_the_lost_node_takes_as_long_as_its_page_says() -> None:
         (f"{actual * 1e3:.0f}", "actual"),
     ]
     assert {mark.kind for mark in run.marks} == {"pause", "background", "down", "up"}
+
+
+def test_a_slow_node_costs_more_than_a_lost_one_as_the_page_says() -> None:
+    twelve = read_network(EXAMPLES / "cluster-of-twelve.toml")
+    cassandra, storage = twelve.stations
+    without = replace(twelve, stations=(replace(cassandra, exceptions=(Differs(4, down=True),)), storage))
+    slow, lost = (simulate(each, 10.0, seed=1, warmup_s=1.0) for each in (twelve, without))
+    busy = [slow.stations[f"cassandra/{number}"].utilisation for number in range(1, 13)]
+    others = sum(busy[:3] + busy[4:]) / 11
+
+    shares = re.search(r"busy (\d+) % of the time, the others (\d+) %", PAGE)
+    assert shares is not None
+    assert shares.groups() == (f"{busy[3]:.0%}"[:-1], f"{others:.0%}"[:-1])
+    slow_p99, lost_p99 = (run.latency_quantile_s(0.99, "read") * 1e3 for run in (slow, lost))
+    assert re.findall(r"longer than ([\d.]+) ms", PAGE) == [f"{slow_p99:.1f}", f"{lost_p99:.1f}"]
+    assert slow.drop_rate() == lost.drop_rate() == 0
 
 
 def test_every_example_is_on_the_page() -> None:

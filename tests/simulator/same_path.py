@@ -1,44 +1,104 @@
 """Whether both engines follow one sample path: what is compared, for how long, which constructs a network has."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import fields
 
 import numpy as np
 
-from capplan.models.language.network import Network
-from capplan.models.language.step import Acquire, Route, walk
+from capplan.models.language.network import Network, member_of
+from capplan.models.language.station import Host, Station
+from capplan.models.language.step import Acquire, FanOut, Pick, ReplicaSet, Route, Step, Visit, walk
 from capplan.models.language.traffic import Closed, Open
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.trace import Requests
+from capplan.simulator.specification.network_facts import flow_facts
 
 LONGEST_S = 40.0  # of traffic: slow networks have fewer requests
 
 
 def constructs(network: Network) -> Iterator[str]:
     """Name the constructs that a network uses."""
-    for station in network.stations:
-        yield station.discipline
-        yield from (name for name in ("rate", "pauses", "background", "host") if getattr(station, name))
-        if station.expiry_s is not None:
-            yield "expiry"
+    yield from _of_stations(network)
     for request in network.classes:
         yield from (name for name in ("timeout_s", "retry") if getattr(request, name) is not None)
-        for step in walk(request.flow):
+        facts = flow_facts(request.flow)
+        for step, sets in zip(facts.steps, facts.sets, strict=True):
             yield step.kind
-            if isinstance(step, Route):
-                yield step.policy
-            if isinstance(step, Acquire):
-                yield "queue_limit" if any(pool.queue_limit is not None for pool in network.pools) else "no limit"
+            yield from _details(step, sets, network)
     yield network.traffic.kind
     if isinstance(network.traffic, Open):
         yield network.traffic.arrivals.kind
     for session in network.sessions:
         if session.name in network.traffic.mix:
             yield from ("session", f"{session.route} session")
-    yield from (event.action for event in network.timeline.events)
+    yield from _of_timeline(network)
+
+
+def _of_stations(network: Network) -> Iterator[str]:
+    used = {place for request in network.classes for step in walk(request.flow) for place in _places(step)}
+    counted = {host.name for host in network.hosts if host.count is not None}
+    for station in network.stations:
+        yield station.discipline
+        yield from (name for name in ("rate", "pauses", "background", "host") if getattr(station, name))
+        if station.expiry_s is not None:
+            yield "expiry"
+        if station.count is not None and station.name in used:
+            yield "station with a count"
+            yield from _differences(station)
+            if station.host in counted:
+                yield "host with a count"
+
+
+def _of_timeline(network: Network) -> Iterator[str]:
+    places: tuple[Station | Host, ...] = (*network.stations, *network.hosts)
+    groups = {each.name for each in places if each.count is not None}
+    for event in network.timeline.events:
+        yield event.action
+        if event.target in groups:
+            yield "event of all members"
+        if member_of(event.target, places) is not None:
+            yield "event of a member"
     yield from (name for name in ("detection_s", "cold_start_s") if getattr(network.timeline, name) > 0)
+
+
+def _places(step: Step) -> Iterator[str]:
+    """Yield the stations and pools that a step names."""
+    if isinstance(step, Visit):
+        yield step.station
+    if isinstance(step, Pick | ReplicaSet):
+        yield step.among
+
+
+def _differences(station: Station) -> Iterator[str]:
+    """Name the ways in which members differ from the others."""
+    for each in station.exceptions:
+        yield from (name for name, differs in (("other servers", each.servers), ("member down", each.down)) if differs)
+        if each.speed != 1:
+            yield "other speed"
+
+
+def _details(step: Step, sets: Container[str], network: Network) -> Iterator[str]:
+    """Name the options that a step uses."""
+    match step:
+        case Route():
+            yield step.policy
+        case Acquire():
+            yield "queue_limit" if any(pool.queue_limit is not None for pool in network.pools) else "no limit"
+            if step.member is not None:
+                yield "pool with a count"
+        case Pick():
+            yield step.policy
+            yield "pick from a set" if step.among in sets else "pick from all members"
+        case ReplicaSet():
+            yield f"{step.placement} replicas"
+            if step.first is not None:
+                yield "first replica"
+        case FanOut():
+            yield "all contacted" if step.contacted is None else "some contacted"
+        case _:
+            pass
 
 
 def duration_s(network: Network, requests: int) -> float:

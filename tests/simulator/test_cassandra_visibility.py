@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 def test_nodes_that_are_down_are_refused() -> None:
     with pytest.raises(RefusedError):
-        asked(replace(cluster(), down=frozenset({"cassandra/dc1/1"})), "LOCAL_ONE", "QUORUM")
+        asked(replace(cluster(), down=(1, 0, 0)), "LOCAL_ONE", "QUORUM")
 
 
 def test_the_time_of_a_mutation_is_that_of_its_law() -> None:
@@ -179,7 +179,7 @@ def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> N
         mix = {"session": 1 - share, **{each.name: share / len(probes) for each in probes}}
         whole = network(scenario, values, rate)
         made = replace(whole, classes=(*whole.classes, *probes), traffic=Open(rate, mix))
-        busy.append(rate * float(Analysis(made).load("cassandra/dc2/1")[0]))  # where the mutation is looked for
+        busy.append(rate * float(Analysis(made).load("cassandra/dc2")[0]))  # where the mutation is looked for
         return made
 
     lags = lags_s((where, costs), values["front_s"], ("LOCAL_QUORUM", 1), beside, (20.0, 1.0, 1, "compiled"))

@@ -13,8 +13,8 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, Sequence, Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.simulator.reference import steps as reference_steps
 from capplan.simulator.reference.engine import simulate
+from capplan.simulator.specification import network_facts
 
 PLAIN = Network(
     "plain",
@@ -39,7 +39,7 @@ def test_refused_by_name(field: str) -> None:
 
 
 def test_a_flow_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference_steps, "STEP_BITS", 2)
+    monkeypatch.setattr(network_facts, "MOST_STEPS", 3)
     flow = Sequence((Delay(Deterministic(1.0)),) * 3)
     with pytest.raises(RefusedError, match="4"):
         simulate(replace(PLAIN, classes=(RequestClass("ask", flow),)), 1.0, seed=1)

@@ -22,9 +22,10 @@ from tests.simulator.small_networks import (
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Station
-from capplan.models.language.step import Delay, ForkJoin, Hedge, Route, RoutePolicy, Step
+from capplan.models.language.step import Delay, ForkJoin, Hedge, Route, Step
 from capplan.models.language.traffic import Closed, RequestClass, Session, Timeline
 from capplan.simulator.reference.engine import simulate
+from capplan.simulator.specification.streams import name_key, request_key, root_key, source_key, uniform
 
 DOWN_3_TO_6 = ((3, "down", "server"), (6, "up", "server"))
 
@@ -157,25 +158,37 @@ def took_ms(flow: Step, *times_ms: float, changes: Timeline = A_DOWN) -> list[fl
 TARGETS = (visit(1, "a"), visit(2, "b"), visit(3, "c"))
 
 
-def test_round_robin_takes_the_next_one_that_is_not_known_to_be_down() -> None:
-    # Known to be down from 3 ms on. The turns go on as before: 0, 1, 2, 0, 1, 2, 0, 1.
-    assert took_ms(Route("round_robin", TARGETS), 1, 3, 4, 5, 6, 7, 20, 21) == [1, 2, 3, 2, 2, 3, 1, 2]
+def test_round_robin_takes_in_turn_those_that_are_not_known_to_be_down() -> None:
+    # Known to be down from 3 ms on. Request k, from 0, takes number k modulo 3 of all, or k modulo 2 of b and c.
+    assert took_ms(Route("round_robin", TARGETS), 1, 3, 4, 5, 6, 7, 20, 21) == [1, 3, 2, 3, 2, 3, 1, 2]
 
 
 def test_those_who_come_before_it_is_known_go_to_a_place_that_is_down() -> None:
     assert took_ms(Route("round_robin", TARGETS), 2.5) == [20 + 1 - 2.5]
 
 
-def test_random_and_token_aware_take_the_next_one() -> None:
+def test_random_takes_each_of_the_others_with_equal_probability() -> None:
+    """The number that decides is the same: its third of all targets, or its half of those that are left."""
+    source = source_key(root_key(1, 0), "source", "ask")
+    drawn = [uniform(request_key(source, number, 0), name_key("step", "/0")) for number in range(16)]
+    flow, times = Route("random", TARGETS), range(3, 19)
+    assert took_ms(flow, *times, changes=Timeline()) == [1 + int(3 * number) for number in drawn]
+    assert took_ms(flow, *times) == [2 + int(2 * number) for number in drawn]
+    assert {int(2 * number) for number in drawn} == {0, 1}
+
+
+def test_token_aware_takes_the_next_one() -> None:
     """The last target's next one is the first, and what goes elsewhere anyway goes there still."""
-    policies: tuple[RoutePolicy, ...] = ("random", "token_aware")
-    for policy in policies:
-        before = took_ms(Route(policy, TARGETS), *range(3, 19), changes=Timeline())
-        after = took_ms(Route(policy, TARGETS), *range(3, 19))
-        assert {1, 2, 3} == set(before)
-        assert after == [2 if took == 1 else took for took in before]
-        c_down = timeline((2, "down", "c"), detection=1)
-        assert took_ms(Route(policy, TARGETS), *range(3, 19), changes=c_down) == [1 if t == 3 else t for t in before]
+    flow, times = Route("token_aware", TARGETS), range(3, 19)
+    before = took_ms(flow, *times, changes=Timeline())
+    assert {1, 2, 3} == set(before)
+    assert took_ms(flow, *times) == [2 if took == 1 else took for took in before]
+    c_down = timeline((2, "down", "c"), detection=1)
+    assert took_ms(flow, *times, changes=c_down) == [1 if took == 3 else took for took in before]
+
+
+def test_first_takes_the_first_of_the_others() -> None:
+    assert took_ms(Route("first", TARGETS), 1, 3, 19, 20) == [1, 2, 2, 1]
 
 
 def test_least_loaded_and_latency_ranked_pick_among_the_others() -> None:

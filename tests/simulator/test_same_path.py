@@ -32,11 +32,19 @@ EVERY_CONSTRUCT = (
         "choice",
         "route",
         "batch",
+        "pick",
+        "replica_set",
+        "fan_out",
+        "if",
     ),
+    *("station with a count", "host with a count", "pool with a count", "other servers", "other speed", "member down"),
+    *("pick from all members", "pick from a set", "ring replicas", "random replicas", "first replica"),
+    *("all contacted", "some contacted"),
     *POLICIES,
     *("timeout_s", "retry", "session", "sticky session", "independent session"),
     *("open", "closed", "throttled", "poisson", "bursty", "trace"),
     *("down", "up", "speed", "scale_delay", "scale_traffic", "detection_s", "cold_start_s"),
+    *("event of all members", "event of a member"),
 )
 # A fifth of the networks each: Poisson, bursty and given arrivals, closed and throttled clients.
 KINDS = frozenset[object]({Open, Closed, Throttled, Poisson, Bursty, Trace})

@@ -17,6 +17,8 @@ from capplan.simulator.specification.streams import (
     fold,
     mix,
     name_key,
+    replicas,
+    replicas_key,
     request_key,
     root_key,
     source_key,
@@ -143,3 +145,59 @@ def test_steps_of_one_name_do_not_share_draws() -> None:
     same = names(ForkJoin((replica(0), replica(0), step("replica-0#2")), 1))
     assert "/replica-0#2/read" in same
     assert "/replica-0#2#2" in same
+
+
+ROWS = [request_key(SOURCE, number, 0) for number in range(40_000)]
+GROUP = replicas_key("node")
+
+
+@pytest.mark.parametrize("placement", ["ring", "random"])
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 1), (5, 3), (7, 7), (300, 3)])
+def test_replicas_are_distinct_members(count: int, size: int, placement: str) -> None:
+    for row in ROWS[:200]:
+        found = replicas(row, GROUP, count, size, placement)
+        assert len(set(found)) == size
+        assert set(found) <= set(range(count))
+
+
+def test_a_larger_set_continues_a_smaller_one() -> None:
+    for placement in ("ring", "random"):
+        for row in ROWS[:50]:
+            whole = replicas(row, GROUP, 6, 6, placement)
+            assert all(replicas(row, GROUP, 6, size, placement) == whole[:size] for size in range(1, 7))
+
+
+def test_random_replicas_are_uniform_over_all_ordered_sets() -> None:
+    """All 5 x 4 x 3 ordered sets of three among five are equally likely."""
+    counts = np.zeros((5, 5, 5), dtype=int)
+    for row in ROWS:
+        counts[replicas(row, GROUP, 5, 3, "random")] += 1
+    ordered = np.array([counts[a, b, c] for a in range(5) for b in range(5) for c in range(5) if len({a, b, c}) == 3])
+    assert ordered.sum() == len(ROWS)
+    assert_flat(ordered)
+
+
+def test_ring_replicas_start_at_the_owner_of_the_token() -> None:
+    counts = np.zeros(8, dtype=int)
+    for row in ROWS:
+        found = replicas(row, GROUP, 8, 3, "ring")
+        assert found == tuple((int(8 * uniform(row, 0)) + place) % 8 for place in range(3))
+        counts[found[0]] += 1
+    assert_flat(counts)
+
+
+def test_replicas_of_different_groups_are_independent() -> None:
+    """A row's first replica in one data centre says nothing of that in another."""
+    counts = np.zeros((6, 6), dtype=int)
+    for row in ROWS:
+        here, there = (replicas(row, replicas_key(name), 6, 1, "random")[0] for name in ("dc1", "dc2"))
+        counts[here, there] += 1
+    assert_flat(counts)
+
+
+@pytest.mark.parametrize("count", [3, 12])
+def test_branches_of_members_are_uniform_and_independent(count: int) -> None:
+    """The keys of a fan-out's branches, one per member, give draws like those of different requests."""
+    draws_ = np.array([uniform(fold(row, member), READ) for row in ROWS[: 90_000 // count] for member in range(count)])
+    assert_flat(np.histogram(draws_, bins=64, range=(0, 1))[0])
+    assert_flat(np.histogram2d(draws_[:-1], draws_[1:], bins=8, range=((0, 1), (0, 1)))[0])

@@ -16,6 +16,7 @@ speculative reads are not modelled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
 
@@ -88,8 +89,45 @@ class Sampling:
     seed: int
 
 
+class RandomNumbers:
+    """The random numbers of a sample, which are kept for other samples of the same load, read level and size.
+
+    Parameters
+    ----------
+    load : Load
+        Utilisation of the nodes.
+    sampling : Sampling
+        Sample sizes and seed.
+    cores : int
+        Cores of a node.
+    """
+
+    def __init__(self, load: Load, sampling: Sampling, cores: int) -> None:
+        self.shape, self.cores = (sampling.draws, sampling.samples), cores
+        self._rng = np.random.default_rng([sampling.seed, 2])
+        self._busy, self._crowded = _met(load, self._rng.random(self.shape), cores)
+        self._known: list[FloatArray] = []
+
+    def number(self, place: int, draw: Callable[[np.random.Generator], FloatArray]) -> FloatArray:
+        """Return the numbers at a place in the order of drawing; draw them the first time."""
+        if place == len(self._known):
+            self._known.append(draw(self._rng))
+        return self._known[place]
+
+    def slowdown(self, rng: np.random.Generator, where: IndexArray) -> FloatArray:
+        """Draw the slowdowns of jobs at nodes of some data centres, an array (samples, ...): (draws, samples, ...)."""
+        busy, crowded = (_at(each, where) for each in (self._busy, self._crowded))
+        return slowed(rng.random((self.shape[0], *where.shape)), busy, crowded, self.cores)
+
+
 def chances_not_found(
-    cluster: Cluster, costs: Costs, load: Load, question: Question, gaps_s: ArrayLike, sampling: Sampling
+    cluster: Cluster,
+    costs: Costs,
+    load: Load,
+    question: Question,
+    gaps_s: ArrayLike,
+    sampling: Sampling,
+    numbers: RandomNumbers | None = None,
 ) -> FloatArray:
     """Sample the probability that a read misses a row that was just written.
 
@@ -107,6 +145,8 @@ def chances_not_found(
         Times from the answer to the writing client until the reading client starts, in seconds.
     sampling : Sampling
         Sample sizes and seed.
+    numbers : RandomNumbers, optional
+        Those of a call with the same load, read level and sampling, which saves drawing them again.
 
     Returns
     -------
@@ -121,13 +161,13 @@ def chances_not_found(
     InputError
         If the cluster has fewer replicas than a level needs.
     """
-    if cluster.down:
+    if any(cluster.down):
         raise RefusedError("the visibility of writes is not modelled while nodes are down, since it depends on hints")
     places = _Places(cluster, question, sampling)
     used = places.used(question.read)
     if not places.may_miss(question.write, used):
         return np.zeros((np.size(gaps_s), sampling.draws, sampling.samples))
-    times = _Times(cluster, costs, load, sampling, places)
+    times = _Times(costs, numbers or RandomNumbers(load, sampling, cluster.cores), places)
     mean = np.take_along_axis(times.mutation_s, used[None], axis=-1)
     commit = places.committed_s(question.write, without(times.answers_s, used))
     there = np.take_along_axis(times.there_s, used[None], axis=-1)
@@ -285,20 +325,18 @@ def _pairs(number: IndexArray, dcs: int, client_share: tuple[float, ...] | None)
 class _Times:
     """Sampled times in seconds (draws, samples, ...)."""
 
-    def __init__(self, cluster: Cluster, costs: Costs, load: Load, sampling: Sampling, places: _Places) -> None:
-        self.rng, self.shape = np.random.default_rng([sampling.seed, 2]), (sampling.draws, sampling.samples)
-        self.cores = cluster.cores
-        self.busy, self.crowded = _met(load, self.rng.random(self.shape), self.cores)
+    def __init__(self, costs: Costs, numbers: RandomNumbers, places: _Places) -> None:
+        self.numbers, self.shape, self.drawn = numbers, numbers.shape, 0
         read, write = (costs.links.get(operation, Exchanges()) for operation in ("read", "write"))
         parse = self.work_s(_sum(costs.coordinator, read.client), places.reader)
-        client = places.client_s * self.rng.standard_exponential(self.shape)
+        client = places.client_s * self._draw(lambda rng: rng.standard_exponential(self.shape))
         self.before_s = 2 * places.lan_s[..., 0] + parse + client
         mean = _by_draw(costs.mutation, 2)
         if write.internode is not None:
             mean = mean + _by_draw(write.internode, 2) / MESSAGES * places.messages
         there = np.broadcast_to(places.dc_of, places.own.shape)
-        self.mutation_s = np.asarray(mean * self._slower(there))
-        took = self.rng.standard_gamma(STAGES, (self.shape[0], *there.shape)) / STAGES
+        self.mutation_s = np.asarray(mean * self._draw(lambda rng: numbers.slowdown(rng, there)))
+        took = self._draw(lambda rng: rng.standard_gamma(STAGES, (self.shape[0], *there.shape)) / STAGES)
         out, back = places.there_and_back_s()
         if write.internode is not None:
             out = out + self._encrypted_s(places, write.internode)
@@ -306,13 +344,18 @@ class _Times:
         self.answers_s = out + self.mutation_s * took + back
         self.read_exchange_s = read.internode
 
+    def _draw(self, draw: Callable[[np.random.Generator], FloatArray]) -> FloatArray:
+        self.drawn += 1
+        return self.numbers.number(self.drawn - 1, draw)
+
     def work_s(self, mean_s: Number, where: IndexArray) -> FloatArray:
         """Sample response times of work with a given mean at nodes of some data centres (samples, ...).
 
         Returns an array (draws, samples, ...).
         """
-        amounts = self.rng.standard_gamma(STAGES, (self.shape[0], *where.shape)) / STAGES
-        return np.asarray(_by_draw(mean_s, where.ndim) * amounts * self._slower(where))
+        shape = (self.shape[0], *where.shape)
+        amounts = self._draw(lambda rng: rng.standard_gamma(STAGES, shape) / STAGES * self.numbers.slowdown(rng, where))
+        return np.asarray(_by_draw(mean_s, where.ndim) * amounts)
 
     def asked_s(self, places: _Places, level: str) -> FloatArray:
         """Return times from the start of a read until it arrives at its replicas (draws, samples, asked)."""
@@ -322,11 +365,6 @@ class _Times:
         reader = np.broadcast_to(places.reader[:, None], asked.shape[1:])
         messages = self.work_s(self.read_exchange_s, reader)  # at the coordinator, for each other node
         return np.asarray(asked + messages * ~places.asks_itself(level))
-
-    def _slower(self, where: IndexArray) -> FloatArray:
-        """Sample slowdowns at nodes of some data centres (draws, samples, ...)."""
-        busy, crowded = (_at(each, where) for each in (self.busy, self.crowded))
-        return slowed(self.rng.random((self.shape[0], *where.shape)), busy, crowded, self.cores)
 
     def _encrypted_s(self, places: _Places, exchange_s: Number) -> FloatArray:
         """Sample the time that encryption takes before a mutation reaches its replica.

@@ -43,7 +43,8 @@ class _Scope:
     def binding(self, name: str) -> Binding:
         bound = dict(self.bound)
         if name not in bound:
-            raise InputError(f"member or set {name!r} is not bound by a step around{nearest(name, bound)}")
+            known = nearest(name, bound) or ": bind it with a pick, replica_set or fan_out around"
+            raise InputError(f"member or set {name!r} is not bound by a step around{known}")
         return bound[name]
 
     def with_bound(self, name: str, binding: Binding) -> _Scope:
@@ -151,11 +152,20 @@ class _Checker:
 
     def _count(self, name: str, scope: _Scope, *, sets: bool = True) -> int:
         """Return the number of members of a station, pool or bound set."""
-        bound = {each: binding.count for each, binding in scope.bound if sets and binding.size is not None}
-        groups = {name: count for places in (self.pools, self.stations) for name, count in places.items() if count}
-        known = {**groups, **bound}
-        _known("station or pool with a count, or bound set," if sets else "station or pool with a count", name, known)
-        return known[name]
+        binding, counts = dict(scope.bound).get(name), {**self.pools, **self.stations}
+        if sets and binding is not None and binding.size is not None:
+            return binding.count
+        count = counts.get(name)
+        if count is not None:
+            return count
+        kinds = "station or pool with a count" + (" or bound set" if sets else "")
+        known = sorted(group for group, count in counts.items() if count is not None)
+        if name in counts:
+            raise InputError(f"{name!r} has no members: give it a count, or take a {kinds}{nearest(name, known)}")
+        if binding is not None:
+            bound = "member" if binding.size is None else "set"
+            raise InputError(f"{name!r} is a bound {bound}: take a {kinds}{nearest(name, known)}")
+        raise InputError(f"{name!r} is no {kinds}{nearest(name, known)}")
 
 
 def _check_fan_out(step: FanOut, over: Binding) -> None:

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.flow_checks import check_flows
-from capplan.models.language.station import Host, Pool, Station
+from capplan.models.language.station import Host, Pool, Station, member_name
 from capplan.models.language.step import Delay, walk
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
@@ -69,6 +69,7 @@ class Network(Construct):
         _known("request class or session", self.traffic.mix, sources)
         _check_members("station or host", (*self.stations, *self.hosts))
         _check_members("pool", self.pools)
+        _check_shared_names(self.stations, self.pools)
         _check_hosts(self.stations, self.hosts)
         check_flows([request.flow for request in self.classes], self.stations, self.pools)
         for event in self.timeline.events:
@@ -147,6 +148,17 @@ def _check_members(what: str, places: Sequence[Host | Station | Pool]) -> None:
             raise InputError(f"the {what} name {place.name!r} is that of a member of {found[0]!r}: rename one")
 
 
+def _check_shared_names(stations: Iterable[Station], pools: Iterable[Pool]) -> None:
+    """Refuse a station and a pool of one name and different counts: a step that picks among them could mean either."""
+    counts = {pool.name: pool.count for pool in pools}
+    for station in stations:
+        if station.name in counts and station.count != counts[station.name]:
+            raise InputError(
+                f"station {station.name!r} has {station.count or 'no'} members and the pool of that name has "
+                f"{counts[station.name] or 'none'}: give both the same count, or rename one"
+            )
+
+
 def _check_hosts(stations: Iterable[Station], hosts: Iterable[Host]) -> None:
     counts = {host.name: host.count for host in hosts if host.count is not None}
     for station in stations:
@@ -163,5 +175,15 @@ def _check_event(event: Event, network: Network, places: frozenset[str]) -> None
         _known("delay", [event.target], frozenset(step.name for step in steps if isinstance(step, Delay) and step.name))
     elif event.action == "scale_traffic":
         _known("traffic of", [event.target], frozenset([ALL_TRAFFIC, *network.traffic.mix]))
-    elif member_of(event.target, (*network.stations, *network.hosts)) is None:
-        _known("station or host", [event.target], places)
+    else:
+        _check_place(event.target, (*network.stations, *network.hosts), places)
+
+
+def _check_place(name: str, groups: Sequence[Host | Station], places: frozenset[str]) -> None:
+    if name in places or member_of(name, groups) is not None:
+        return
+    group = next((each for each in groups if each.name == name.rpartition("/")[0]), None)
+    if group is not None and group.count is not None:
+        one, last = member_name(group.name, 0), member_name(group.name, group.count - 1)
+        raise InputError(f"{name!r} is no member of {group.name!r}: its members are {one!r} to {last!r}")
+    _known("station or host", [name], places)

@@ -2,7 +2,7 @@
 
 A field of a scenario takes a number (the same in each data centre), a list, or a text with slashes. A list of equal
 numbers is the same layout as that number; `same_or_each` turns it into the number, so that a layout has one form.
-Pairs of data centres take a list such as `dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=20ms`.
+Pairs of data centres take a list such as `dc1-dc2=3ms,dc1-dc3=20ms`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from pydantic import PlainValidator, WithJsonSchema
 
 from capplan.models.errors import InputError
-from capplan.models.language.units import check_count, check_number, parse_share
+from capplan.models.language.units import check_count, check_number, parse_duration_s, parse_share
 
 T = TypeVar("T", int, float)
 SEPARATOR = "/"
@@ -194,7 +195,9 @@ def names_pairs(text: str) -> bool:
 
 
 def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tuple[str, ...], ...]:
-    """Parse a value for each pair of data centres, such as `dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=20ms`.
+    """Parse round trips between data centres, such as `dc1-dc2=3ms,dc1-dc3=20ms`.
+
+    A pair that is left out takes the shortest way through the pairs given: 23 ms for `dc2-dc3` here.
 
     Parameters
     ----------
@@ -215,7 +218,8 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
     Raises
     ------
     InputError
-        If a pair cannot be read, stands twice, is left out, or names a data centre that is not there.
+        If a pair cannot be read, stands twice, names a data centre that is not there, or is left out and the pairs
+        given lead nowhere.
     """
     found: dict[tuple[int, int], str] = {}
     for item in text.split(","):
@@ -223,13 +227,34 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
         if (one, other) in found:
             raise InputError(f"{name} has dc{one + 1}-dc{other + 1} twice: give each pair of data centres once")
         found[one, other] = value
-    missing = [f"dc{one + 1}-dc{other + 1}" for one, other in combinations(range(dcs), 2) if (one, other) not in found]
-    if missing:
-        raise InputError(
-            f"{name} leaves out {_enumerated(missing)}: give every pair of data centres, such as {missing[0]}="
-            f"{next(iter(found.values()))}"
-        )
+    if len(found) < dcs * (dcs - 1) // 2:
+        _complete(found, dcs, name)
     return tuple(tuple(itself if a == b else found[min(a, b), max(a, b)] for b in range(dcs)) for a in range(dcs))
+
+
+def _complete(found: dict[tuple[int, int], str], dcs: int, name: str) -> None:
+    """Add the pairs that are left out: the shortest way through the others."""
+    from scipy.sparse.csgraph import csgraph_from_dense, shortest_path  # rarely needed, and slow to import
+
+    given = np.full((dcs, dcs), np.inf)
+    for pair, value in found.items():
+        given[pair] = parse_duration_s(value, "ms")
+    ways = shortest_path(csgraph_from_dense(given, null_value=np.inf), directed=False)
+    missing = [pair for pair in combinations(range(dcs), 2) if pair not in found]
+    apart = [f"dc{one + 1}-dc{other + 1}" for one, other in missing if not np.isfinite(ways[one, other])]
+    if apart:
+        raise InputError(
+            f"{name} leaves out {_enumerated(apart)}, and no way leads there through the pairs given: add "
+            f"{apart[0]}={next(iter(found.values()))}"
+        )
+    found |= {pair: f"{1e3 * ways[pair]:.10g}ms" for pair in missing}
+
+
+def pairs_text(matrix: Sequence[Sequence[str]]) -> str:
+    """Return a symmetric matrix over data centres as `parse_pairs` reads it; its diagonal is left out."""
+    return ",".join(
+        f"dc{one + 1}-dc{other + 1}={matrix[one][other]}" for one, other in combinations(range(len(matrix)), 2)
+    )
 
 
 def _read_pair(item: str, dcs: int, name: str) -> tuple[int, int, str]:

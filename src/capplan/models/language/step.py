@@ -435,7 +435,7 @@ class Batch(Construct):
 
     Requests of one class that reach this step form a batch. The step runs once when the batch is full, or when its
     first request has waited long enough. All requests of the batch go on when the step ends. A signal inside must
-    belong to a countdown latch inside.
+    belong to a countdown latch inside, and a bound name to a step inside.
 
     Attributes
     ----------

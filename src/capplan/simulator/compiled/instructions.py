@@ -5,10 +5,11 @@ A drop leaves the scopes around it one by one: `unwind` of an instruction is whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
+from collections.abc import Sequence as Listed
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from capplan.models.language.distribution import Deterministic, Distribution
 from capplan.models.language.draws import as_key
@@ -34,7 +35,7 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.network_facts import StepEntry, flow_facts
+from capplan.simulator.specification.network_facts import FlowFacts, StepEntry, flow_facts
 from capplan.simulator.specification.streams import name_key, replicas_key, step_names
 
 Continuation = Literal["done", "nothing", "more"]
@@ -55,9 +56,10 @@ Cell = int | Label
 
 
 class Bound(NamedTuple):
-    """The local of a bound member, or of a set; a set knows the station or pool of its members."""
+    """The first local of a bound member, or of a set, how many it has, and for a set the station or pool."""
 
     local: int
+    locals: int = 1
     group: str | None = None
 
 
@@ -65,7 +67,8 @@ class Scope(NamedTuple):
     """The surroundings of a step: where a drop goes, the locals in use, the countdown latches around it, what follows.
 
     `latches` has the outermost first, `bound` the bound names. `follows` is "done" at the end of the request, "nothing"
-    when no request waits for the step, "more" for anything else.
+    when no request waits for the step, "more" for anything else. `ends` are the countdown latches that a branch may
+    signal, as bits, when the step is the last of a branch that no join waits for.
     """
 
     unwind: Label
@@ -73,11 +76,7 @@ class Scope(NamedTuple):
     latches: tuple[int, ...]
     follows: Continuation
     bound: Mapping[str, Bound]
-
-    @property
-    def passed_on(self) -> int:
-        """The number of locals that a branch needs."""
-        return self.locals if self.bound else 0
+    ends: int = 0
 
     def local(self, name: str | None) -> int:
         """Return the local of a bound member or set; -1 without a name."""
@@ -85,11 +84,15 @@ class Scope(NamedTuple):
 
     def inside(self, unwind: Label, taken: int) -> Scope:
         """Return the scope of a step that another one follows, with so many more locals in use."""
-        return self._replace(unwind=unwind, locals=self.locals + taken, follows="more")
+        return self._replace(unwind=unwind, locals=self.locals + taken, follows="more", ends=0)
 
-    def branch(self, failed: Label, follows: Continuation) -> Scope:
-        """Return the scope of a branch."""
-        return self._replace(unwind=failed, locals=self.passed_on, follows=follows)
+    def passed_on(self, names: Set[str]) -> tuple[list[Cell], Scope]:
+        """Return the list of the locals that branches get which use these names, and the scope of the branches."""
+        used = {name: bound for name, bound in self.bound.items() if name in names}
+        copied: list[Cell] = [place for each in used.values() for place in range(each.local, each.local + each.locals)]
+        firsts = accumulate((each.locals for each in used.values()), initial=0)
+        moved = {name: each._replace(local=first) for (name, each), first in zip(used.items(), firsts, strict=False)}
+        return [len(copied), *copied], self._replace(locals=len(copied), bound=moved)
 
     def with_bound(self, name: str, bound: Bound) -> Scope:
         """Return the scope with a bound name."""
@@ -165,10 +168,12 @@ class _Flow:
 
     def __init__(self, code: Code, flow: Step, patient: bool) -> None:
         self.code, self.patient = code, patient
-        facts = flow_facts(flow, code.counts)
+        of_stations = {name: count for name, count in code.counts.items() if name in code.stations}
+        facts = flow_facts(flow, of_stations)
         self.steps, self.below, self.ranks, self.strides = facts.steps, facts.below, facts.ranks, facts.strides
         self.keys = [name_key("step", name) for name in step_names(flow)]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
+        self.names = _names(facts)
         self.later: list[Callable[[], None]] = []
 
     def lower(self) -> int:
@@ -206,7 +211,7 @@ class _Flow:
             case Sequence():
                 *first, last = self.below[number] or (None,)
                 for child in first:
-                    self.emit(child, scope._replace(follows="more"))
+                    self.emit(child, scope._replace(follows="more", ends=0))
                 if last is not None:
                     self.emit(last, scope)
             case Acquire():
@@ -286,40 +291,41 @@ class _Flow:
     def fork_join(self, step: ForkJoin, number: int, scope: Scope) -> None:
         """Emit branches; detached branches that are a single visit are sent at once."""
         if step.needed:
-            cells = [cell for child in self.below[number] for cell in self.branch(child, scope, "more")]
-            passed = scope.passed_on
-            self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, step.needed, passed, number=number)
+            self.fork(self.below[number], step.needed, number, scope)
             self.row(at.JOIN, number=number, unwind=scope.unwind)
             return
         for sent, children in groupby(self.below[number], lambda child: isinstance(self.steps[child], Visit)):
             if sent:
                 for child in children:
-                    self.emit(child, scope._replace(follows="nothing"))
+                    self.emit(child, scope._replace(follows="nothing", ends=0))
             else:
-                cells = [cell for child in children for cell in self.branch(child, scope, "nothing")]
-                self.row(at.FORK, self.code.list_of(cells), len(cells) // 2, 0, scope.passed_on, number=number)
+                self.fork(tuple(children), 0, number, scope)
+
+    def fork(self, children: Listed[int], needed: int, number: int, scope: Scope) -> None:
+        """Emit the start of branches."""
+        copied, inside = scope.passed_on(frozenset().union(*(self.names[child] for child in children)))
+        follows: Continuation = "more" if needed else "nothing"
+        cells = [cell for child in children for cell in self.branch(child, inside, follows)]
+        places = self.code.list_of(cells), len(children), needed, self.code.list_of(copied)
+        self.row(at.FORK, *places, number=number)
 
     def branch(self, child: int, scope: Scope, follows: Continuation) -> list[Cell]:
-        """Emit a branch later; return its start and the countdown latches that it may signal."""
+        """Emit a branch later; return its start and the countdown latches that it may signal.
+
+        `scope` has the locals and bound names of the branch.
+        """
         start, failed, levels = Label(), Label(), self.levels(child, scope)
 
         def emit() -> None:
             self.place(start)
-            self.emit(child, scope.branch(failed, "more" if levels else follows))
-            if follows == "nothing":
-                self.answer(levels)
+            ends = levels if follows == "nothing" else 0
+            self.emit(child, scope._replace(unwind=failed, follows="more" if levels else follows, ends=ends))
             self.row(at.END, levels)
             self.place(failed)
             self.row(at.FAIL, levels)
 
         self.later.append(emit)
         return [start, levels]
-
-    def answer(self, levels: int) -> None:
-        """Mark a delay before a signal that is the rest of a branch which can signal no other countdown latch."""
-        before, last = self.code.rows[-2:]
-        if before[0] in (at.WAIT, at.WAIT_FIXED) and last[0] == at.SIGNAL and levels == 1 << int(cast("int", last[1])):
-            before[3] = 1
 
     def levels(self, child: int, scope: Scope) -> int:
         """Return the countdown latches that a branch may signal as bits: bit k is the k-th latch outwards."""
@@ -346,26 +352,30 @@ class _Flow:
         owner = self.steps[latch]
         groups = [group.name for group in owner.groups] if isinstance(owner, CountdownLatch) else []
         outwards = len(scope.latches) - 1 - scope.latches.index(latch)
+        if scope.ends == 1 << outwards and self.code.rows[-1][0] in (at.WAIT, at.WAIT_FIXED):
+            self.code.rows[-1][3] = 1  # the rest of a branch that can signal no other latch
         self.row(at.SIGNAL, outwards, groups.index(step.group), number=number)
 
     def hedge(self, step: Hedge, number: int, scope: Scope) -> None:
         """Emit both steps as branches; the second starts after a check whether it is needed."""
         first, spare = self.below[number]
         start, failed, levels = Label(), Label(), self.levels(spare, scope)
+        copied, inside = scope.passed_on(self.names[first] | self.names[spare])
 
         def emit() -> None:
             self.row(at.SPARE_DUE, levels, number=number)
             self.place(start)
-            self.emit(spare, scope.branch(failed, "more"))
+            self.emit(spare, inside._replace(unwind=failed, follows="more", ends=0))
             self.row(at.END, levels)
             self.place(failed)
             self.row(at.FAIL, levels)
 
         self.later.append(emit)
         after = to_ticks(float(step.after_s))
-        place = self.code.list_of([*self.branch(first, scope, "more"), start, levels, after])
-        self.row(at.HEDGE, place, scope.passed_on, number=number)
-        self.row(at.HEDGE_SPARE, place, scope.passed_on, number=number)
+        place = self.code.list_of([*self.branch(first, inside, "more"), start, levels, after])
+        locals_ = self.code.list_of(copied)
+        self.row(at.HEDGE, place, locals_, number=number)
+        self.row(at.HEDGE_SPARE, place, locals_, number=number)
         self.row(at.JOIN, number=number, unwind=scope.unwind)
 
     def choice(self, step: Choice, number: int, scope: Scope) -> None:
@@ -434,23 +444,18 @@ class _Flow:
         self.row(at.REPLICAS, place, scope.locals, number=number)
         self.code.keys[-1] = replicas_key(step.among)
         inside = scope._replace(locals=scope.locals + 1 + 2 * step.size)
-        self.emit(self.below[number][0], inside.with_bound(step.members, Bound(scope.locals, step.among)))
+        bound = Bound(scope.locals, 1 + step.size, step.among)
+        self.emit(self.below[number][0], inside.with_bound(step.members, bound))
 
     def fan_out(self, step: FanOut, number: int, scope: Scope) -> None:
         """Emit the branch of a fan-out."""
         child = self.below[number][0]
-        inside = scope.with_bound(step.member, Bound(scope.locals))._replace(locals=scope.locals + 1)
+        copied, inside = scope.passed_on(self.names[child] - {step.member})
+        member = inside.locals
+        inside = inside._replace(locals=member + 1).with_bound(step.member, Bound(member))
         start, levels = self.branch(child, inside, "more" if step.needed else "nothing")
-        operands = self.code.list_of([start, levels, step.contacted or at.NEVER, self.strides[number]])
-        self.row(
-            at.FAN_OUT,
-            scope.local(step.over),
-            operands,
-            step.needed,
-            scope.locals,
-            number=number,
-            unwind=scope.unwind,
-        )
+        place = self.code.list_of([start, levels, step.contacted or at.NEVER, self.strides[number], member, *copied])
+        self.row(at.FAN_OUT, scope.local(step.over), place, step.needed, number=number, unwind=scope.unwind)
         if step.needed:
             self.row(at.JOIN, number=number, unwind=scope.unwind)
 
@@ -483,3 +488,28 @@ class _Flow:
         self.later.append(emit)
         longest = self.code.list_of([to_ticks(float(step.max_wait_s))])
         self.row(at.BATCH, batch, step.max_size, longest, start, number=number, unwind=scope.unwind)
+
+
+def _names(facts: FlowFacts) -> list[frozenset[str]]:
+    """Return the names that each step uses and does not bind itself."""
+    names: list[frozenset[str]] = [frozenset()] * len(facts.steps)
+    for number in reversed(range(len(names))):
+        inside = frozenset[str]().union(*(names[child] for child in facts.below[number]))
+        match facts.steps[number]:
+            case Visit(member=str(member)):
+                names[number] = frozenset([member])
+            case Acquire(member=str(member)):
+                names[number] = inside | {member}
+            case If(member=member, among=among):
+                names[number] = inside | {member, among}
+            case Pick(member=member, among=among):
+                names[number] = inside - {member} | {among}
+            case ReplicaSet(members=members, first=first):
+                names[number] = inside - {members} | ({first} if first else set())
+            case FanOut(over=over, member=member):
+                names[number] = inside - {member} | {over}
+            case Batch():
+                pass
+            case _:
+                names[number] = inside
+    return names

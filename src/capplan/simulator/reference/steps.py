@@ -295,7 +295,7 @@ class _Compiler:
         self.keys = [name_key("step", name) for name in step_names(flow)]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.ranks, self.strides = facts.ranks, facts.strides
-        self.picked = _picked(facts.steps, facts.below)
+        self.sets = facts.sets
 
     def rank(self, kind: EventKind, number: int) -> int:
         """Return the part of a rank that a step knows."""
@@ -409,11 +409,12 @@ class _Compiler:
         return fork_join
 
     def _pick(self, step: Pick, inner: Runner, number: int) -> Runner:
-        env, (group, of_set) = self.env, self.picked[number]
+        env, of_set = self.env, self.sets[number].get(step.among)
+        group = step.among if of_set is None else of_set.among
         router = Router(step.policy, self.context.count(group), self.keys[number], self.context.members_down(group))
 
         def pick(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
-            candidates = attempt.members_of(step.among) if of_set else None
+            candidates = None if of_set is None else attempt.members_of(step.among)
             if candidates == ():
                 raise Dropped
             member, since = router.enter(attempt, candidates), env.tick
@@ -570,21 +571,6 @@ def _chosen(places: Mapping[str, Place], name: str, member: str | None) -> Calla
         place = places[name]
         return lambda _: place
     return lambda attempt: places[member_name(name, attempt.member(member))]
-
-
-def _picked(steps: Listed[Step], below: Listed[Listed[int]]) -> dict[int, tuple[str, bool]]:
-    """Return the station or pool of each pick, and whether it takes members from a set, by the number of the step."""
-    picked: dict[int, tuple[str, bool]] = {}
-    around: list[Mapping[str, str]] = [{}] * len(steps)  # the station or pool of each set bound around a step
-    for number, step in enumerate(steps):
-        sets = around[number]
-        if isinstance(step, Pick):
-            picked[number] = sets.get(step.among, step.among), step.among in sets
-        elif isinstance(step, ReplicaSet):
-            sets = {**sets, step.members: step.among}
-        for child in below[number]:
-            around[child] = sets
-    return picked
 
 
 def _if(step: If, then: Runner, otherwise: Runner) -> Runner:

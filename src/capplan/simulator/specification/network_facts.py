@@ -116,6 +116,8 @@ class FlowFacts:
         plus k times the stride of the fan-out.
     strides
         How many numbers each branch of a fan-out takes; 0 for all other steps.
+    sets
+        The replica sets whose names are bound around each step, by name.
     """
 
     steps: tuple[Step, ...]
@@ -125,6 +127,7 @@ class FlowFacts:
     entries: tuple[StepEntry | None, ...]
     ranks: tuple[int, ...]
     strides: tuple[int, ...]
+    sets: tuple[Mapping[str, ReplicaSet], ...]
 
 
 def flow_facts(flow: Step, counts: Mapping[str, int] | None = None) -> FlowFacts:
@@ -138,10 +141,10 @@ def flow_facts(flow: Step, counts: Mapping[str, int] | None = None) -> FlowFacts
     steps = tuple(walk(flow))
     below = _below(steps)
     signalled = _signalled(steps, below)
-    ranks, strides = _ranks(steps, below)
-    return FlowFacts(
-        steps, below, signalled, _served(below, signalled), _entries(steps, below, counts or {}), ranks, strides
-    )
+    sets = _sets(steps, below)
+    ranks, strides = _ranks(steps, below, sets)
+    entries = _entries(steps, below, sets, counts or {})
+    return FlowFacts(steps, below, signalled, _served(below, signalled), entries, ranks, strides, sets)
 
 
 def member_counts(network: Network) -> dict[str, int]:
@@ -149,8 +152,28 @@ def member_counts(network: Network) -> dict[str, int]:
     return {each.name: each.count for each in network.stations if each.count is not None}
 
 
-def _ranks(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    branches = _branches(steps, below)
+def _sets(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[Mapping[str, ReplicaSet], ...]:
+    sets: list[Mapping[str, ReplicaSet]] = [{}] * len(steps)
+    for number, step in enumerate(steps):
+        inside = sets[number]
+        if isinstance(step, ReplicaSet):
+            inside = {**inside, step.members: step}
+        elif isinstance(step, (Pick, FanOut)) and step.member in inside:
+            inside = {name: bound for name, bound in inside.items() if name != step.member}
+        elif isinstance(step, Batch):
+            inside = {}
+        for child in below[number]:
+            sets[child] = inside
+    return tuple(sets)
+
+
+def _ranks(
+    steps: Sequence[Step], below: Sequence[tuple[int, ...]], sets: Sequence[Mapping[str, ReplicaSet]]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    branches = [
+        (step.contacted or around[step.over].size) if isinstance(step, FanOut) else 0
+        for step, around in zip(steps, sets, strict=True)
+    ]
     unrolled, strides = [1] * len(steps), [0] * len(steps)
     for number in reversed(range(len(steps))):
         inside = sum(unrolled[child] for child in below[number])
@@ -166,21 +189,6 @@ def _ranks(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> tuple[tup
             ranks[child] = place
             place += unrolled[child]
     return tuple(ranks), tuple(strides)
-
-
-def _branches(steps: Sequence[Step], below: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the largest number of branches of each fan-out; 0 for all other steps."""
-    branches = [0] * len(steps)
-    sizes: list[Mapping[str, int]] = [{}] * len(steps)  # of the sets bound around each step
-    for number, step in enumerate(steps):
-        around = sizes[number]
-        if isinstance(step, FanOut):
-            branches[number] = step.contacted or around[step.over]
-        elif isinstance(step, ReplicaSet):
-            around = {**around, step.members: step.size}
-        for child in below[number]:
-            sizes[child] = around
-    return branches
 
 
 def _below(steps: Sequence[Step]) -> tuple[tuple[int, ...], ...]:
@@ -220,13 +228,17 @@ def _served(below: Sequence[tuple[int, ...]], signalled: Sequence[int]) -> tuple
 
 
 def _entries(
-    steps: Sequence[Step], below: Sequence[tuple[int, ...]], counts: Mapping[str, int]
+    steps: Sequence[Step],
+    below: Sequence[tuple[int, ...]],
+    sets: Sequence[Mapping[str, ReplicaSet]],
+    counts: Mapping[str, int],
 ) -> tuple[StepEntry | None, ...]:
     entries: list[StepEntry | None] = [None] * len(steps)
     all_members = {name: members_entry(name, count) for name, count in counts.items()}
     for number in reversed(range(len(steps))):
         step = steps[number]
-        if isinstance(step, (Pick, ReplicaSet)) and step.among in all_members:
+        of_set = isinstance(step, Pick) and step.among in sets[number]
+        if isinstance(step, (Pick, ReplicaSet)) and step.among in all_members and not of_set:
             entries[number] = all_members[step.among]
         else:
             entries[number] = _entry_of(step, [entries[child] for child in below[number]])

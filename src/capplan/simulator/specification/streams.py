@@ -5,7 +5,8 @@ A key is a 64-bit number, made of fields one after another::
     root    = seed, replication
     source  = root, name of the session or request class        (or "traffic" for arrivals, "station" and its name)
     request = source, client or session number, position in it, attempt
-    draw    = request, step name with its branch path
+    branch  = request (or the branch around), number of the member, from 0     (of a fan-out; see decision record 0006)
+    draw    = request or branch, step name with its branch path
 
 The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's 13th variant of the
 constants): two multiplications, full avalanche, the same few lines in Python, numpy and compiled code. Philox would be

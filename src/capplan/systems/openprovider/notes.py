@@ -140,12 +140,26 @@ def _front_note(evidence: Sequence[Evidence], scenario: OpenproviderScenario, ca
     return text + ". No test shows whether they sustain more, so the policing tier may saturate first."
 
 
+def _workers_note(scenario: OpenproviderScenario) -> list[str]:
+    """Say that some data centre has fewer workers than clients, which the analytic solver does not see."""
+    fronts, shares = scenario.fronts_by_dc(), scenario.shares_by_dc()
+    busiest = max(range(scenario.dcs), key=lambda dc: shares[dc] / fronts[dc] if fronts[dc] else 0.0)
+    of_workers = fronts[busiest] / sum(fronts)
+    if not scenario.unequal or shares[busiest] <= of_workers * (1 + 1e-9):
+        return []
+    return [
+        f"Data centre {busiest + 1} has {100 * shares[busiest]:.0f} % of the clients and {100 * of_workers:.0f} % of "
+        "the workers. The capacity is computed as if all data centres shared their workers, so it is too high where "
+        "workers run out before Cassandra does; `capplan simulate` shows their drops."
+    ]
+
+
 def _production_note(case: Case[OpenproviderScenario]) -> str:
     slower = np.array([3.0, 2.0])  # both at once, as two draws
     times = ("replica_read_s", "mutation_s", "storage_s")
     single = case.system.median_values(case.fitted, case.scenario)
     slow_values: Values = {**single, **{name: single[name] * slower for name in times}}
-    slow = case.system.solution(case.scenario, slow_values, folded=True).capacity
+    slow = case.system.solution(case.scenario, slow_values).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test ran on fresh data. The document expects service times 2 to 3 times higher in production; with "
@@ -188,6 +202,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
             )
         if case.solution.bottleneck != "workers":
             notes.append(_front_note(self.evidence, case.scenario, capacity))
+        notes.extend(_workers_note(case.scenario))
         notes.append(_levels_note(case))
         notes.extend(_session_notes(case, figures))
         if case.scenario.data_factor == 1:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from capplan.calibration.case.ensemble import thinned
+from capplan.calibration.case.solution import Solution
 from capplan.calibration.system import Case
-from capplan.models.cassandra.cluster import node_name
 from capplan.models.cassandra.consistency import available
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band, Outage
+from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 _LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
@@ -53,7 +54,7 @@ class _Question(NamedTuple):
 
 @dataclass(frozen=True)
 class _Loss:
-    """What is lost: whole data centres, or the first node of each.
+    """What is lost: whole data centres, or a node of each.
 
     Attributes
     ----------
@@ -78,21 +79,20 @@ class _Loss:
         return f"; lost: {', '.join(f'dc{dc + 1}' for dc in self.dcs)}, the worst"
 
     def alive_replicas(self, scenario: OpenproviderScenario) -> list[int]:
-        """Return the live replicas by data centre in the most affected token range."""
+        """Return the live replicas by data centre of the row that has lost the most."""
         if not self.dcs:
             return [replicas - 1 for replicas in scenario.rf_by_dc()]
         return [0 if dc in self.dcs else replicas for dc, replicas in enumerate(scenario.rf_by_dc())]
 
-    def nodes(self, scenario: OpenproviderScenario) -> frozenset[str]:
-        """Return the names of the lost nodes."""
+    def nodes(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
+        """Return the number of lost nodes in each data centre."""
         if not self.dcs:
-            return frozenset(node_name(dc, 0) for dc in range(scenario.dcs))
-        return frozenset(node_name(dc, node) for dc in self.dcs for node in range(scenario.nodes_by_dc()[dc]))
+            return (1,) * scenario.dcs
+        return tuple(count if dc in self.dcs else 0 for dc, count in enumerate(scenario.nodes_by_dc()))
 
     def serving(self, scenario: OpenproviderScenario) -> list[int]:
         """Return the data centres that have clients after the loss; those that are left take over the others."""
-        nodes, fronts = scenario.nodes_by_dc(), scenario.fronts_by_dc()
-        lost = [nodes[dc] if dc in self.dcs else 0 if self.dcs else 1 for dc in range(scenario.dcs)]
+        nodes, fronts, lost = scenario.nodes_by_dc(), scenario.fronts_by_dc(), self.nodes(scenario)
         left = [dc for dc in range(scenario.dcs) if fronts[dc] and nodes[dc] > lost[dc]]
         return list(proportions(scenario.shares_by_dc(), left))
 
@@ -119,7 +119,7 @@ def _worst(case: Case[OpenproviderScenario], count: int) -> _Loss:
         survived = _survived(scenario, loss)
         if survived is None:
             return False, 0.0
-        return survived == scenario, float(case.system.solution(survived, values, loss.nodes(scenario)).capacity[0])
+        return survived == scenario, float(_left(survived, values, loss).capacity[0])
 
     return _Loss(min(lost, key=left), named=True)
 
@@ -144,9 +144,13 @@ def _rows(question: _Question, loss: _Loss) -> Iterator[Outage]:
 
 
 def _row(question: _Question, scenario: OpenproviderScenario, loss: _Loss, assumed: str) -> Outage:
-    solution = question.case.system.solution(scenario, question.values, loss.nodes(scenario))
-    capacity = question.case.uncertainty.of_rate(solution.capacity)
+    capacity = question.case.uncertainty.of_rate(_left(scenario, question.values, loss).capacity)
     return Outage(loss.counted, True, assumed + loss.remark, capacity, capacity.low >= question.offered_per_s)
+
+
+def _left(scenario: OpenproviderScenario, values: Values, loss: _Loss) -> Solution:
+    """Analyse what is left of a layout."""
+    return Solution(network(scenario, values, 1.0, loss.nodes(scenario)), REPORTED)
 
 
 def _lowered(scenario: OpenproviderScenario, loss: _Loss, level: str) -> OpenproviderScenario | None:

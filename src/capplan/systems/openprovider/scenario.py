@@ -46,6 +46,7 @@ def _factor(text: str) -> float:
         raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
 
 
+LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 LARGEST_POOL = 4096  # worker threads of a policing node
 _COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
 
@@ -237,8 +238,8 @@ class OpenproviderScenario(Scenario):
     def _check_counts(self) -> None:
         for name in _COUNTS:
             value = getattr(self, name)
-            if max(by_dc(value, self.dcs)) > LARGEST:
-                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST} that capplan sizes")
+            if max(by_dc(value, self.dcs)) > LARGEST_DC:
+                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST_DC} that capplan sizes")
         unequal = isinstance(self.rf, tuple) or isinstance(self.cass_nodes, tuple)
         for dc, (replicas, nodes) in enumerate(zip(self.rf_by_dc(), self.nodes_by_dc(), strict=True), 1):
             if replicas > nodes:

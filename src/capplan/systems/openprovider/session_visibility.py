@@ -18,7 +18,7 @@ from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
-from capplan.models.cassandra.visibility import Load, Question, Sampling, chances_not_found
+from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
@@ -153,7 +153,7 @@ class _Sampled:
         ]
         if scenario.unequal:
             reads = np.average(more, axis=0, weights=scenario.shares_by_dc())
-            own = np.stack([self._mean_load(f"cassandra/dc{dc + 1}/") for dc in range(scenario.dcs)], axis=-1)
+            own = np.stack([self._mean_load(f"cassandra/dc{dc + 1}") for dc in range(scenario.dcs)], axis=-1)
             cores = np.array(scenario.nodes_by_dc()) * CASSANDRA_CORES
             each = own + reads * (_READS * np.asarray(self._read_s())[..., None] / cores)
         else:
@@ -168,8 +168,9 @@ class _Sampled:
     def _mean_load(self, prefix: str) -> FloatArray:
         """Return the mean utilisation of some nodes per unit of request rate (draws,)."""
         analysis = self.figures.analysis
-        names = [name for name in analysis.demands if name.startswith(prefix)]
-        return np.asarray(np.mean([analysis.load(name) for name in names], axis=0)[self.chosen])
+        counts = {name: analysis.members[name] for name in analysis.demands if name.startswith(prefix)}
+        loads = [analysis.load(name) for name in counts]
+        return np.asarray(np.average(loads, axis=0, weights=list(counts.values()))[self.chosen])
 
     def _read_s(self) -> Number:
         """Return the service demand of one more replica per read, with encrypted messages at both ends."""
@@ -205,13 +206,25 @@ class _Sampled:
             mutation=self.costs.mutation * factor,
             links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
         )
+        load, numbers = self._drawn(levels[0])
         question = Question(
             read=levels[0],
             write=levels[1],
             client_s=self.values["front_s"] * factor,
             client_share=self.scenario.client_share,
         )
-        return chances_not_found(self.cluster, costs, self.load(levels[0]), question, self.gaps_s, self.sampling)
+        return chances_not_found(self.cluster, costs, load, question, self.gaps_s, self.sampling, numbers)
+
+    def _drawn(self, read: str) -> tuple[Load, RandomNumbers]:
+        """Return the load with reads at a level, and the random numbers for it."""
+        if read not in self._known:
+            load = self.load(read)
+            self._known[read] = load, RandomNumbers(load, self.sampling, self.cluster.cores)
+        return self._known[read]
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[Load, RandomNumbers]]:
+        return {}
 
 
 def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:

@@ -3,9 +3,9 @@
 #include "countdown_latch.h"
 #include "delay.h"
 
-INLINE i64 start_branch(Kernel *k, i64 thread, i64 pc, i64 join, i64 levels, i64 locals) {
+INLINE i64 start_branch(Kernel *k, i64 thread, i64 pc, i64 join, i64 levels, i64 copied) {
   hold_latches(k, thread_at(k, thread)->latch, levels);
-  return new_branch(k, thread, pc, join, locals);
+  return new_branch(k, thread, pc, join, copied);
 }
 INLINE i64 open_join(Kernel *k, i64 needed, i64 branches) {
   i64 join = ALLOCATE(k, joins, join_at);
@@ -46,19 +46,24 @@ INLINE i64 fork_branches(Kernel *k, i64 thread, i64 pc) {
   return NONE;
 }
 /* The branch of a member has draws of its own, and ranks after those of the members before. */
-INLINE i64 start_member(Kernel *k, i64 thread, i64 pc, i64 join, const FanOut *f, i64 place) {
-  const Instruction *i = instruction(k, pc);
+INLINE i64 start_member(Kernel *k, i64 thread, const Instruction *i, i64 join, i64 place) {
+  const FanOut *f = (const FanOut *)table(k, i->b);
   i64 member = *local(k, thread, i->a + 1 + place);
-  i64 branch = start_branch(k, thread, f->start, join, f->levels, i->d);
+  i64 branch = start_branch(k, thread, f->start, join, f->levels, i->b + (i64)(sizeof *f / sizeof(i64)));
   Thread *b = thread_at(k, branch);
   b->key = fold(b->key, member);
   b->rank += place * f->stride;
-  *local(k, branch, i->d) = member;
+  *local(k, branch, f->member) = member;
   return branch;
+}
+/* Where a branch begins that first compares members. */
+INLINE i64 after_comparisons(const Kernel *k, i64 thread, i64 pc) {
+  while (operation_of(instruction(k, pc)) == UNLESS_AMONG) pc = unless_among(k, thread, pc);
+  return pc;
 }
 INLINE i64 fan_out(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
-  (void)table(k, i->b + 3);
+  (void)table(k, i->b + 4);
   const FanOut *f = (const FanOut *)table(k, i->b);
   i64 count = *local(k, thread, i->a), join = NONE;
   if (count > f->contacted) count = f->contacted;
@@ -70,17 +75,20 @@ INLINE i64 fan_out(Kernel *k, i64 thread, i64 pc) {
   }
   t->pc = (i32)(pc + 1);
   make_ready(k, thread);
-  i64 branch = NONE, waits = only_waits(k, f->start);
+  i64 last = NONE; /* of the branches that run, in their order, before the fork goes on */
   for (i64 place = 0; place < count; place++) {
-    if (waits) wait_fixed(k, start_member(k, thread, pc, join, f, place), f->start);
-    else {
-      i64 next = start_member(k, thread, pc, join, f, place);
-      if (branch == NONE) header(k)->ready = next;
-      else thread_at(k, branch)->next = (i32)next;
-      branch = next;
+    i64 branch = start_member(k, thread, i, join, place), start = after_comparisons(k, branch, f->start);
+    if (only_waits(k, start)) {
+      wait_fixed(k, branch, start);
+      continue;
     }
+    Thread *b = thread_at(k, branch);
+    b->pc = (i32)start;
+    b->next = (i32)thread;
+    if (last == NONE) header(k)->ready = branch;
+    else thread_at(k, last)->next = (i32)branch;
+    last = branch;
   }
-  if (branch != NONE) thread_at(k, branch)->next = (i32)thread;
   return NONE;
 }
 INLINE i64 join_branches(Kernel *k, i64 thread, i64 pc) {

@@ -40,8 +40,8 @@ enum Operation {
   WAIT_LAST,              /* A distribution: the request is done when it is over */
   ACQUIRE,                /* A pool, B local that keeps since when, C local of the member or -1 */
   RELEASE,                /* the same */
-  FORK,                   /* A place of the branches in the table, B how many, C needed, D how many locals pass on */
-  FAN_OUT,                /* A local of the set, B place in the table of a FanOut, C needed, D local of the member; those before it pass on */
+  FORK,                   /* A place of the branches in the table, B how many, C needed, D place of a list of locals */
+  FAN_OUT,                /* A local of the set, B place in the table of a FanOut, C needed */
   JOIN,
   LATCH,                  /* A place of the groups' needs in the table, B how many, C needed */
   SIGNAL,                 /* A latches outwards, B group */
@@ -56,7 +56,7 @@ enum Operation {
   UNLESS_AMONG,           /* A local of the member, B local of a member or set, C 1 for a set, D jump if it is not */
   JUMP,                   /* A instruction */
   HEDGE,                  /* A place of both branches in the table, and then of the time after which the spare starts,
-                             B how many locals pass on */
+                             B place of a list of locals */
   HEDGE_SPARE,            /* the same */
   SPARE_DUE,              /* A latches */
   BATCH,                  /* A batch, B size, C place of the longest wait in the table, D start of the step */
@@ -82,9 +82,9 @@ enum { TRACE_COLUMNS = 10 };
 /* ---- a network, lowered ---- */
 
 typedef struct { u64 key; i32 op_step, a, b, c, d, unwind; } Instruction; /* 32 bytes: two in a cache line */
-/* In the table: where the branches start, the latches that each may signal, how many members have one at most, and by
-   how much the ranks of neighbours differ. */
-typedef struct { i64 start, levels, contacted, stride; } FanOut;
+/* In the table: where the branches start, the latches that each may signal, how many members have one at most, by how
+   much the ranks of neighbours differ, and the branch's local of the member. A list of locals stands behind it. */
+typedef struct { i64 start, levels, contacted, stride, member; } FanOut;
 /* In the table: the first station or -1, how many members, of how many replicas, an enum Placement, and the local of the
    member that comes first or -1. */
 typedef struct { i64 station, count, size, placement, first; } Replicas;
@@ -99,7 +99,8 @@ typedef struct { f64 rate, pacing, burst, fraction, burst_length, quiet, quiet_l
 
 typedef struct { i64 first, left; } FreeList;
 /* Work in progress: it stands at an instruction, or waits there. Key and rank are those of the attempt, or of a branch
-   of a fan-out. Its locals are times since when, members, and sets (their size, then their members). */
+   of a fan-out. Its locals are times since when, members, and sets (their size, then their members). A branch begins
+   with copies of some locals of its parent: the table has a list of how many, and which. */
 typedef struct { i32 next, pc, attempt, join, latch, wait, batch, dropped; u64 key; i64 rank; } Thread;
 /* An attempt at a request, until its last thread has ended. */
 typedef struct { u64 key; i64 rank; i32 next, session, request_class, threads, ended; } Attempt;

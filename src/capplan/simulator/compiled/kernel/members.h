@@ -64,11 +64,3 @@ INLINE i64 find_replicas(Kernel *k, i64 thread, i64 pc) {
   *set = count;
   return pc + 1;
 }
-INLINE i64 unless_among(Kernel *k, i64 thread, i64 pc) {
-  const Instruction *i = instruction(k, pc);
-  i64 member = *local(k, thread, i->a), count = 1, first = i->b;
-  if (i->c) count = *local(k, thread, first++);
-  for (i64 place = 0; place < count; place++)
-    if (*local(k, thread, first + place) == member) return pc + 1;
-  return i->d;
-}

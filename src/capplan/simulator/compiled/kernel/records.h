@@ -32,11 +32,14 @@ INLINE i64 new_thread(Kernel *k, i64 attempt, u64 key, i64 rank, i64 pc, i64 joi
   attempt_at(k, attempt)->threads++;
   return thread;
 }
-/* A thread of the same attempt, with the same first locals. */
-INLINE i64 new_branch(Kernel *k, i64 parent, i64 pc, i64 join, i64 locals) {
+/* A thread of the same attempt. `copied` is the place of a list of locals. */
+INLINE i64 new_branch(Kernel *k, i64 parent, i64 pc, i64 join, i64 copied) {
   const Thread *p = thread_at(k, parent);
   i64 thread = new_thread(k, p->attempt, p->key, p->rank, pc, join, p->latch);
-  for (i64 place = 0; place < locals; place++) *local(k, thread, place) = *local(k, parent, place);
+  const i64 *list = table(k, copied);
+  i64 *to = local(k, thread, 0);
+  (void)table(k, copied + list[0]);
+  for (i64 place = 0; place < list[0]; place++) to[place] = *local(k, parent, list[1 + place]);
   return thread;
 }
 INLINE i64 member_in(const Kernel *k, i64 thread, i64 place) { return place < 0 ? 0 : *local(k, thread, place); }
@@ -54,6 +57,16 @@ INLINE void end_thread(Kernel *k, i64 thread) {
 INLINE void make_ready(Kernel *k, i64 thread) {
   thread_at(k, thread)->next = (i32)header(k)->ready;
   header(k)->ready = thread;
+}
+
+/* Go on behind the instruction if a member is another one, or in a set. */
+INLINE i64 unless_among(Kernel *k, i64 thread, i64 pc) {
+  const Instruction *i = instruction(k, pc);
+  i64 member = *local(k, thread, i->a), count = 1, first = i->b;
+  if (i->c) count = *local(k, thread, first++);
+  for (i64 place = 0; place < count; place++)
+    if (*local(k, thread, first + place) == member) return pc + 1;
+  return i->d;
 }
 
 INLINE void append(Kernel *k, i64 list, i64 a, i64 b, i64 c) {
