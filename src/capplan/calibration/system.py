@@ -479,7 +479,7 @@ class System(ABC, Generic[S]):
             values = self.median_values(fitted, layout)
             if self.ratios_only:
                 return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
-            solution = self.solution(layout, values, folded=True)
+            solution = self.solution(layout, values)
             return Layout(solution.capacity, solution)
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)

@@ -146,4 +146,4 @@ def _capacity(system: System[Any], log_point: FloatArray) -> float:
     scenario, values = system.scenario(), from_log(system.parameters, log_point[None])
     if system.ratios_only:
         return rounded(float(np.ravel(next(iter(system.ratios(scenario, values).values())))[0]))
-    return rounded(float(np.ravel(system.solution(scenario, values, folded=True).capacity)[0]))
+    return rounded(float(np.ravel(system.solution(scenario, values).capacity)[0]))
