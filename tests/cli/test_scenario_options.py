@@ -76,7 +76,7 @@ def test_unequal_data_centres_are_written_with_slashes() -> None:
         ("--front-nodes 2/2/0", "data centre 3"),
         ("--client-share 50%/30%", "80%"),
         ("--client-share half/half", "'half'"),
-        ("--rtt dc1-dc2=3ms,dc1-dc3=20ms", "dc2-dc3"),
+        ("--dcs 3 --rtt dc1-dc2=3ms", "dc2-dc3"),
     ],
 )
 def test_unequal_data_centres_that_do_not_fit_are_refused(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
-from capplan.systems.components.tls.prior import Work, bounds, draws
+
+if TYPE_CHECKING:
+    from capplan.systems.components.tls.prior import Work
 
 S = TypeVar("S", bound=Scenario)
 _DOUBLINGS = 0.3
@@ -77,6 +79,8 @@ def encryption_notes(case: Case[Any]) -> list[str]:
 def _costs_note(case: Case[Any]) -> str:
     scenario, own = case.scenario, case.fitted.values(case.system.parameters)
     judged = ", by drop rate and backlog alone" if scenario.slo else ""
+    from capplan.systems.components.tls.prior import bounds  # imports pandas and scipy.stats
+
     least, most = bounds(kernel=_in_kernel(scenario))
     dear, cheap = (_median_capacity(case, scenario, {**own, **_exchanges(scenario, each)}) for each in (most, least))
     without = _median_capacity(case, changed(scenario, **_PLAIN), own)
@@ -151,4 +155,6 @@ def _medians(scenario: Any, count: int) -> dict[str, float]:
 
 @lru_cache(maxsize=8)
 def _work(count: int, kernel: bool) -> Work:
+    from capplan.systems.components.tls.prior import draws  # imports pandas and scipy.stats
+
     return draws(count, kernel=kernel)
