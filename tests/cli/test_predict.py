@@ -135,7 +135,7 @@ def test_bad_input_is_one_sentence(
         ('tps = "nan"\n', "nan"),
         ("tps = nan\n", "nan"),
         ('rtt = "3parsecs"\n', "'parsecs'"),
-        ('rtt = [["0ms", "2ms"], ["2ms", "0ms"]]\n', "3 data centres"),
+        ('dcs = 3\nrtt = [["0ms", "2ms"], ["2ms", "0ms"]]\n', "3 data centres"),
         ('system = "openprovidr"\n', "'openprovider'"),
         ("dcs = = 3\n", "TOML"),
     ],

@@ -45,6 +45,62 @@ def test_options_are_read_with_their_units() -> None:
     assert made == scenario("fedora4", nodes=6, write_share=0.05, tps=600.0, slo=("drop_rate<1%",))
 
 
+def test_unequal_data_centres_are_written_with_slashes() -> None:
+    texts = {
+        "cass_nodes": "6/6/3",
+        "rf": "3/3/2",
+        "front_nodes": "2/2/1",
+        "client_share": "50%/30%/20%",
+        "rtt": "dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=18ms",
+    }
+    made = with_options(scenario("openprovider", dcs=5), texts)
+
+    assert made == scenario(
+        "openprovider",
+        dcs=3,
+        cass_nodes=(6, 6, 3),
+        rf=(3, 3, 2),
+        front_nodes=(2, 2, 1),
+        client_share=(0.5, 0.3, 0.2),
+        rtt=(("0ms", "3ms", "20ms"), ("3ms", "0ms", "18ms"), ("20ms", "18ms", "0ms")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--dcs 2 --cass-nodes 6/6/3", "6/6/3 has 3 numbers and there are 2"),
+        ("--cass-nodes 6/6/x", "'6/6/x'"),
+        ("--cass-nodes 6/6/0", "0 is not"),
+        ("--rf 3/4/3", "in data centre 2"),
+        ("--front-nodes 2/2/0", "data centre 3"),
+        ("--client-share 50%/30%", "80%"),
+        ("--client-share half/half", "'half'"),
+        ("--rtt dc1-dc2=3ms,dc1-dc3=20ms", "dc2-dc3"),
+    ],
+)
+def test_unequal_data_centres_that_do_not_fit_are_refused(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *words.split()]) == 2
+    told = capsys.readouterr()
+
+    assert said in told.err
+    assert told.err.count("\n") == 1
+    assert not told.out
+
+
+def test_an_equal_layout_has_one_answer_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    usual = ["simulate", "--duration", "1s", "--tps", "500", "--json", "--dcs", "2", "--cass-nodes", "2", "--rf", "2"]
+    lists = [*usual[:6], "--cass-nodes", "2/2", "--rf", "2/2", "--front-nodes", "2/2", "--client-share", "0.5/0.5"]
+    answers = []
+    for words in (usual, lists):
+        assert main(words) == 0
+        answers.append(capsys.readouterr().out)
+
+    assert answers[0] == answers[1]
+
+
 def test_encryption_is_an_option_of_systems_with_cassandra() -> None:
     made = with_options(scenario("openprovider"), {"encryption": "client", "vpn": "kernel"})
 
@@ -105,7 +161,8 @@ def test_every_default_and_flag_is_described() -> None:
 
 TYPED = {
     "openprovider": "--dcs 2 --cass-nodes 4 --rf 2 --front-nodes 3 --front-workers 32 --consistency-read ONE "
-    "--consistency-write ALL --rtt 3ms --proxy --ldap --data-factor 2 --encryption client --vpn user --tps 10",
+    "--consistency-write ALL --rtt 3ms --proxy --ldap --data-factor 2 --encryption client --vpn user "
+    "--client-share 70%/30% --tps 10",
     "rhino-shcm": "--cass-nodes 5 --rf 2 --colocated --no-cache --encryption internode --vpn kernel --sps 10",
     "fedora4": "--nodes 2 --write-share 5% --region eu --tps 10/s",
     "vcider": "--rf 1 --column-bytes 64 --encryption none",

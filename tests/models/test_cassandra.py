@@ -3,16 +3,28 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from capplan.models.cassandra.cluster import Cluster, Costs, node_name, pools, statement, stations
+from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.consistency import WRITE_LEVELS
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
-from capplan.models.language.step import Choice, CountdownLatch, ForkJoin, Route, Sequence, Step, Visit, walk
-from capplan.models.language.traffic import Closed, RequestClass
-from capplan.models.solver.flow_analysis import DemandReader
+from capplan.models.language.step import (
+    CountdownLatch,
+    Delay,
+    FanOut,
+    If,
+    ReplicaSet,
+    Sequence,
+    Step,
+    Visit,
+    children,
+    walk,
+)
+from capplan.models.language.traffic import Closed, Open, RequestClass
+from capplan.models.solver.analytic import Analysis
 from capplan.simulator.reference.engine import simulate
 
 LAN_S, WAN_S = 0.001, 0.020
@@ -20,28 +32,33 @@ TINY = Costs(1e-12, 1e-12, 1e-12, 0.0, 1e-12)  # below one tick: all that is lef
 COUNTED = Costs(coordinator=1.0, read=1.0, mutation=1.0, unseen=0.0, storage=1.0)
 
 
-def cluster(*nodes: int, rf: int = 3, down: tuple[str, ...] = (), wan_s: float = WAN_S) -> Cluster:
+def cluster(*nodes: int, rf: int = 3, down: tuple[int, ...] = (), wan_s: float = WAN_S) -> Cluster:
     way = tuple(tuple(0.0 if a == b else wan_s for b in range(len(nodes))) for a in range(len(nodes)))
-    return Cluster(nodes, rf, 8, LAN_S, way, frozenset(down))
+    return Cluster(nodes, (rf,) * len(nodes), 8, LAN_S, way, down)
 
 
-def visits(where: Cluster, level: str, operation: str, dc: int = 0) -> dict[str, float]:
-    """Mean visits of each node by a statement, the unseen work (of no length) and the coordination left out."""
-    work = DemandReader().of(statement(where, COUNTED, dc, level, operation))
-    coordinators = 1 / len(where.living(dc))
-    local = set(where.living(dc))
+def system(where: Cluster, flow: Step, traffic: Open | Closed) -> Network:
+    return Network("small", stations(where), (RequestClass("ask", flow),), traffic, pools=pools(where))
+
+
+def work(where: Cluster, level: str, operation: str, dc: int = 0) -> dict[str, float]:
+    """Mean visits of each live node by a statement, by data centre; the unseen work (of no length) left out."""
+    flow = statement(where, COUNTED, dc, level, operation)
+    demands = Analysis(system(where, flow, Open(1.0, {"ask": 1.0}))).demands
+    found = {name: float(np.ravel(each.mean_s)[0]) for name, each in demands.items()}
+    coordinated = {f"cassandra/dc{dc + 1}": 1 / where.alive[dc]}
     return {
-        name: float(each.mean_s) - (coordinators if name in local else 0.0)
-        for name, each in work.items()
+        name.removeprefix("cassandra/"): seconds - coordinated.get(name, 0.0)
+        for name, seconds in found.items()
         if name.startswith("cassandra/")
     }
 
 
-def by_dc(found: dict[str, float]) -> dict[str, object]:
-    total: Counter[str] = Counter()
-    for name, count in found.items():
-        total[name.split("/")[1]] += count  # type: ignore[assignment]  # counters add floats as well
-    return {dc: pytest.approx(count) for dc, count in total.items() if count > 1e-9}
+def by_dc(where: Cluster, level: str, operation: str, dc: int = 0) -> dict[str, object]:
+    """Mean visits of all nodes of each data centre, if there are any."""
+    counts = {f"dc{each + 1}": count for each, count in enumerate(where.alive)}
+    found = {name: each * counts[name] for name, each in work(where, level, operation, dc).items()}
+    return {name: pytest.approx(count) for name, count in found.items() if count > 1e-9}
 
 
 @pytest.mark.parametrize(
@@ -60,46 +77,40 @@ def by_dc(found: dict[str, float]) -> dict[str, object]:
     ],
 )
 def test_a_read_contacts_as_many_replicas_as_its_level_needs(level: str, rf: int, contacted: dict[str, float]) -> None:
-    assert by_dc(visits(cluster(5, 5, 5, rf=rf), level, "read")) == contacted
+    assert by_dc(cluster(5, 5, 5, rf=rf), level, "read") == contacted
 
 
-def test_reads_of_another_data_centre_spread_over_its_nodes_and_over_the_data_centres() -> None:
+def test_reads_of_another_data_centre_spread_over_the_data_centres() -> None:
     where = cluster(3, 3, 3)
     total: Counter[str] = Counter()
     for dc in range(3):
-        found = visits(where, "QUORUM", "read", dc)
-        remote = {name: count for name, count in found.items() if name.startswith(f"cassandra/dc{(dc + 1) % 3 + 1}/")}
-        assert list(remote.values()) == pytest.approx([2 / 3] * 3)
+        found = work(where, "QUORUM", "read", dc)
+        assert found[f"dc{(dc + 1) % 3 + 1}"] == pytest.approx(2 / 3)
         total.update(found)
-    assert list(total.values()) == pytest.approx([5 / 3] * 9)
+    assert list(total.values()) == pytest.approx([5 / 3] * 3)
 
 
 def test_the_nearest_data_centre_is_asked_first() -> None:
     way = ((0.0, 0.03, 0.01), (0.03, 0.0, 0.02), (0.01, 0.02, 0.0))
     where = replace(cluster(3, 3, 3), wan_s=way)
-    assert by_dc(visits(where, "QUORUM", "read")) == {"dc1": 3, "dc3": 2}
+    assert by_dc(where, "QUORUM", "read") == {"dc1": 3, "dc3": 2}
 
 
 @pytest.mark.parametrize("level", WRITE_LEVELS)
 @pytest.mark.parametrize("nodes", [3, 5])
 def test_a_write_goes_once_to_every_replica_whatever_its_level(level: str, nodes: int) -> None:
-    found = visits(cluster(nodes, nodes, nodes), level, "write")
-    assert found == pytest.approx({node_name(dc, node): 3 / nodes for dc in range(3) for node in range(nodes)})
+    found = work(cluster(nodes, nodes, nodes), level, "write")
+    assert found == pytest.approx({f"dc{dc}": 3 / nodes for dc in (1, 2, 3)})
 
 
-def test_each_write_branch_reaches_each_replica_exactly_once() -> None:
-    """Not only in the mean: in each range and for each coordinator."""
-    flow = statement(cluster(4, 4), COUNTED, 0, "QUORUM", "write")
-    latches = [step for step in walk(flow) if isinstance(step, CountdownLatch)]
-    assert len(latches) == 4 * 4
-    for each in latches:
-        replicas = Counter(
-            step.station
-            for step in walk(each)
-            if isinstance(step, Visit) and step.name == step.station.replace("/", "-")
-        )
-        assert set(replicas.values()) == {1}
-        assert Counter(name.split("/")[1] for name in replicas) == {"dc1": 3, "dc2": 3}
+def test_each_write_reaches_each_replica_exactly_once() -> None:
+    """Not only in the mean: when all nodes own all rows, every node stores every write."""
+    where = cluster(3, 3)
+    traffic = Closed(1, Deterministic(1.0), {"ask": 1.0})
+    run = simulate(system(where, statement(where, TINY, 0, "QUORUM", "write"), traffic), 12.5, seed=1)
+    visits = {name: each.visits for name, each in run.stations.items() if name.startswith("cassandra-storage/")}
+    assert len(visits) == 6
+    assert set(visits.values()) == {int(run.measured().sum())}
 
 
 @pytest.mark.parametrize(
@@ -121,60 +132,66 @@ def test_a_write_waits_for_the_answers_of_its_level(level: str, groups: dict[str
 
 
 def test_one_forwarder_takes_a_write_to_each_other_data_centre() -> None:
-    """One WAN hop to each; the forwarder works without a further hop, its two peers after one in their LAN."""
-    forwarders: Counter[str] = Counter()
+    """One WAN hop to each; the forwarder works without a further hop, its peers after one in their LAN."""
     flow = statement(cluster(3, 3, 3), COUNTED, 0, "QUORUM", "write")
-    for latch in (step for step in walk(flow) if isinstance(step, CountdownLatch)):
-        assert isinstance(latch.step, ForkJoin)
-        far = [step for step in latch.step.branches if step.name.startswith("to-")]
-        assert [step.name for step in far] == ["to-dc2", "to-dc3"]
-        for step in far:
-            assert isinstance(step, Sequence)
-            away, spread = step.steps
-            assert getattr(away, "duration", None) == Deterministic(WAN_S)
-            assert isinstance(spread, ForkJoin)
-            assert spread.needed == 0
-            first = [branch.steps[0] for branch in spread.branches if isinstance(branch, Sequence)]
-            assert [isinstance(begin, Visit) for begin in first] == [True, False, False]
-            forwarders[first[0].station] += 1  # type: ignore[union-attr]  # a visit, as just asserted
-    assert forwarders == {node_name(dc, node): 1 for dc in (1, 2) for node in range(3)}
+    far = [step for step in walk(flow) if isinstance(step, ReplicaSet) and step.name.startswith("to-")]
+    assert [(step.name, step.among) for step in far] == [("to-dc2", "cassandra/dc2"), ("to-dc3", "cassandra/dc3")]
+    for step in far:
+        forwarded = step.step
+        assert isinstance(forwarded, FanOut)
+        assert (forwarded.contacted, forwarded.needed) == (1, 0)
+        assert isinstance(forwarded.step, Sequence)
+        away, spread = forwarded.step.steps
+        assert getattr(away, "duration", None) == Deterministic(WAN_S)
+        assert isinstance(spread, FanOut)
+        assert spread.needed == 0
+        assert isinstance(spread.step, If)
+        assert (spread.step.member, spread.step.among) == (spread.member, forwarded.member)
+        first, peer = (next(s for s in walk(each) if isinstance(s, (Visit, Delay))) for each in children(spread.step))
+        assert isinstance(first, Visit)
+        assert isinstance(peer, Delay)
 
 
-def test_replica_sets_follow_the_ring() -> None:
-    where = cluster(5)
-    sets = [where.replicas(0, first) for first in range(5)]
-    assert sets[4] == (node_name(0, 4), node_name(0, 0), node_name(0, 1))
-    assert Counter(name for names in sets for name in names) == {node_name(0, node): 3 for node in range(5)}
+def test_data_centres_of_unlike_size_share_their_rows_evenly() -> None:
+    assert work(cluster(3, 5), "ALL", "write") == pytest.approx({"dc1": 1.0, "dc2": 3 / 5})
 
 
-def test_data_centres_of_unlike_size_share_their_ranges_evenly() -> None:
-    found = visits(cluster(3, 5), "ALL", "write")
-    expected = {node_name(0, node): 1.0 for node in range(3)} | {node_name(1, node): 3 / 5 for node in range(5)}
-    assert found == pytest.approx(expected)
+def test_data_centres_may_have_unlike_numbers_of_replicas() -> None:
+    where = replace(cluster(4, 6), rf=(1, 3))
+    assert by_dc(where, "QUORUM", "write") == {"dc1": 1, "dc2": 3}
+    assert by_dc(where, "QUORUM", "read") == {"dc1": 1, "dc2": 2}  # 3 of 4
+    assert by_dc(where, "QUORUM", "read", 1) == {"dc2": 3}
 
 
 def test_a_node_that_is_down_gets_nothing_and_is_still_counted() -> None:
-    where = cluster(3, 3, down=(node_name(0, 1),))
-    assert node_name(0, 1) not in {each.name for each in stations(where)}
-    assert len(pools(where)) == 5
-    assert by_dc(visits(where, "LOCAL_QUORUM", "write")) == {"dc1": 2, "dc2": 3}
+    where = cluster(3, 3, down=(1, 0))
+    assert [sorted(each.down) for each in stations(where)] == [[0], [], [0], []]
+    assert by_dc(where, "LOCAL_QUORUM", "write") == {"dc1": 2, "dc2": 3}
     assert where.need("ALL", 0).total == 6
     with pytest.raises(InputError, match="ALL cannot be met"):
         statement(where, COUNTED, 0, "ALL", "write")
 
 
-def test_ranges_that_lost_their_quorum_are_an_error_that_names_the_data_centre() -> None:
-    where = cluster(5, 5, down=(node_name(1, 0), node_name(1, 1)))
+def test_a_data_centre_without_live_nodes_gets_nothing() -> None:
+    where = cluster(3, 3, 3, down=(0, 0, 3))
+    names = [each.name for each in stations(where)] + [each.name for each in pools(where)]
+    assert not {name for name in names if "dc3" in name}
+    assert by_dc(where, "QUORUM", "write") == {"dc1": 3, "dc2": 3}
+    assert by_dc(where, "QUORUM", "read", 1) == {"dc2": 3, "dc1": 2}
+
+
+def test_rows_that_may_have_lost_their_quorum_are_an_error_that_names_the_data_centre() -> None:
+    where = cluster(5, 5, down=(0, 2))
     with pytest.raises(InputError, match=r"EACH_QUORUM cannot be met .* data centre 2"):
         statement(where, COUNTED, 0, "EACH_QUORUM", "write")
     with pytest.raises(InputError, match="LOCAL_QUORUM cannot be met"):
         statement(where, COUNTED, 1, "LOCAL_QUORUM", "read")
-    assert by_dc(visits(where, "LOCAL_QUORUM", "write")) == {"dc1": 3, "dc2": 3 * 3 / 5}
+    assert by_dc(where, "LOCAL_QUORUM", "write") == {"dc1": 3, "dc2": 3 * 3 / 5}
 
 
-def test_a_range_without_replica_in_another_data_centre_is_not_forwarded() -> None:
-    where = cluster(2, 2, rf=1, down=(node_name(1, 0),))
-    assert by_dc(visits(where, "LOCAL_ONE", "write")) == {"dc1": 1, "dc2": 0.5}
+def test_a_row_without_replica_in_another_data_centre_is_not_forwarded() -> None:
+    where = cluster(2, 2, rf=1, down=(0, 1))
+    assert by_dc(where, "LOCAL_ONE", "write") == {"dc1": 1, "dc2": 0.5}
 
 
 def test_other_operations_and_levels_are_refused_by_name() -> None:
@@ -189,13 +206,7 @@ def test_other_operations_and_levels_are_refused_by_name() -> None:
 def latencies_s(where: Cluster, level: str, operation: str, costs: Costs = TINY) -> set[float]:
     """Latencies of a few statements that a single client asks for, in whole microseconds."""
     flow = statement(where, costs, 0, level, operation)
-    network = Network(
-        "small",
-        stations(where),
-        (RequestClass("ask", flow),),
-        Closed(1, Deterministic(1.0), {"ask": 1.0}),
-        pools=pools(where),
-    )
+    network = system(where, flow, Closed(1, Deterministic(1.0), {"ask": 1.0}))
     return {round(float(each), 6) for each in simulate(network, 12.0, seed=1).latencies_s()}
 
 
@@ -229,7 +240,7 @@ def test_a_coordinator_without_the_row_is_one_hop_further_away() -> None:
 
 def test_a_lost_node_makes_quorum_wait_for_a_further_peer() -> None:
     """2 near + 3 + 3: the fifth answer is a forwarder's peer, a hop after the forwarders."""
-    where = cluster(3, 3, 3, down=(node_name(0, 2),))
+    where = cluster(3, 3, 3, down=(1, 0, 0))
     assert latencies_s(where, "QUORUM", "write") == {round(CLIENT_S + 2 * WAN_S + LAN_S, 6)}
 
 
@@ -237,19 +248,19 @@ def test_work_on_the_way_is_waited_for_and_other_work_is_not() -> None:
     """The coordinator's 5 s and the mutation's are in the answer; the unseen 500 s and the storage's are not."""
     where = cluster(1, rf=1)
     flow = statement(where, Costs(5.0, 5.0, 5.0, 100.0, 500.0), 0, "ONE", "write")
-    network = Network(
-        "small",
-        stations(where),
-        (RequestClass("ask", flow),),
-        Closed(1, Deterministic(1e6), {"ask": 1.0}),
-        pools(where),
-    )
+    network = system(where, flow, Closed(1, Deterministic(1e6), {"ask": 1.0}))
     mean_s = simulate(network, 60.5e6, seed=3).latency_mean_s()
     assert mean_s == pytest.approx(10.0, rel=0.3)  # 60 sums of two Erlang-2 times: standard error 6.5 %
 
 
-def test_steps_that_several_ranges_share_are_built_once() -> None:
-    flow: Step = statement(cluster(6, 6), COUNTED, 0, "QUORUM", "write")
-    assert isinstance(flow, Route)
-    objects = [step for step in walk(flow) if isinstance(step, (ForkJoin, Choice, Visit))]
-    assert len({id(step) for step in objects}) < len(objects) / 2
+@pytest.mark.parametrize(("level", "operation"), [("QUORUM", "read"), ("LOCAL_ONE", "read"), ("QUORUM", "write")])
+def test_the_steps_do_not_grow_with_the_nodes(level: str, operation: str) -> None:
+    few, many = (statement(cluster(n, n, n), COUNTED, 0, level, operation) for n in (3, 3000))
+    assert list(map(type, walk(few))) == list(map(type, walk(many)))
+
+
+def test_the_steps_of_a_write_grow_with_the_data_centres() -> None:
+    """By as many for each that is added; with a statement in each, by their square."""
+    steps = [sum(1 for _ in walk(statement(cluster(*(3,) * dcs), COUNTED, 0, "ONE", "write"))) for dcs in (1, 2, 3, 10)]
+    each = steps[1] - steps[0]
+    assert steps == [steps[0] + each * (dcs - 1) for dcs in (1, 2, 3, 10)]

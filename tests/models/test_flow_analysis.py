@@ -130,10 +130,26 @@ def test_alternatives_mix_the_signals_in_their_order() -> None:
     assert seconds(latch(1, fork(0, either))) == pytest.approx(3.0, rel=1e-7)
 
 
-def test_alternatives_that_signal_unequally_often_are_refused() -> None:
-    either = Choice((0.5, 0.5), (seq(Signal("all"), Signal("all")), Signal("all")))
-    with pytest.raises(RefusedError, match="signals"):
-        seconds(latch(2, fork(0, either, Signal("all"))))
+def test_a_signal_may_come_with_a_probability() -> None:
+    """The first of one signal and, every second time, another: (1/2 + 1) / 2 for exponential times of mean 1."""
+    signal = seq(Delay(Exponential(1.0)), Signal("all"))
+    sometimes = Choice((0.5, 0.5), (signal, seq()))
+    assert seconds(latch(1, fork(0, signal, sometimes))) == pytest.approx(0.75, rel=1e-5)
+
+
+def test_a_latch_that_some_requests_cannot_open_counts_the_others() -> None:
+    """Every second request has two signals, and the last of two exponential times of mean 1 comes after 1.5."""
+    signal = seq(Delay(Exponential(1.0)), Signal("all"))
+    either = Choice((0.5, 0.5), (fork(0, signal, signal), fork(0, signal)))
+    assert seconds(latch(2, either)) == pytest.approx(1.5, rel=1e-5)
+
+
+def test_groups_complete_with_the_probability_of_their_signals() -> None:
+    """One of two groups is needed; the second completes for a quarter of the requests."""
+    sure_one, rare = (seq(Delay(Exponential(1.0)), Signal(group)) for group in ("sure", "rare"))
+    inside = fork(0, sure_one, Choice((0.25, 0.75), (rare, seq())))
+    step = CountdownLatch((Group("sure", 1), Group("rare", 1)), inside, needed=1)
+    assert seconds(step) == pytest.approx(0.25 * 0.5 + 0.75 * 1.0, rel=1e-5)
 
 
 def test_congestion_stretches_services_and_adds_waits_at_its_station_alone() -> None:

@@ -80,9 +80,7 @@ def test_a_pool_of_one() -> None:
     np.testing.assert_allclose(server.chances(np.array([0.5]))[0], [0.5, 0.5], rtol=1e-9)
 
 
-def test_rows_are_interpolated_each_on_its_own_grid() -> None:
-    grid = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 4.0]])
-    values = np.array([[0.0, 10.0, 30.0], [1.0, 3.0, 7.0]])
-    found = rows_interpolated(np.array([[0.5, 2.0, 4.0], [1.0, 3.0, 5.0]]), grid, values)
-    np.testing.assert_allclose(found, [[5.0, 20.0, 40.0], [2.0, 5.0, 9.0]])
-    np.testing.assert_allclose(rows_interpolated(np.array([[0.5]]), np.array([0.0, 1.0, 3.0]), values), [[5.0], [2.0]])
+def test_rows_are_interpolated_linearly_and_extrapolated() -> None:
+    values = np.array([[0.0, 10.0, 30.0], [1.0, 3.0, 8.0]])
+    found = rows_interpolated(np.array([0.5, 2.0, 4.0]), np.array([0.0, 1.0, 3.0]), values)
+    np.testing.assert_allclose(found, [[5.0, 20.0, 40.0], [2.0, 5.5, 10.5]])

@@ -241,3 +241,17 @@ def test_a_matrix_of_round_trips_has_the_longest_as_its_column() -> None:
     point = one(scenario(rtt=matrix), 1000.0, draws=3)
 
     assert (point["rtt_ms"], point["distance_km"]) == (8.0, None)
+
+
+def test_unequal_data_centres_are_text_in_a_table(tmp_path: Path) -> None:
+    base = scenario(dcs=2, cass_nodes=(2, 3), rf=2, client_share=(0.75, 0.25))
+    points = computed(sweep(base, load(0.5), {"front_nodes": (1, 2)}, draws=2))
+    assert [(point["cass_nodes"], point["rf"], point["client_share"]) for point in points] == [
+        ("2/3", 2, "75%/25%")
+    ] * 2
+
+    columns = Sweep(base.system, (), DEFAULT_RATES).columns
+    write_table(points, columns, tmp_path / "table.parquet")
+    table = pq.read_table(tmp_path / "table.parquet")
+    assert table.column("cass_nodes").to_pylist() == ["2/3"] * 2
+    assert table.column("front_nodes").to_pylist() == [1, 2]

@@ -35,7 +35,7 @@ GAPS_S = [0.0, 0.5e-3, 1e-3, 2e-3]
 
 def cluster(dcs: int = 3, nodes: int = 3, rf: int = 3, wan_s: Any = 0.8e-3) -> Cluster:
     way = tuple(tuple(0.0 if a == b else wan_s for b in range(dcs)) for a in range(dcs))
-    return Cluster((nodes,) * dcs, rf, 24, 1e-4, way)
+    return Cluster((nodes,) * dcs, (rf,) * dcs, 24, 1e-4, way)
 
 
 def asked(
@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 def test_nodes_that_are_down_are_refused() -> None:
     with pytest.raises(RefusedError):
-        asked(replace(cluster(), down=frozenset({"cassandra/dc1/1"})), "LOCAL_ONE", "QUORUM")
+        asked(replace(cluster(), down=(1, 0, 0)), "LOCAL_ONE", "QUORUM")
 
 
 def test_the_time_of_a_mutation_is_that_of_its_law() -> None:
@@ -179,7 +179,7 @@ def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> N
         mix = {"session": 1 - share, **{each.name: share / len(probes) for each in probes}}
         whole = network(scenario, values, rate)
         made = replace(whole, classes=(*whole.classes, *probes), traffic=Open(rate, mix))
-        busy.append(rate * float(Analysis(made).load("cassandra/dc2/1")[0]))  # where the mutation is looked for
+        busy.append(rate * float(Analysis(made).load("cassandra/dc2")[0]))  # where the mutation is looked for
         return made
 
     lags = lags_s((where, costs), values["front_s"], ("LOCAL_QUORUM", 1), beside, (20.0, 1.0, 1, "compiled"))
@@ -193,3 +193,46 @@ def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> N
     for gap, wanted in zip(GAPS_S[:3], found, strict=True):
         error = np.sqrt(wanted * (1 - wanted) / len(lags))
         assert (lags > gap).mean() == pytest.approx(wanted, abs=6 * error + 0.02 * wanted)
+
+
+UNEQUAL = Cluster((5, 3, 2), (3, 2, 1), 24, 1e-4, ((0.0, 1e-3, 9e-3), (1e-3, 0.0, 8e-3), (9e-3, 8e-3, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("read", "write"), [("QUORUM", "QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM"), ("LOCAL_ONE", "ALL"), ("ALL", "ONE")]
+)
+def test_quorums_overlap_in_unequal_data_centres_too(read: str, write: str) -> None:
+    assert not asked(UNEQUAL, read, write, GAPS_S).any()
+    assert not asked(UNEQUAL, read, write, GAPS_S, costs=ENCRYPTED).any()
+
+
+def test_a_quorum_of_one_replica_is_that_replica_beside_larger_quorums() -> None:
+    """Half of the reads are where LOCAL_QUORUM is LOCAL_ONE, the others ask two replicas of three."""
+    where = Cluster((3, 1), (3, 1), 24, 1e-4, ((0.0, 1e-3), (1e-3, 0.0)))
+    quorum, one = (asked(where, level, "LOCAL_ONE", 1e-3)[0] for level in ("LOCAL_QUORUM", "LOCAL_ONE"))
+
+    assert np.isclose(quorum, one, rtol=1e-12).mean() == pytest.approx(0.5, abs=1e-3)
+    assert (quorum <= one + 1e-12).all()
+
+
+def test_a_load_by_data_centre_that_is_the_same_in_each_is_that_load() -> None:
+    question, sampling = Question("LOCAL_QUORUM", "QUORUM", CLIENT_S), Sampling(2, 300, 1)
+    share, busy = np.array([[0.9], [0.1]]), np.array([[0.5, 0.6], [0.7, 0.8]])
+    by_dc = np.repeat(busy[..., None], 3, axis=-1)
+    one, each = (
+        chances_not_found(UNEQUAL, ENCRYPTED, Load(np.repeat(share, 2, axis=1), load), question, GAPS_S, sampling)
+        for load in (busy, by_dc)
+    )
+
+    assert (one == each).all()
+
+
+def test_equal_shares_are_all_pairs_alike() -> None:
+    question, sampling = Question("LOCAL_ONE", "LOCAL_ONE", CLIENT_S), Sampling(1, 6000, 1)
+    load = Load(np.ones((1, 1)), np.full((1, 1), 0.7))
+    usual, shared = (
+        chances_not_found(cluster(), COSTS, load, replace(question, client_share=share), GAPS_S, sampling)
+        for share in (None, (1 / 3,) * 3)
+    )
+
+    assert shared.mean(axis=-1) == pytest.approx(usual.mean(axis=-1), rel=0.05)

@@ -131,7 +131,7 @@ class System(ABC, Generic[S]):
             raise TypeError(f"a system needs {', '.join(missing)}: give its class these attributes")
 
     @abstractmethod
-    def network(self, scenario: S, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()) -> Network:
+    def network(self, scenario: S, values: Values, rate_per_s: Number) -> Network:
         """Compose the queueing network of a layout, with open traffic.
 
         Parameters
@@ -142,8 +142,6 @@ class System(ABC, Generic[S]):
             Parameter values by name, SI; numbers, or arrays (draws,) for the analytic solver.
         rate_per_s : number
             Offered peak rate, requests per second over the whole layout.
-        lost : set of str
-            Names of stations that are down.
 
         Returns
         -------
@@ -170,19 +168,6 @@ class System(ABC, Generic[S]):
         return tuple(name for name in self.reported if name in mix)
 
     # Closed forms
-
-    def folded(self, scenario: S, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose a smaller network with one entry that represents all; None if entries differ.
-
-        `Analysis` with `alike=kind_of` gives the same figures for it as for `network`, in less time.
-
-        Parameters
-        ----------
-        scenario, values, rate_per_s
-            As for `network`.
-        """
-        del scenario, values, rate_per_s
-        return None
 
     def response_s(self, scenario: S, values: Values, rate_per_s: FloatArray, level: float | None) -> FloatArray:
         """Return the response time in closed form; override it if a closed form is better than the solver.
@@ -411,15 +396,7 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
-    def solution(
-        self,
-        scenario: S,
-        values: Values,
-        lost: frozenset[str] = frozenset(),
-        *,
-        folded: bool = False,
-        place: Places | None = None,
-    ) -> Solution:
+    def solution(self, scenario: S, values: Values, place: Places | None = None) -> Solution:
         """Analyse a layout once; figures at any rate follow from it.
 
         Parameters
@@ -428,11 +405,6 @@ class System(ABC, Generic[S]):
             The layout.
         values : mapping
             Parameter values by name, SI; numbers, or arrays (draws,).
-        lost : set of str
-            Names of stations that are down.
-        folded : bool
-            Analyse one entry that represents all, if there is one. This is faster and equal up to rounding, but its
-            network cannot be simulated.
         place : array of int (draws,), optional
             For each draw of the ensemble, the index of its representative among `values`; by default `values` has all
             draws.
@@ -442,16 +414,8 @@ class System(ABC, Generic[S]):
         Solution
             The analysed layout.
         """
-        whole = self.folded(scenario, values, 1.0) if folded and not lost else None
-        network = whole or self.network(scenario, values, 1.0, lost)
-        return Solution(
-            network,
-            self.reported,
-            self._closed_form(scenario, values),
-            self.bounded(scenario),
-            whole is not None,
-            place,
-        )
+        network, closed = self.network(scenario, values, 1.0), self._closed_form(scenario, values)
+        return Solution(network, self.reported, closed, self.bounded(scenario), place)
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
         if type(self).response_s is System.response_s:
@@ -578,9 +542,7 @@ class Case(Generic[S]):
     def solution(self) -> Solution:
         """The analysed layout."""
         few = self.representatives
-        return self.system.solution(
-            self.scenario, self.values, folded=few is not None, place=None if few is None else few.place
-        )
+        return self.system.solution(self.scenario, self.values, None if few is None else few.place)
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:

@@ -6,6 +6,7 @@ Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 close
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -52,6 +53,7 @@ def capplan(
 
 def run() -> None:
     """Run the command line of this process and exit."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads cost more than they save
     gc.set_threshold(
         100_000, 50, 100
     )  # a command's objects live to its end: collecting garbage took a tenth of the time

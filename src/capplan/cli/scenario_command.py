@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
+from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
@@ -143,7 +144,7 @@ def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter
         annotation = bool | None
         declared = typer.Option(f"{flag(name)}/--no-{flag(name)[2:]}", help=option.help)
     else:
-        annotation = int | None if int in kinds else str | None
+        annotation = int | None if int in kinds and not is_per_dc(hint) else str | None
         declared = typer.Option(metavar=metavar, help=option.help)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
 

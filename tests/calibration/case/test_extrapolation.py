@@ -27,6 +27,9 @@ def found(**fields: Any) -> Extrapolation:
         ({"dcs": 8}, "extrapolated", 1.0, ["8 data centres", "above 4"]),
         ({"cass_nodes": 2, "rf": 2}, "extrapolated", 0.585, ["2 Cassandra nodes", "below 3"]),
         ({"dcs": 8, "cass_nodes": 6}, "extrapolated", 2.0, ["8 data centres", "6 Cassandra nodes"]),
+        ({"cass_nodes": (6, 3)}, "extrapolated", 1.0, ["6/3 Cassandra nodes", "above 3"]),
+        ({"cass_nodes": (12, 3, 6)}, "extrapolated", 2.0, ["12/3/6 Cassandra nodes", "above 3"]),
+        ({"cass_nodes": (6, 2), "rf": 2}, "extrapolated", 1.585, ["above 3", "below 3"]),
     ],
 )
 def test_distance_is_counted_in_doublings_of_the_axes(
@@ -37,6 +40,15 @@ def test_distance_is_counted_in_doublings_of_the_axes(
     assert far.basis == basis
     assert (far.doublings, far.doublings_of_times) == pytest.approx((doublings, doublings), abs=1e-3)
     assert all(each in far.why for each in named)
+
+
+def test_unequal_data_centres_within_the_measured_range_are_interpolated() -> None:
+    measured = [OpenproviderScenario(cass_nodes=nodes) for nodes in (3, 6)]
+
+    assert extrapolation(OpenproviderScenario(cass_nodes=(6, 3, 3)), measured, AXES).basis == "measured"
+    between = extrapolation(OpenproviderScenario(cass_nodes=(6, 5, 3)), measured, AXES)
+    assert (between.basis, between.doublings) == ("interpolated", 0.0)
+    assert "6/5/3 Cassandra nodes (3 and 6 were measured)" in between.why
 
 
 def test_other_ways_of_being_outside_add_up_and_some_concern_rates_only() -> None:
@@ -67,10 +79,13 @@ def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: fl
         ({"distance": "0km"}, 3.0),
         ({"cass_nodes": 6, "data_factor": 4.0}, 3.0),
         ({"dcs": 1, "distance": "5000km"}, 0.0),
+        ({"client_share": (0.5, 0.5, 0.0)}, 0.585),
+        ({"client_share": (0.5, 0.5, 0.0), "front_nodes": (2, 2, 0)}, 0.585),
+        ({"client_share": (1.0, 0.0)}, 1.0),
     ],
 )
 def test_openprovider_counts_its_axes_and_the_distance(fields: dict[str, Any], doublings: float) -> None:
-    assert found(**fields).doublings == pytest.approx(doublings)
+    assert found(**fields).doublings == pytest.approx(doublings, abs=1e-4)
     assert found(**fields).basis == ("extrapolated" if doublings else "measured")
 
 

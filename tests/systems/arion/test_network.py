@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.simulator.same_path import assert_same, both
 
-from capplan.calibration.case.solution import kind_of
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.step import walk
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
@@ -27,7 +28,6 @@ from capplan.systems.arion.network import (
     closed_per_s,
     demand_s,
     drooped_per_s,
-    folded,
     latency_s,
     network,
     paced_response_s,
@@ -106,7 +106,8 @@ def test_the_load_of_each_master_and_what_it_always_drains_by_hand(servers: int)
     analysis = Analysis(network(scenario, VALUES, 1.0))
 
     each = 1 / servers / PEAK / (1 - DROOP)
-    assert [float(analysis.load(name)[0]) for name in analysis.demands] == pytest.approx([each] * servers, rel=1e-12)
+    assert analysis.members == {"master": servers}
+    assert analysis.load("master") == pytest.approx(each, rel=1e-12)
     assert float(capacity_per_s(analysis, MAX_DROP_RATE)[0]) == pytest.approx(servers * PEAK * (1 - DROOP), rel=1e-9)
     assert peak_per_s(scenario, VALUES) == pytest.approx(servers * PEAK)
 
@@ -117,24 +118,22 @@ def test_only_few_clients_are_kept_busy() -> None:
     assert clients_are_few(few)
     assert not clients_are_few(many)
     assert not clients_are_few(replace(few, stream_messages=2))
-    assert {each.name: each.servers for each in network(few, VALUES, 1.0).stations} == {
-        "master/1": AT_ONCE,
-        "master/2": AT_ONCE,
-        "clients/1": FEW,
-        "clients/2": FEW - 1,
+    assert {each.name: each.servers for each in network(few, VALUES, 1.0).each_station} == {
+        "master/of-64/1": AT_ONCE,
+        "master/of-63/1": AT_ONCE,
+        "clients/of-64/1": FEW,
+        "clients/of-63/1": FEW - 1,
     }
-    assert [each.name for each in network(many, VALUES, 1.0).stations] == ["master/1", "master/2"]
+    assert [each.name for each in network(many, VALUES, 1.0).each_station] == ["master/1", "master/2"]
 
 
-@pytest.mark.parametrize("scenario", [ArionScenario(servers=3, clients=3000), ArionScenario(servers=3, clients=45)])
-def test_one_entry_sees_what_all_do(scenario: ArionScenario) -> None:
-    whole = Analysis(network(scenario, VALUES, 1.0))
-    entry = folded(scenario, VALUES, 1.0)
-    assert entry is not None
-    one = Analysis(entry, alike=kind_of)
+@pytest.mark.parametrize("clients_of_each", [15, 1000, 15.5])
+def test_the_steps_of_a_request_do_not_grow_with_the_masters(clients_of_each: float) -> None:
+    def steps(servers: int) -> int:
+        scenario = ArionScenario(servers=servers, clients=int(clients_of_each * servers))
+        return sum(1 for _ in walk(network(scenario, VALUES, 1.0).classes[0].flow))
 
-    assert capacity_per_s(one, MAX_DROP_RATE) == pytest.approx(capacity_per_s(whole, MAX_DROP_RATE), rel=1e-9)
-    assert solve(one, 50_000.0).response_s("read") == pytest.approx(solve(whole, 50_000.0).response_s("read"), rel=1e-9)
+    assert steps(64) == steps(2)
 
 
 @given(clients=st.integers(1, 1000))
@@ -320,11 +319,6 @@ def test_nothing_bounds_what_streams_wait() -> None:
     assert SYSTEM.bounded(ONE)
 
 
-def test_masters_with_unequal_parts_of_the_clients_are_not_folded() -> None:
-    assert folded(ArionScenario(servers=2, clients=3), VALUES, 1.0) is None
-    assert folded(ArionScenario(servers=2, clients=4), VALUES, 1.0) is not None
-
-
 def test_percentiles_rise_and_stand_around_the_mean() -> None:
     found = [latency_s(ONE, VALUES, 30_000.0, level)[0] for level in (0.5, 0.9, 0.99, 0.999)]
 
@@ -344,3 +338,9 @@ def test_a_watch_takes_its_records_by_hand() -> None:
     assert watch_s(values, direct=True) == pytest.approx(0.5)
     assert watch_s(values) == pytest.approx(1.2)
     assert watch_s(values, records=1000) == pytest.approx(0.012)
+
+
+@pytest.mark.parametrize(("servers", "clients"), [(1, 1000), (3, 60), (3, 61)])
+def test_both_engines_walk_the_same_path(servers: int, clients: int) -> None:
+    scenario = ArionScenario(servers=servers, clients=clients)
+    assert_same(*both(network(scenario, VALUES, 20_000.0 * servers), 7, 1000))

@@ -32,8 +32,8 @@ def values_of(asked: Scenario, *, full: bool = False) -> Values:
     )
 
 
-def solution(asked: Scenario, values: Values, *, folded: bool = False) -> Solution:
-    return system(asked.system).solution(asked, values, folded=folded)
+def solution(asked: Scenario, values: Values) -> Solution:
+    return system(asked.system).solution(asked, values)
 
 
 def shares(asked: Scenario, **more: Any) -> tuple[FloatArray, FloatArray]:
@@ -68,19 +68,6 @@ def test_costs_lie_evenly_between_nothing_and_those_of_2011(name: str) -> None:
     assert medians[CLIENT_SHARE] == pytest.approx(np.median(shares(asked)[0]))
 
 
-@pytest.mark.parametrize(
-    "fields", [{"dcs": 1}, {"cass_nodes": 4}, {"dcs": 2, "consistency_read": "LOCAL_ONE"}], ids=str
-)
-def test_one_entry_for_all_has_the_same_encrypted_links(fields: dict[str, Any]) -> None:
-    asked = scenario("openprovider", encryption="client+internode", **fields)
-    values = thinned(values_of(asked))
-    folded, whole = (solution(asked, values, folded=each) for each in (True, False))
-
-    assert folded.capacity == pytest.approx(whole.capacity, rel=3e-6)  # the width of its last bracket
-    rate = float(np.median(whole.capacity)) / 2
-    assert folded.at(rate).latencies_s("acct") == pytest.approx(whole.at(rate).latencies_s("acct"), rel=1e-5)
-
-
 def test_the_kernel_never_costs_more_than_user_space() -> None:
     """In every draw of the test of 2011: nothing in the model forces it, the ratios do."""
     values = VCIDER.fitted().values(VCIDER.parameters)
@@ -96,7 +83,7 @@ def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
 
     def capacity(**fields: str) -> FloatArray:
         asked = changed(scenario(name), **fields)
-        return solution(asked, thinned(values_of(asked)), folded=True).capacity
+        return solution(asked, thinned(values_of(asked))).capacity
 
     plain = capacity()
     for links in LINKS:

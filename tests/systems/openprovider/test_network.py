@@ -5,6 +5,7 @@ import pytest
 
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.per_dc import by_dc
 from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
@@ -20,14 +21,14 @@ def system(scenario: OpenproviderScenario, rate_per_s: float = 1000.0, **changes
     return network(scenario, {**VALUES, **changes}, rate_per_s)
 
 
-def node_seconds(scenario: OpenproviderScenario, contacted: float, **changes: float) -> float:
+def node_seconds(scenario: OpenproviderScenario, contacted: float, dc: int, **changes: float) -> float:
     """Core seconds of one node for one message of all: reads stay local, writes go to every replica everywhere."""
     v = {**VALUES, **changes}
-    nodes, dcs, factor = scenario.cass_nodes, scenario.dcs, scenario.data_factor
+    nodes, share, factor = scenario.nodes_by_dc()[dc], scenario.shares_by_dc()[dc], scenario.data_factor
     unseen = 1 + v["unseen_work"]
-    coordinated = (READS + WRITES) * v["coordinator_s"] / (dcs * nodes)
-    read = READS * contacted * v["replica_read_s"] * factor * unseen / (dcs * nodes)
-    written = WRITES * scenario.rf * v["mutation_s"] * factor * unseen / nodes
+    coordinated = (READS + WRITES) * v["coordinator_s"] * share / nodes
+    read = READS * contacted * v["replica_read_s"] * factor * unseen * share / nodes
+    written = WRITES * scenario.rf_by_dc()[dc] * v["mutation_s"] * factor * unseen / nodes
     return float(coordinated + read + written)
 
 
@@ -44,25 +45,32 @@ def node_seconds(scenario: OpenproviderScenario, contacted: float, **changes: fl
             OpenproviderScenario(dcs=2, consistency_read="QUORUM", consistency_write="EACH_QUORUM"),
             4.0,
         ),  # of 6, shared by symmetry
+        (OpenproviderScenario(cass_nodes=(6, 4, 3)), 2.1),
+        (OpenproviderScenario(client_share=(0.5, 0.3, 0.2)), 2.1),
+        (OpenproviderScenario(client_share=(0.75, 0.25, 0.0), front_nodes=(2, 1, 0)), 2.1),
+        (
+            OpenproviderScenario(cass_nodes=(4, 3), rf=(3, 2), client_share=(0.9, 0.1), consistency_read="LOCAL_ONE"),
+            (1.2, 1.1),
+        ),
     ],
 )
-def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float) -> None:
+def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float | tuple[float, ...]) -> None:
     analysis = Analysis(system(scenario))
-    expected = node_seconds(scenario, contacted) / CASSANDRA_CORES
-    loads = [float(analysis.load(name)[0]) for name in analysis.demands if name.startswith("cassandra/")]
-    assert len(loads) == scenario.dcs * scenario.cass_nodes
-    assert loads == pytest.approx([expected] * len(loads), rel=1e-9)
-    storage = [float(analysis.load(name)[0]) for name in analysis.demands if name.startswith("storage/")]
-    written = WRITES * scenario.rf * float(VALUES["storage_s"]) * scenario.data_factor / scenario.cass_nodes
-    assert storage == pytest.approx([written] * len(storage), rel=1e-9)
+    storage_s, reads = float(VALUES["storage_s"]) * scenario.data_factor, by_dc(contacted, scenario.dcs)
+    for dc, (nodes, rf) in enumerate(zip(scenario.nodes_by_dc(), scenario.rf_by_dc(), strict=True)):
+        cores, storage = (f"{kind}/dc{dc + 1}" for kind in ("cassandra", "cassandra-storage"))
+        expected = node_seconds(scenario, reads[dc], dc) / CASSANDRA_CORES
+        assert float(analysis.load(cores)[0]) == pytest.approx(expected, rel=1e-9)
+        assert float(analysis.load(storage)[0]) == pytest.approx(WRITES * rf * storage_s / nodes, rel=1e-9)
+        assert analysis.members[cores] == analysis.members[storage] == nodes
 
 
 def test_front_nodes_share_the_messages_and_a_proxy_doubles_those_of_accounting() -> None:
     plain, proxied = (Analysis(system(OpenproviderScenario(dcs=2, proxy=proxy))) for proxy in (False, True))
     loads = [float(plain.load(name)[0]) for name in plain.demands if name.startswith("front/")]
-    assert loads == pytest.approx([float(VALUES["front_s"]) / 32 / 4] * 4)
+    assert loads == pytest.approx([float(VALUES["front_s"]) / 32 / 4] * 2)
     # The forwarding of 1:7 is 15/8 of the messages, though the document says twice.
-    assert float(proxied.load("front/dc1/1")[0]) == pytest.approx(loads[0] * 15 / 8)
+    assert float(proxied.load("front/dc1")[0]) == pytest.approx(loads[0] * 15 / 8)
 
 
 def test_ldap_delays_authorization_alone_but_for_the_profile_in_the_row() -> None:
@@ -82,12 +90,26 @@ def test_ldap_delays_authorization_alone_but_for_the_profile_in_the_row() -> Non
 
 def test_each_message_holds_one_worker_of_one_policing_node() -> None:
     model = system(OpenproviderScenario(dcs=2, front_nodes=3, front_workers=10))
-    assert sum(pool.name.startswith("workers/") and pool.size == 10 for pool in model.pools) == 6
+    workers = ["workers/dc1", "workers/dc2"]
+    assert [(pool.size, pool.count) for pool in model.pools if pool.name in workers] == [(10, 3)] * 2
     for request in model.classes:
-        assert {s.pool for s in walk(request.flow) if isinstance(s, Acquire) and s.pool.startswith("workers/")} == {
-            f"workers/dc{dc}/{front}" for dc in (1, 2) for front in (1, 2, 3)
-        }
+        held = [s.pool for s in walk(request.flow) if isinstance(s, Acquire) and s.pool.startswith("workers/")]
+        assert held == workers
     assert Analysis(model).pool == (60, 6 * int(VALUES["queue_limit"]))
+
+
+def steps(scenario: OpenproviderScenario) -> int:
+    return sum(1 for request in system(scenario).classes for _ in walk(request.flow))
+
+
+def test_steps_do_not_grow_with_nodes() -> None:
+    few, many = OpenproviderScenario(), OpenproviderScenario(cass_nodes=64, front_nodes=64)
+    assert steps(few) == steps(many)
+
+
+def test_steps_grow_with_the_square_of_the_data_centres() -> None:
+    counts = [steps(OpenproviderScenario(dcs=dcs)) for dcs in (2, 4, 6, 8)]
+    assert np.ptp(np.diff(counts, 2)) == 0
 
 
 def test_the_offered_rate_is_the_peak_and_bursts_have_it() -> None:
@@ -97,12 +119,12 @@ def test_the_offered_rate_is_the_peak_and_bursts_have_it() -> None:
 
 
 def test_a_lost_data_centre_has_no_policing_nodes_and_gets_no_writes() -> None:
-    lost = frozenset(f"cassandra/dc3/{node}" for node in (1, 2, 3))
-    model = network(OpenproviderScenario(), VALUES, 1000.0, lost)
-    assert not [s.name for s in model.stations if "/dc3/" in s.name]
+    model = network(OpenproviderScenario(), VALUES, 1000.0, (0, 0, 3))
+    assert not [each.name for each in model.stations if "dc3" in each.name]
+    assert not [each.name for each in model.pools if "dc3" in each.name]
     survivors = Analysis(model)
-    assert float(survivors.load("cassandra/dc1/1")[0]) == pytest.approx(
-        node_seconds(OpenproviderScenario(dcs=2), 2.1) / CASSANDRA_CORES, rel=1e-9
+    assert float(survivors.load("cassandra/dc1")[0]) == pytest.approx(
+        node_seconds(OpenproviderScenario(dcs=2), 2.1, 0) / CASSANDRA_CORES, rel=1e-9
     )
 
 
@@ -163,5 +185,31 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
         assert float(point.response_s(*classes)[0]) == pytest.approx(float(latencies.mean()), rel=0.08)
         assert float(point.quantile_s(0.95, *classes)[0]) == pytest.approx(float(np.quantile(latencies, 0.95)), rel=0.2)
     nodes = [report.utilisation for name, report in run.stations.items() if name.startswith("cassandra/")]
-    assert float(analysis.load("cassandra/dc1/1")[0]) * came == pytest.approx(float(np.mean(nodes)), rel=0.015)
+    assert float(analysis.load("cassandra/dc1")[0]) * came == pytest.approx(float(np.mean(nodes)), rel=0.015)
     assert run.drop_rate() < 1e-3
+
+
+def test_the_simulation_spreads_the_messages_as_the_clients_are() -> None:
+    """Utilisation of cores by data centre within 4 %: some 3,000 messages in the smallest one."""
+    scenario = OpenproviderScenario(cass_nodes=(4, 3, 3), rf=(3, 2, 2), client_share=(0.6, 0.4, 0.0))
+    model = system(scenario, 3000.0)
+    run, analysis = simulate(model, 4.5, seed=2026, warmup_s=0.5), Analysis(model)
+    came = sum(report.throughput_per_s for report in run.reports.values())
+
+    for dc in (1, 2, 3):
+        names = [name for name in run.stations if name.startswith(f"cassandra/dc{dc}/")]
+        seen = float(np.mean([run.stations[name].utilisation for name in names]))
+        assert seen == pytest.approx(float(analysis.load(f"cassandra/dc{dc}")[0]) * came, rel=0.04)
+    assert not any(run.stations[f"front/dc3/{front}"].visits for front in (1, 2))
+
+
+def test_without_a_data_centre_the_others_take_over_in_proportion() -> None:
+    scenario = OpenproviderScenario(dcs=3, client_share=(0.5, 0.3, 0.2))
+    left = Analysis(network(scenario, VALUES, 1000.0, (3, 0, 0)))
+    alone = Analysis(system(OpenproviderScenario(dcs=2, client_share=(0.6, 0.4))))
+
+    for now, then in (("2", "1"), ("3", "2")):
+        for kind in ("cassandra", "front"):
+            assert float(left.load(f"{kind}/dc{now}")[0]) == pytest.approx(
+                float(alone.load(f"{kind}/dc{then}")[0]), rel=1e-9
+            )

@@ -38,6 +38,10 @@ def capacity(row: Outage) -> float:
     return row.capacity_tps.value
 
 
+def alone_capacity(**fields: Any) -> float:
+    return float(np.median(case(**fields).solution.capacity))
+
+
 def test_quorum_over_three_data_centres_survives_one_and_not_two() -> None:
     rows = after(consistency_write="QUORUM")
     asked = "reads LOCAL_QUORUM, writes QUORUM as asked"
@@ -137,3 +141,39 @@ def test_the_low_end_of_the_band_decides_whether_survivors_carry_the_load() -> N
     assert low < value
     assert below.carries_offered is True
     assert between.carries_offered is False
+
+
+def test_of_unequal_data_centres_the_worst_is_lost() -> None:
+    """The third data centre has all the spare nodes, so losing it leaves the least, and it is named."""
+    rows = after(dcs=3, cass_nodes=(3, 3, 6), client_share=(0.2, 0.2, 0.6), consistency_write="LOCAL_QUORUM")
+    lost = next(row for row in rows if dict(row.lost) == {"dc": 1})
+
+    assert "lost: dc3" in lost.assumed
+    assert capacity(lost) == pytest.approx(alone_capacity(dcs=2, consistency_write="LOCAL_QUORUM"), rel=0.01)
+
+
+def test_a_lost_data_centre_without_which_a_level_fails_is_worse_than_any_other() -> None:
+    """QUORUM of 3 + 1 + 1 replicas is 3: without the first data centre there are 2."""
+    rows = after(rf=(3, 1, 1), consistency_read="LOCAL_ONE")
+    first = next(row for row in rows if dict(row.lost) == {"dc": 1})
+
+    assert not first.available
+    assert "lost: dc1" in first.assumed
+
+
+def test_a_standby_takes_over_and_needs_policing_nodes_to_do_so() -> None:
+    local: dict[str, Any] = {"dcs": 2, "consistency_write": "LOCAL_QUORUM", "client_share": (1.0, 0.0)}
+    ready, bare = after(**local), after(**local, front_nodes=(2, 0))
+
+    assert [(dict(row.lost), row.available) for row in ready] == [({"node": 1}, True), ({"dc": 1}, True)]
+    assert capacity(ready[1]) == pytest.approx(alone_capacity(dcs=1), rel=0.01)
+    assert [(dict(row.lost), row.available) for row in bare] == [({"node": 1}, True), ({"dc": 1}, False)]
+    assert "lost: dc1" in bare[1].assumed
+
+
+def test_a_level_must_be_met_wherever_clients_are() -> None:
+    """LOCAL_QUORUM of one replica does not survive its node, although it does in the other data centre."""
+    local: dict[str, Any] = {"dcs": 2, "rf": (3, 1), "consistency_write": "LOCAL_QUORUM"}
+
+    assert not after(**local)[0].available
+    assert after(**local, client_share=(1.0, 0.0))[0].available

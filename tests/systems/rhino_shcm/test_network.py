@@ -7,10 +7,11 @@ from tests.simulator.same_path import assert_same, both
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
-from capplan.models.language.step import ForkJoin, walk
+from capplan.models.language.step import FanOut, ReplicaSet, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s as analytic_capacity_per_s
 from capplan.simulator.compiled.engine import simulate
+from capplan.systems.rhino_shcm import SYSTEM
 from capplan.systems.rhino_shcm.network import (
     CORES,
     PARAMETERS,
@@ -112,6 +113,7 @@ def test_one_colocated_node_of_several_does_its_part_on_the_applications_server(
 
     assert float(mixed.load("server")[0]) == pytest.approx(expected / CORES)
     assert float(mixed.load("cassandra/1")[0]) == pytest.approx(0.0, abs=1e-9)
+    assert mixed.members == {"server": 1, "cassandra": 4, "cassandra/1": 1}
 
 
 # --- loads
@@ -128,17 +130,27 @@ def test_capacity_is_where_the_server_works_or_stalls_all_the_time(scenario: Rhi
 def test_each_node_has_its_share_of_the_replicas(nodes: int) -> None:
     analysis = Analysis(network(RhinoShcmScenario(cass_nodes=nodes), CALM, 1.0))
 
-    loads = [float(analysis.load(f"cassandra/{node + 1}")[0]) for node in range(nodes)]
-    assert loads == pytest.approx([3 / nodes * float(VALUES["cassandra_s"]) / CORES] * nodes)
+    assert analysis.members == {"server": 1, "cassandra": nodes}
+    assert analysis.load("cassandra") == pytest.approx(3 / nodes * float(VALUES["cassandra_s"]) / CORES)
 
 
 @pytest.mark.parametrize(("rf", "needed"), [(1, 1), (2, 2), (3, 2), (5, 3)])
 def test_a_quorum_of_the_replicas_is_waited_for(rf: int, needed: int) -> None:
-    steps = walk(network(RhinoShcmScenario(cass_nodes=6, rf=rf), VALUES, 1.0).classes[0].flow)
-    forks = [step for step in steps if isinstance(step, ForkJoin)]
+    steps = [*walk(network(RhinoShcmScenario(cass_nodes=6, rf=rf), VALUES, 1.0).classes[0].flow)]
 
-    assert len(forks) == 6
-    assert {(len(fork.branches), fork.needed) for fork in forks} == {(rf, needed)}
+    assert [step.size for step in steps if isinstance(step, ReplicaSet)] == [rf]
+    assert [(step.contacted, step.needed) for step in steps if isinstance(step, FanOut)] == [(None, needed)]
+
+
+@pytest.mark.parametrize("colocated", [False, True])
+@pytest.mark.parametrize("encryption", [None, "client+internode"])
+def test_the_steps_of_a_request_do_not_grow_with_the_nodes(colocated: bool, encryption: str | None) -> None:
+    def steps(nodes: int) -> int:
+        scenario = RhinoShcmScenario(cass_nodes=nodes, colocated=colocated, encryption=encryption)
+        values = SYSTEM.prior_values(scenario)
+        return sum(1 for _ in walk(network(scenario, values, 1.0).classes[0].flow))
+
+    assert steps(64) == steps(3)
 
 
 def test_cores_of_the_jvm_are_rate_times_demand() -> None:

@@ -17,11 +17,8 @@ class Kiosk(System[KioskScenario]):
     scenario = KioskScenario
     parameters = PARAMETERS
 
-    def network(
-        self, scenario: KioskScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
+    def network(self, scenario: KioskScenario, values: Values, rate_per_s: Number) -> Network:
         """Compose the system."""
-        del lost
         return network(scenario, values, rate_per_s)
 
 

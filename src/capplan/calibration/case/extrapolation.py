@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario
 
 Basis = Literal["measured", "interpolated", "extrapolated"]
@@ -92,8 +93,8 @@ def extrapolation(
     """
     excess: list[Excess] = []
     for axis, label in axes.items():
-        values = [getattr(each, axis) for each in measured]
-        excess += _outside(float(getattr(scenario, axis)), min(values), max(values), label)
+        values = [number for each in measured for number in _numbers(each, axis)]
+        excess += _outside(_numbers(scenario, axis), min(values), max(values), f"{_written(scenario, axis)} {label}")
     excess += outside
     of_times = sum(each.doublings for each in excess)
     total = of_times + sum(each.doublings for each in outside_of_rates)
@@ -107,17 +108,32 @@ def extrapolation(
 def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str, str]) -> Extrapolation:
     between = []
     for axis, label in axes.items():
-        value, values = getattr(scenario, axis), sorted({getattr(each, axis) for each in measured})
-        if value not in values:
-            below, above = values[(place := bisect(values, value)) - 1], values[place]
-            between.append(f"{value:g} {label} ({below:g} and {above:g} were measured)")
+        values = sorted({number for each in measured for number in _numbers(each, axis)})
+        new = next((number for number in _numbers(scenario, axis) if number not in values), None)
+        if new is not None:
+            below, above = values[(place := bisect(values, new)) - 1], values[place]
+            between.append(f"{_written(scenario, axis)} {label} ({below:g} and {above:g} were measured)")
     if not between:
         return Extrapolation(0.0, 0.0, "measured", "Every part of the layout was measured.")
     return Extrapolation(0.0, 0.0, "interpolated", f"The layout lies between measured ones: {', '.join(between)}.")
 
 
-def _outside(value: float, low: float, high: float, label: str) -> list[Excess]:
-    if low <= value <= high:
-        return []
-    direction, edge = ("above", high) if value > high else ("below", low)
-    return [Excess(abs(math.log2(value / edge)), f"{value:g} {label}: none measured {direction} {edge:g}")]
+def _numbers(scenario: Scenario, axis: str) -> tuple[float, ...]:
+    """Return the numbers of a field: one, or those of the data centres that have any."""
+    value = getattr(scenario, axis)
+    return tuple(float(each) for each in value if each) if isinstance(value, tuple) else (float(value),)
+
+
+def _written(scenario: Scenario, axis: str) -> str:
+    value = getattr(scenario, axis)
+    return per_dc_text(value) if isinstance(value, tuple) else f"{value:g}"
+
+
+def _outside(values: Sequence[float], low: float, high: float, what: str) -> list[Excess]:
+    """Return how far the values lie outside on each side; of several data centres, the farthest counts."""
+    found = []
+    if min(values) < low:
+        found.append(Excess(abs(math.log2(min(values) / low)), f"{what}: none measured below {low:g}"))
+    if max(values) > high:
+        found.append(Excess(math.log2(max(values) / high), f"{what}: none measured above {high:g}"))
+    return found

@@ -122,7 +122,7 @@ class Figures:
 
     def busy_workers(self) -> FloatArray:
         """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
-        return self._every(self.point.busy_units / max(len(self.analysis.outer_pools), 1))
+        return self._every(self.point.busy_units / max(self.analysis.outer_pool_count, 1))
 
     @property
     def drop_rate(self) -> FloatArray:
@@ -157,8 +157,6 @@ class Solution:
         Response times in closed form, if they are better than the solver's.
     bounded : bool
         Whether clients wait for their answers, so that latency stays finite beyond capacity.
-    folded : bool
-        Whether the network is one entry that represents all.
     place : array of int (draws,), optional
         For each draw of the ensemble, the index of its representative among the draws of the network; by default the
         network has all draws. Figures always have all draws.
@@ -170,11 +168,10 @@ class Solution:
         reported: Mapping[str, tuple[str, ...]],
         closed: ClosedForm | None = None,
         bounded: bool = False,
-        folded: bool = False,
         place: Places | None = None,
     ) -> None:
         self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
-        self.analysis = Analysis(network, alike=kind_of) if folded else Analysis(network)
+        self.analysis = Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates.

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from capplan.models.language.per_dc import per_dc_text
+
 
 def layout_in_words(scenario: Mapping[str, Any]) -> tuple[str, str]:
     """Name the layout, with the verb that follows it."""
     dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
     if nodes is None:
         return _without_nodes(scenario)
+    if isinstance(nodes, (tuple, list)):
+        return f"{dcs} DCs of {per_dc_text(nodes)} nodes", "sustain"
     each = "node" if nodes == 1 else "nodes"
     if dcs is None:
         kind = "Cassandra " if "cass_nodes" in scenario else ""

@@ -14,6 +14,7 @@ from rich.text import Text
 from capplan.cli.views.figures import Format, band, given, share_band, width
 from capplan.cli.views.layout_in_words import layout_in_words
 from capplan.cli.views.tables import Justify, bullets, facts, heading, section, table
+from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.language.scenario import defaults_of
 from capplan.models.number_words import rate, significant
 from capplan.models.results import (
@@ -134,6 +135,10 @@ def _ratios(prediction: Prediction, console: Console) -> None:
 def _plainly(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,g}"
+    if isinstance(value, (list, tuple)) and all(isinstance(each, (int, float)) for each in value):
+        return per_dc_text(value)
+    if isinstance(value, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in value):
+        return pairs_text(value).replace(",", ", ")
     if isinstance(value, (list, tuple)):
         return "; ".join(map(_plainly, value))
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -2,34 +2,40 @@
 
 The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 
+- A row's replicas are any nodes of a data centre with equal probability: every node has 256 token ranges
+  (`num_tokens`, virtual nodes), so it shares rows with all others.
+- A client sends its statements to the nodes of its data centre in turn; a coordinator need not be a replica.
 - A read contacts as many replicas as its consistency level needs, nearest first. With probability
   `dclocal_read_repair_chance` (0.1 by default) it contacts all local replicas.
-- A write goes to all replicas. In another data centre one replica receives it and forwards it to its peers, which
-  answer the coordinator directly.
+- A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
+  which answer the coordinator directly.
 - The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
 
+The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
 Speculative retries, digest mismatches, hints and timeouts are not modelled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import lcm
 
 from capplan.models.cassandra.consistency import Need, check_level, need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Differs, Pool, Station
 from capplan.models.language.step import (
     Acquire,
     Choice,
     CountdownLatch,
     Delay,
+    FanOut,
     ForkJoin,
     Group,
-    Route,
+    If,
+    Pick,
+    ReplicaSet,
     Signal,
     Step,
     Visit,
@@ -42,6 +48,9 @@ from capplan.models.language.units import Number
 NATIVE_TRANSPORT_THREADS = 128
 LOCAL_READ_REPAIR_CHANCE = 0.1
 STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
+
+_COORDINATOR, _REPLICA, _FORWARDER = "coordinator", "replica", "forwarder"  # bound names of nodes
+_LOCAL, _REMOTE = "replicas", "remote-replicas"  # bound names of sets of nodes
 
 
 @dataclass(frozen=True)
@@ -93,35 +102,48 @@ class Cluster:
     Attributes
     ----------
     nodes : tuple of int
-        Number of nodes in each data centre that is up.
-    rf : int
-        Replicas per data centre.
+        Number of nodes in each data centre.
+    rf : tuple of int
+        Replicas of each row in each data centre.
     cores : int
         Cores of each node.
     lan_s : number or array (draws,)
         One-way time between two machines of a data centre, in seconds.
     wan_s : tuple of tuples of number or array (draws,)
         One-way times between data centres, in seconds.
-    down : frozenset of str
-        Names of nodes that are down. The ring and the consistency levels still count them.
+    down : tuple of int
+        Number of nodes in each data centre that are down; none if left out. Consistency levels still count them.
     """
 
     nodes: tuple[int, ...]
-    rf: int
+    rf: tuple[int, ...]
     cores: int
     lan_s: Number
     wan_s: tuple[tuple[Number, ...], ...]
-    down: frozenset[str] = frozenset()
+    down: tuple[int, ...] = ()
 
-    def replicas(self, dc: int, first: int) -> tuple[str, ...]:
-        """Return the live replicas in `dc` of the token range that starts at node `first`, in ring order."""
-        names = (node_name(dc, (first + k) % self.nodes[dc]) for k in range(self.rf))
-        return tuple(name for name in names if name not in self.down)
+    @property
+    def alive(self) -> tuple[int, ...]:
+        """Number of live nodes in each data centre."""
+        down = self.down or (0,) * len(self.nodes)
+        return tuple(count - lost for count, lost in zip(self.nodes, down, strict=True))
 
-    def living(self, dc: int) -> tuple[str, ...]:
-        """Return the names of the live nodes of `dc`."""
-        names = (node_name(dc, node) for node in range(self.nodes[dc]))
-        return tuple(name for name in names if name not in self.down)
+    @property
+    def living(self) -> list[int]:
+        """The data centres with live nodes."""
+        return [dc for dc, count in enumerate(self.alive) if count]
+
+    def fewest_replicas(self, dc: int) -> int:
+        """Return the number of live replicas in `dc` of the row that has lost the most."""
+        return max(self.rf[dc] - (self.nodes[dc] - self.alive[dc]), 0)
+
+    def most_replicas(self, dc: int) -> int:
+        """Return the number of live replicas in `dc` of the row that has lost the least."""
+        return min(self.rf[dc], self.alive[dc])
+
+    def mean_replicas(self, dc: int) -> float:
+        """Return the mean number of live replicas of a row in `dc`."""
+        return self.rf[dc] * self.alive[dc] / self.nodes[dc]
 
     def nearest_first(self, dc: int) -> list[int]:
         """Return the other data centres, nearest first; ties rotate with `dc` to spread the reads."""
@@ -131,16 +153,11 @@ class Cluster:
 
     def need(self, level: str, dc: int) -> Need:
         """Return the answers that a coordinator in `dc` needs for a consistency level."""
-        return need(level, [self.rf] * len(self.nodes), dc)
-
-
-def node_name(dc: int, node: int) -> str:
-    """Return the name of a node, which is that of its station; `dc` and `node` count from 0."""
-    return f"cassandra/dc{dc + 1}/{node + 1}"
+        return need(level, self.rf, dc)
 
 
 def stations(cluster: Cluster) -> tuple[Station, ...]:
-    """Return the stations of a cluster: the cores and the storage path of each live node.
+    """Return the stations of a cluster: the cores and the storage paths of the nodes of each data centre.
 
     Parameters
     ----------
@@ -150,15 +167,20 @@ def stations(cluster: Cluster) -> tuple[Station, ...]:
     Returns
     -------
     tuple of Station
-        All cores first, as processor-sharing stations, then all storage paths, with one fixed-rate server each.
+        All cores first, as processor-sharing stations, then all storage paths, with one fixed-rate server each. Nodes
+        that are down are members that are down; a data centre without live nodes has no stations.
     """
-    names = _all_living(cluster)
-    cores = [Station(name, cluster.cores, discipline="ps") for name in names]
-    return (*cores, *(Station(_storage(name), 1) for name in names))
+    living = [
+        (dc, cluster.nodes[dc], tuple(Differs(1 + node, down=True) for node in range(count - cluster.alive[dc])))
+        for dc, count in enumerate(cluster.nodes)
+        if cluster.alive[dc]
+    ]
+    cores = [Station(_cores(dc), cluster.cores, "ps", count=count, exceptions=down) for dc, count, down in living]
+    return (*cores, *(Station(_storage(dc), 1, count=count, exceptions=down) for dc, count, down in living))
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """Return the pools of a cluster: the native transport threads of each live node.
+    """Return the pools of a cluster: the native transport threads of the nodes of each data centre.
 
     Parameters
     ----------
@@ -169,19 +191,11 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
     -------
     tuple of Pool
     """
-    return tuple(Pool(_native(name), NATIVE_TRANSPORT_THREADS) for name in _all_living(cluster))
+    return tuple(Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
 
 
-def _all_living(cluster: Cluster) -> list[str]:
-    return [name for dc in range(len(cluster.nodes)) for name in cluster.living(dc)]
-
-
-def statement(
-    cluster: Cluster, costs: Costs, dc: int, level: str, operation: str, coordinators: int | None = None
-) -> Step:
+def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Step:
     """Return the steps of one read or write of one row.
-
-    A client in `dc` sends it to the coordinators there in turn; a coordinator need not be a replica.
 
     Parameters
     ----------
@@ -195,8 +209,6 @@ def statement(
         Consistency level.
     operation : {"read", "write"}
         What the statement does.
-    coordinators : int, optional
-        Number of nodes that coordinate, the first ones of the data centre; all if left out.
 
     Returns
     -------
@@ -207,7 +219,7 @@ def statement(
     RefusedError
         If the operation or the level is not modelled.
     InputError
-        If a token range has too few live replicas for the level.
+        If a row may have too few live replicas for the level.
     """
     if operation not in ("read", "write"):
         raise RefusedError(f"operation {operation!r} is refused: only reads and writes of one row are modelled")
@@ -216,154 +228,121 @@ def statement(
     links = costs.links.get(operation, Exchanges())
     parse_s = costs.coordinator if links.client is None else costs.coordinator + links.client
     builder = _Statement(cluster, costs, dc, wanted, links.internode)
-    build = builder.read if operation == "read" else builder.write
-    by_coordinator = []
-    for name in cluster.living(dc)[:coordinators]:
-        ranges = tuple(build(name, first) for first in _ranges(cluster))
-        inside = Steps((Visit(name, _work(parse_s), name="parse"), Route("token_aware", ranges, name="range")))
-        by_coordinator.append(Steps((_hop(cluster.lan_s), Acquire(_native(name), inside), _hop(cluster.lan_s))))
-    return Route("round_robin", tuple(by_coordinator), name=operation)
-
-
-def _ranges(cluster: Cluster) -> range:
-    """Return the token ranges by their first node, modulo the nodes of each DC; one range if all nodes own all rows."""
-    return range(1) if all(count == cluster.rf for count in cluster.nodes) else range(lcm(*cluster.nodes))
+    replicated = builder.read() if operation == "read" else builder.write()
+    found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
+    parsed = Steps((Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR), found))
+    hop = _hop(cluster.lan_s)
+    asked = Steps((hop, Acquire(_native(dc), parsed, member=_COORDINATOR), hop))
+    return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
 
 
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
-    for first in _ranges(cluster):
-        alive = [len(cluster.replicas(each, first)) for each in range(len(cluster.nodes))]
-        short = [each for each, count in wanted.by_dc.items() if alive[each] < count]
-        if short or sum(alive) < wanted.total or not cluster.living(dc):
-            where = f" in data centre {short[0] + 1}" if short else ""
-            raise InputError(f"{level} cannot be met with these nodes down: a row has too few live replicas{where}")
+    fewest = [cluster.fewest_replicas(each) for each in range(len(cluster.nodes))]
+    short = [each for each, count in wanted.by_dc.items() if fewest[each] < count]
+    if short or sum(fewest) < wanted.total or not cluster.alive[dc]:
+        where = f" in data centre {short[0] + 1}" if short else ""
+        raise InputError(f"{level} cannot be met with these nodes down: a row has too few live replicas{where}")
 
 
 class _Statement:
-    """Builds the steps of one kind of statement; token ranges share equal parts."""
+    """Builds the steps of one kind of statement, with the names of the coordinator and the local replicas bound."""
 
     def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
         self.exchange_s = exchange_s  # encryption cost at one end of a link between nodes
-        self.built: dict[tuple[object, ...], Step] = {}
 
-    def _once(self, key: tuple[object, ...], build: Callable[[], Step]) -> Step:
-        if key not in self.built:
-            self.built[key] = build()
-        return self.built[key]
-
-    def read(self, me: str, first: int) -> Step:
-        """Return a read of the range that starts at node `first`, coordinated by `me`."""
-        count = self.wanted.total or self.wanted.by_dc[self.dc]
-        local = _from(me, self.cluster.replicas(self.dc, first))
-        asked = local if count <= len(local) else (*local, *self._remote(_number(me) + first, first))
-        return self._once(
-            ("read", asked, self._seen(me, me in local)), lambda: self._read(asked, (me, len(local)), count)
-        )
-
-    def _read(self, asked: tuple[str, ...], place: tuple[str, int], count: int) -> Step:
-        """Return a read from `count` replicas; `place` is the coordinator and the number of local replicas."""
-        me, near = place
-        contacted = tuple(
-            self._read_at(name, True) if name == me else self._with_own(me, MESSAGES, self._read_at(name, False))
-            for name in asked
-        )
-        plain = ForkJoin(contacted[:count], count, name="replicas")
-        if count >= near:
+    def read(self) -> Step:
+        """Return a read."""
+        count, local = self.wanted.total or self.wanted.by_dc[self.dc], self._read_locally()
+        if count > self.cluster.fewest_replicas(self.dc):
+            return self._read_from_several(count, local)
+        plain = FanOut(_LOCAL, _REPLICA, local, count, contacted=count, name="replicas")
+        if count >= self.cluster.most_replicas(self.dc):
             return plain
-        repaired = ForkJoin(contacted, count, name="replicas")
+        repaired = FanOut(_LOCAL, _REPLICA, local, count, name="replicas")
         return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
 
-    def _remote(self, turn: int, first: int) -> tuple[str, ...]:
-        """Return the replicas in other data centres, nearest first."""
-        return tuple(
-            name
-            for other in self.cluster.nearest_first(self.dc)
-            for name in _turned(self.cluster.replicas(other, first), turn)
-        )
+    def _read_from_several(self, count: int, local: Step) -> Step:
+        """Return a read of replicas in several data centres, nearest first.
 
-    def _read_at(self, name: str, here: bool) -> Step:
-        def build() -> Step:
-            way = () if here else (Delay(Deterministic(2 * self._one_way_s(name))),)
-            read, unseen = self.costs.read, self.costs.read * self.costs.unseen
-            work = Visit(name, _work(self._busy_s(read, 0 if here else MESSAGES)), name=_slot(name))
-            return Steps((*way, work, _unseen(name, unseen)))
+        With nodes down it contacts as many replicas as it needs for the row that has lost the most.
+        """
+        cluster, answer = self.cluster, Signal("answers")
+        contacted = min(count, cluster.rf[self.dc])
+        branches: list[Step] = [FanOut(_LOCAL, _REPLICA, Steps((local, answer)), 0, contacted, name="replicas")]
+        missing = count - cluster.fewest_replicas(self.dc)
+        for other in cluster.nearest_first(self.dc):
+            if missing > 0 and cluster.alive[other]:
+                asked, read = min(missing, cluster.rf[other]), Steps((self._read_remotely(other), answer))
+                there = FanOut(_REMOTE, _REPLICA, read, 0, asked)
+                branches.append(self._replicas_of(other, there, f"from-dc{other + 1}"))
+                missing -= min(asked, cluster.fewest_replicas(other))
+        return CountdownLatch((Group("answers", count),), ForkJoin(tuple(branches), 0), name="answers")
 
-        return self._once(("read at", name, here), build)
+    def _replicas_of(self, other: int, step: Step, name: str) -> Step:
+        return ReplicaSet(_REMOTE, _cores(other), self.cluster.rf[other], step, name=name)
 
-    def _seen(self, me: str, otherwise: object) -> object:
-        """Return what distinguishes coordinators: the node itself if it encrypts messages, otherwise `otherwise`."""
-        return otherwise if self.exchange_s is None else me
+    def _read_locally(self) -> Step:
+        here = Steps(self._read_at(self.dc, ()), name="here")
+        return If(_REPLICA, _COORDINATOR, here, self._read_remotely(self.dc))
+
+    def _read_remotely(self, other: int) -> Step:
+        """Return a read of a replica that is not the coordinator."""
+        one_way_s = self.cluster.lan_s if other == self.dc else self.cluster.wan_s[self.dc][other]
+        read = self._read_at(other, (Delay(Deterministic(2 * one_way_s)),), MESSAGES)
+        return Steps((*self._messages(_COORDINATOR, self.dc, MESSAGES), *read), name="there")
+
+    def _read_at(self, dc: int, way: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
+        work = Visit(_cores(dc), _work(self._busy_s(self.costs.read, messages)), name="read", member=_REPLICA)
+        return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
         """Add the cost of encrypting messages, sent or received, to a node's work."""
         return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
 
-    def _with_own(self, name: str, messages: int, step: Step) -> Step:
-        """Put a node's encryption of messages before a step; without encryption return the step itself."""
+    def _messages(self, member: str, dc: int, messages: float) -> tuple[Step, ...]:
+        """Return a node's encryption of messages; no steps without encryption."""
         if self.exchange_s is None:
-            return step
-        return Steps((Visit(name, _work(self.exchange_s * (messages / MESSAGES)), name="messages"), step))
+            return ()
+        return (Visit(_cores(dc), _work(self.exchange_s * (messages / MESSAGES)), name="messages", member=member),)
 
-    def _one_way_s(self, name: str) -> Number:
-        other = _dc_of(name)
-        return self.cluster.lan_s if other == self.dc else self.cluster.wan_s[self.dc][other]
-
-    def write(self, me: str, first: int) -> Step:
-        """Return a write to the range that starts at node `first`, coordinated by `me`."""
-        local = _from(me, self.cluster.replicas(self.dc, first))
-        rings = {dc: self.cluster.replicas(dc, first) for dc in range(len(self.cluster.nodes)) if dc != self.dc}
-        turn = _number(me) + first
-        forwarders = {dc: (ring, ring[turn % len(ring)]) for dc, ring in rings.items() if ring}
-        key = ("write", local, self._seen(me, me in local), *forwarders.values())
-        return self._once(key, lambda: self._write(me, local, forwarders))
-
-    def _write(self, me: str, local: tuple[str, ...], forwarders: Mapping[int, tuple[tuple[str, ...], str]]) -> Step:
+    def write(self) -> Step:
+        """Return a write."""
         hop = _hop(self.cluster.lan_s)
-        branches = [
-            self._apply(name, self.dc, (), ())
-            if name == me
-            else self._with_own(me, MESSAGES, self._apply(name, self.dc, (hop,), (hop,), MESSAGES))
-            for name in local
-        ]
-        branches += [
-            self._with_own(me, 1 + len(chosen[0]), self._forwarded(other, *chosen))  # one sent, one answer per replica
-            for other, chosen in forwarders.items()
-        ]
+        here = Steps(self._apply(self.dc, (), ()), name="here")
+        there = (*self._messages(_COORDINATOR, self.dc, MESSAGES), *self._apply(self.dc, (hop,), (hop,), MESSAGES))
+        local = If(_REPLICA, _COORDINATOR, here, Steps(there, name="there"))
+        others = [self._forwarded(other) for other in self.cluster.living if other != self.dc]
         groups = [Group("all", self.wanted.total)] if self.wanted.total else []
         groups += [Group(f"dc{d + 1}", count) for d, count in self.wanted.by_dc.items()]
-        return CountdownLatch(tuple(groups), ForkJoin(tuple(branches), 0, name="replicas"), name="answers")
+        replicas = ForkJoin((FanOut(_LOCAL, _REPLICA, local, 0, name="replicas"), *others), 0)
+        return CountdownLatch(tuple(groups), replicas, name="answers")
 
-    def _forwarded(self, other: int, replicas: tuple[str, ...], forwarder: str) -> Step:
+    def _forwarded(self, other: int) -> Step:
         """Return a write in another data centre: one replica receives it and forwards it to its peers."""
+        away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
+        first = Steps(self._apply(other, (), (away,), 1), name="here")
+        peer = Steps(self._apply(other, (hop,), (away,), MESSAGES), name="there")
+        replicas = self.cluster.mean_replicas(other)
+        steps = (
+            *self._messages(_COORDINATOR, self.dc, 1 + replicas),  # one sent, one answer from each replica
+            away,
+            *self._messages(_FORWARDER, other, replicas),  # one received, one sent to each peer
+            FanOut(_REMOTE, _REPLICA, If(_REPLICA, _FORWARDER, first, peer), 0, name="replicas"),
+        )
+        forwarded = FanOut(_REMOTE, _FORWARDER, Steps(steps), 0, contacted=1)  # nothing is sent if no replica is up
+        return self._replicas_of(other, forwarded, f"to-dc{other + 1}")
 
-        def build() -> Step:
-            away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
-            branches = [
-                self._apply(name, other, (), (away,), 1)
-                if name == forwarder
-                else self._apply(name, other, (hop,), (away,), MESSAGES)
-                for name in _from(forwarder, replicas)
-            ]
-            passed = self._with_own(forwarder, len(replicas), ForkJoin(tuple(branches), 0))  # received and forwarded
-            return Steps((away, passed), name=f"to-dc{other + 1}")
-
-        return self._once(("forwarded", replicas, forwarder), build)
-
-    def _apply(self, name: str, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> Step:
+    def _apply(self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
         """Return the mutation at one replica, its detached work, and its answer if the level counts it.
 
         The replica encrypts or decrypts `messages` messages if the links are encrypted.
         """
         costs = self.costs
-
-        def build() -> Step:
-            later = ForkJoin((Visit(_storage(name), Deterministic(costs.storage), name="storage"),), 0)
-            work = Visit(name, _work(self._busy_s(costs.mutation, messages)), name=_slot(name))
-            unseen = _unseen(name, costs.mutation * costs.unseen)
-            return Steps((*there, work, unseen, later, *self._answer(dc, back)))
-
-        return self._once(("apply", name, len(there)), build)
+        stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)
+        work = Visit(_cores(dc), _work(self._busy_s(costs.mutation, messages)), name="mutation", member=_REPLICA)
+        unseen = _unseen(dc, costs.mutation * costs.unseen)
+        return (*there, work, unseen, ForkJoin((stored,), 0), *self._answer(dc, back))
 
     def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
         if self.wanted.total:
@@ -371,53 +350,28 @@ class _Statement:
         return (*back, Signal(f"dc{dc + 1}")) if dc in self.wanted.by_dc else ()
 
 
-def _unseen(name: str, demand_s: Number) -> Step:
-    return ForkJoin((Visit(name, _work(demand_s), name="unseen"),), 0)
-
-
-def _from(first: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Rotate ring-ordered names so that `first` comes first, if it is among them."""
-    start = names.index(first) if first in names else 0
-    return (*names[start:], *names[:start])
-
-
-def _turned(names: tuple[str, ...], by: int) -> tuple[str, ...]:
-    """Rotate the ring, so that coordinators read from different replicas of another data centre."""
-    return tuple(names[(place + by) % len(names)] for place in range(len(names)))
-
-
-def _number(name: str) -> int:
-    return int(name.rsplit("/", 1)[1])
-
-
-def _dc_of(name: str) -> int:
-    return int(name.split("/")[1].removeprefix("dc")) - 1
+def _unseen(dc: int, demand_s: Number) -> Step:
+    return ForkJoin((Visit(_cores(dc), _work(demand_s), name="unseen", member=_REPLICA),), 0)
 
 
 def _work(mean_s: Number) -> Erlang:
     return Erlang(mean_s, STAGES)
 
 
-def stays_local(cluster: Cluster, level: str, dc: int) -> bool:
-    """Whether reads at `level` need only replicas of the coordinator's data centre, if all are up."""
-    wanted = cluster.need(level, dc)
-    return (wanted.total or wanted.by_dc[dc]) <= cluster.rf
-
-
 def _hop(one_way_s: Number) -> Delay:
     return Delay(Deterministic(one_way_s))
 
 
-def _slot(name: str) -> str:
-    return name.replace("/", "-")
+def _cores(dc: int) -> str:
+    return f"cassandra/dc{dc + 1}"
 
 
-def _storage(name: str) -> str:
-    return name.replace("cassandra/", "cassandra-storage/", 1)
+def _storage(dc: int) -> str:
+    return f"cassandra-storage/dc{dc + 1}"
 
 
-def _native(name: str) -> str:
-    return name.replace("cassandra/", "native-transport/", 1)
+def _native(dc: int) -> str:
+    return f"native-transport/dc{dc + 1}"
 
 
 def _scalar(value: Number) -> float:

@@ -16,6 +16,7 @@ speculative reads are not modelled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
 
@@ -43,8 +44,8 @@ class Load:
     ----------
     share : array (phases, draws)
         Share of the requests that arrive in each phase; adds up to 1.
-    utilisation : array (phases, draws)
-        Utilisation of the cores in each phase, limited to `MOST_BUSY`.
+    utilisation : array (phases, draws) or (phases, draws, dcs)
+        Utilisation of the cores in each phase, the same everywhere or by data centre; limited to `MOST_BUSY`.
     """
 
     share: FloatArray
@@ -53,7 +54,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Question:
-    """The consistency levels of the write and of the read in another data centre (each with equal probability).
+    """The consistency levels of the write and of the read in another data centre.
 
     Attributes
     ----------
@@ -61,11 +62,14 @@ class Question:
         Consistency levels.
     client_s : number
         Mean of the exponential time until the reading client queries Cassandra, in seconds.
+    client_share : tuple of float (dcs,) or None
+        Share of the messages in each data centre, independent of each other; None: all pairs are equally likely.
     """
 
     write: str
     read: str
     client_s: Number
+    client_share: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,45 @@ class Sampling:
     seed: int
 
 
+class RandomNumbers:
+    """The random numbers of a sample, which are kept for other samples of the same load, read level and size.
+
+    Parameters
+    ----------
+    load : Load
+        Utilisation of the nodes.
+    sampling : Sampling
+        Sample sizes and seed.
+    cores : int
+        Cores of a node.
+    """
+
+    def __init__(self, load: Load, sampling: Sampling, cores: int) -> None:
+        self.shape, self.cores = (sampling.draws, sampling.samples), cores
+        self._rng = np.random.default_rng([sampling.seed, 2])
+        self._busy, self._crowded = _met(load, self._rng.random(self.shape), cores)
+        self._known: list[FloatArray] = []
+
+    def number(self, place: int, draw: Callable[[np.random.Generator], FloatArray]) -> FloatArray:
+        """Return the numbers at a place in the order of drawing; draw them the first time."""
+        if place == len(self._known):
+            self._known.append(draw(self._rng))
+        return self._known[place]
+
+    def slowdown(self, rng: np.random.Generator, where: IndexArray) -> FloatArray:
+        """Draw the slowdowns of jobs at nodes of some data centres, an array (samples, ...): (draws, samples, ...)."""
+        busy, crowded = (_at(each, where) for each in (self._busy, self._crowded))
+        return slowed(rng.random((self.shape[0], *where.shape)), busy, crowded, self.cores)
+
+
 def chances_not_found(
-    cluster: Cluster, costs: Costs, load: Load, question: Question, gaps_s: ArrayLike, sampling: Sampling
+    cluster: Cluster,
+    costs: Costs,
+    load: Load,
+    question: Question,
+    gaps_s: ArrayLike,
+    sampling: Sampling,
+    numbers: RandomNumbers | None = None,
 ) -> FloatArray:
     """Sample the probability that a read misses a row that was just written.
 
@@ -104,6 +145,8 @@ def chances_not_found(
         Times from the answer to the writing client until the reading client starts, in seconds.
     sampling : Sampling
         Sample sizes and seed.
+    numbers : RandomNumbers, optional
+        Those of a call with the same load, read level and sampling, which saves drawing them again.
 
     Returns
     -------
@@ -118,17 +161,18 @@ def chances_not_found(
     InputError
         If the cluster has fewer replicas than a level needs.
     """
-    if cluster.down:
+    if any(cluster.down):
         raise RefusedError("the visibility of writes is not modelled while nodes are down, since it depends on hints")
     places = _Places(cluster, question, sampling)
     used = places.used(question.read)
     if not places.may_miss(question.write, used):
         return np.zeros((np.size(gaps_s), sampling.draws, sampling.samples))
-    times = _Times(cluster, costs, load, sampling, places)
+    times = _Times(costs, numbers or RandomNumbers(load, sampling, cluster.cores), places)
     mean = np.take_along_axis(times.mutation_s, used[None], axis=-1)
     commit = places.committed_s(question.write, without(times.answers_s, used))
     there = np.take_along_axis(times.there_s, used[None], axis=-1)
     asked = times.asked_s(places, question.read) - there
+    asked = np.where(places.repeated(question.read), -np.inf, asked)  # repeats do not count: sure to be late
     return not_found(gaps_s, commit, asked, lambda time_s: erlang_survival(time_s, mean))
 
 
@@ -167,39 +211,37 @@ def slowed(chance: FloatArray, utilisation: FloatArray, crowded: FloatArray, cor
 
 
 class _Places:
-    """Data centres of writer and reader for each sample; replica `k` of data centre `d` has the number `d * rf + k`.
+    """Data centres of writer and reader for each sample; replicas are numbered by data centre, from `begin` there.
 
     Replica 0 of a data centre is the forwarder. In the writer's data centre it is the coordinator if that is a replica.
     """
 
     def __init__(self, cluster: Cluster, question: Question, sampling: Sampling) -> None:
-        self.cluster, self.dcs, self.rf = cluster, len(cluster.nodes), cluster.rf
+        self.cluster, self.dcs, self.rf = cluster, len(cluster.nodes), np.array(cluster.rf)
         self.client_s = _by_draw(question.client_s, 1)
         rng = np.random.default_rng([sampling.seed, 1])
         number = rng.permutation(sampling.samples)  # all pairs equally often, in random order
-        self.writer = number % self.dcs
-        step = 1 + number * (self.dcs - 1) // sampling.samples
-        self.reader = (self.writer + step) % self.dcs
+        self.writer, self.reader = _pairs(number, self.dcs, question.client_share)
         share = self.rf / np.array(cluster.nodes)
         self.writer_holds = rng.random(sampling.samples) < share[self.writer]
         self.reader_holds = rng.random(sampling.samples) < share[self.reader]
-        self.turn = rng.integers(self.rf, size=(sampling.samples, self.dcs))
+        equal = len(set(cluster.rf)) == 1  # other random numbers than with an array of equal bounds
+        self.turn = rng.integers(cluster.rf[0] if equal else self.rf, size=(sampling.samples, self.dcs))
         ways = np.broadcast_arrays(*(np.atleast_1d(cell) for row in cluster.wan_s for cell in row))
         self.ways_s = np.stack(ways, axis=-1).reshape(-1, self.dcs, self.dcs)
         self.lan_s = _by_draw(cluster.lan_s, 2)
 
-        self.replicas = self.dcs * self.rf
+        self.dc_of = np.repeat(np.arange(self.dcs), self.rf)
+        self.begin = np.cumsum(self.rf) - self.rf
         self.own, self.hops = self._own_and_hops()
 
     def _own_and_hops(self) -> tuple[FloatArray, FloatArray]:
         """Return indicators: replicas in the writer's data centre, and replicas reached by a hop from a local node."""
-        samples = np.arange(len(self.writer))
-        own = np.zeros((len(samples), self.dcs, self.rf))
-        own[samples, self.writer] = 1.0
+        own = np.where(self.dc_of == self.writer[:, None], 1.0, 0.0)
         hops = np.ones_like(own)
-        hops[:, :, 0] = 0.0
-        hops[samples, self.writer, 0] = ~self.writer_holds
-        return own.reshape(len(samples), -1), hops.reshape(len(samples), -1)
+        hops[:, self.begin] = 0.0
+        hops[np.arange(len(own)), self.begin[self.writer]] = ~self.writer_holds
+        return own, hops
 
     @property
     def messages(self) -> FloatArray:
@@ -208,26 +250,36 @@ class _Places:
 
     def there_and_back_s(self) -> tuple[FloatArray, FloatArray]:
         """Return the network times of a write to each replica and of its answer (1 or draws, samples, replicas)."""
-        far = np.repeat(self.ways_s[:, self.writer], self.rf, axis=-1)
+        far = self.ways_s[:, self.writer][..., self.dc_of]
         return far + self.lan_s * self.hops, far + self.lan_s * (self.hops * self.own)
 
     def asked(self, level: str) -> tuple[IndexArray, IndexArray]:
-        """Return the data centre and the rank there of each replica that a read contacts (samples, asked)."""
+        """Return the data centre and the rank there of each replica that a read contacts (samples, asked).
+
+        If reads in some data centres contact fewer replicas than in others, they repeat the first one.
+        """
         by_dc = [self._asked_from(dc, level) for dc in range(self.dcs)]
-        found = np.array(by_dc, dtype=np.intp)[self.reader]
+        most = max(map(len, by_dc))
+        filled = [each + each[:1] * (most - len(each)) for each in by_dc]
+        found = np.array(filled, dtype=np.intp)[self.reader]
         return found[..., 0], found[..., 1]
+
+    def repeated(self, level: str) -> NDArray[np.bool_]:
+        """Tell which of the contacted replicas are mere repeats (samples, asked)."""
+        counts = np.array([len(self._asked_from(dc, level)) for dc in range(self.dcs)])
+        return np.asarray(np.arange(counts.max()) >= counts[self.reader, None])
 
     def _asked_from(self, dc: int, level: str) -> list[tuple[int, int]]:
         wanted = self.cluster.need(level, dc)
         near = [dc, *self.cluster.nearest_first(dc)]
-        every = [(other, turn) for other in near for turn in range(self.rf)]
+        every = [(other, turn) for other in near for turn in range(self.cluster.rf[other])]
         return every[: wanted.total or wanted.by_dc[dc]]
 
     def used(self, level: str) -> IndexArray:
         """Return the replicas whose answers a read uses: all that it contacts (samples, asked)."""
         dc, turn = self.asked(level)
         begin = np.take_along_axis(self.turn, dc, axis=-1)
-        return np.asarray(dc * self.rf + (begin + turn) % self.rf)
+        return np.asarray(self.begin[dc] + (begin + turn) % self.rf[dc])
 
     def reach_s(self, level: str) -> FloatArray:
         """Return network times from the reading coordinator to the replicas (1 or draws, samples, asked)."""
@@ -242,7 +294,7 @@ class _Places:
 
     def may_miss(self, level: str, used: IndexArray) -> bool:
         """Tell whether a write can commit without the replicas that the read uses."""
-        others = without(np.zeros((1, len(used), self.dcs * self.rf)), used)
+        others = without(np.zeros((1, *self.own.shape)), used)
         return bool(np.isfinite(self.committed_s(level, others)).any())
 
     def committed_s(self, level: str, answers_s: FloatArray) -> FloatArray:
@@ -250,51 +302,69 @@ class _Places:
         wanted = [self.cluster.need(level, dc) for dc in range(self.dcs)]
         if wanted[0].total:
             return committed_s(answers_s, wanted[0].total)
-        by_dc = np.sort(answers_s.reshape(*answers_s.shape[:-1], self.dcs, self.rf), axis=-1)
         needed = np.array([_counts(each, self.dcs) for each in wanted])[self.writer]
-        last = np.take_along_axis(by_dc, np.maximum(needed - 1, 0)[None, ..., None], axis=-1)[..., 0]
-        return np.asarray(np.where(needed > 0, last, 0.0).max(axis=-1))
+        last = np.zeros(answers_s.shape[:-1])
+        for dc, count in enumerate(needed.T):
+            there = np.sort(answers_s[..., self.dc_of == dc], axis=-1)
+            found = np.take_along_axis(there, np.maximum(count - 1, 0)[None, :, None], axis=-1)[..., 0]
+            last = np.maximum(last, np.where(count > 0, found, 0.0))
+        return last
+
+
+def _pairs(number: IndexArray, dcs: int, client_share: tuple[float, ...] | None) -> tuple[IndexArray, IndexArray]:
+    """Return the data centres of writer and reader for each sample, every pair as often as it should be."""
+    if client_share is None:
+        writer = number % dcs
+        return writer, (writer + 1 + number * (dcs - 1) // len(number)) % dcs
+    both = np.outer(client_share, client_share) * (1 - np.eye(dcs))
+    limits = np.cumsum(both) / both.sum()
+    place = np.searchsorted(limits, (number + 0.5) / len(number))
+    return place // dcs, place % dcs
 
 
 class _Times:
     """Sampled times in seconds (draws, samples, ...)."""
 
-    def __init__(self, cluster: Cluster, costs: Costs, load: Load, sampling: Sampling, places: _Places) -> None:
-        self.rng, self.shape = np.random.default_rng([sampling.seed, 2]), (sampling.draws, sampling.samples)
-        self.cores = cluster.cores
-        self.busy, self.crowded = _met(load, self.rng.random(self.shape), self.cores)
+    def __init__(self, costs: Costs, numbers: RandomNumbers, places: _Places) -> None:
+        self.numbers, self.shape, self.drawn = numbers, numbers.shape, 0
         read, write = (costs.links.get(operation, Exchanges()) for operation in ("read", "write"))
-        parse = self.work_s(_sum(costs.coordinator, read.client))
-        client = places.client_s * self.rng.standard_exponential(self.shape)
+        parse = self.work_s(_sum(costs.coordinator, read.client), places.reader)
+        client = places.client_s * self._draw(lambda rng: rng.standard_exponential(self.shape))
         self.before_s = 2 * places.lan_s[..., 0] + parse + client
         mean = _by_draw(costs.mutation, 2)
         if write.internode is not None:
             mean = mean + _by_draw(write.internode, 2) / MESSAGES * places.messages
-        self.mutation_s = np.asarray(mean * self._slower(places.replicas))
-        took = self.rng.standard_gamma(STAGES, (*self.shape, places.replicas)) / STAGES
-        there, back = places.there_and_back_s()
+        there = np.broadcast_to(places.dc_of, places.own.shape)
+        self.mutation_s = np.asarray(mean * self._draw(lambda rng: numbers.slowdown(rng, there)))
+        took = self._draw(lambda rng: rng.standard_gamma(STAGES, (self.shape[0], *there.shape)) / STAGES)
+        out, back = places.there_and_back_s()
         if write.internode is not None:
-            there = there + self._encrypted_s(places, write.internode)
-        self.there_s = np.broadcast_to(there, took.shape)
-        self.answers_s = there + self.mutation_s * took + back
+            out = out + self._encrypted_s(places, write.internode)
+        self.there_s = np.broadcast_to(out, took.shape)
+        self.answers_s = out + self.mutation_s * took + back
         self.read_exchange_s = read.internode
 
-    def work_s(self, mean_s: Number, *inner: int) -> FloatArray:
-        """Sample response times of work with a given mean at a node (draws, samples, *inner)."""
-        amounts = self.rng.standard_gamma(STAGES, (*self.shape, *inner)) / STAGES
-        return np.asarray(_by_draw(mean_s, 1 + len(inner)) * amounts * self._slower(*inner))
+    def _draw(self, draw: Callable[[np.random.Generator], FloatArray]) -> FloatArray:
+        self.drawn += 1
+        return self.numbers.number(self.drawn - 1, draw)
+
+    def work_s(self, mean_s: Number, where: IndexArray) -> FloatArray:
+        """Sample response times of work with a given mean at nodes of some data centres (samples, ...).
+
+        Returns an array (draws, samples, ...).
+        """
+        shape = (self.shape[0], *where.shape)
+        amounts = self._draw(lambda rng: rng.standard_gamma(STAGES, shape) / STAGES * self.numbers.slowdown(rng, where))
+        return np.asarray(_by_draw(mean_s, where.ndim) * amounts)
 
     def asked_s(self, places: _Places, level: str) -> FloatArray:
         """Return times from the start of a read until it arrives at its replicas (draws, samples, asked)."""
         asked = self.before_s[..., None] + places.reach_s(level)
         if self.read_exchange_s is None:
             return asked
-        messages = self.work_s(self.read_exchange_s, asked.shape[-1])  # at the coordinator, for each other node
+        reader = np.broadcast_to(places.reader[:, None], asked.shape[1:])
+        messages = self.work_s(self.read_exchange_s, reader)  # at the coordinator, for each other node
         return np.asarray(asked + messages * ~places.asks_itself(level))
-
-    def _slower(self, *inner: int) -> FloatArray:
-        busy, crowded = (each.reshape(*self.shape, *(1,) * len(inner)) for each in (self.busy, self.crowded))
-        return slowed(self.rng.random((*self.shape, *inner)), busy, crowded, self.cores)
 
     def _encrypted_s(self, places: _Places, exchange_s: Number) -> FloatArray:
         """Sample the time that encryption takes before a mutation reaches its replica.
@@ -303,18 +373,30 @@ class _Times:
         answers from there, and a forwarder processes the message that it receives and those that it forwards. All of
         this happens before the messages are sent.
         """
-        near = self.work_s(exchange_s, places.replicas) * places.hops
-        coordinator = self.work_s(exchange_s, places.dcs) * (1 + places.rf) / MESSAGES
-        forwarder = self.work_s(exchange_s, places.dcs) * places.rf / MESSAGES
-        return np.where(places.own > 0, near, np.repeat(coordinator + forwarder, places.rf, axis=-1))
+        samples, writer = len(places.writer), places.writer[:, None]
+        to_each, to_dc = np.broadcast_to(writer, places.own.shape), np.broadcast_to(writer, (samples, places.dcs))
+        near = self.work_s(exchange_s, to_each) * places.hops
+        coordinator = self.work_s(exchange_s, to_dc) * (1 + places.rf) / MESSAGES
+        there = np.broadcast_to(np.arange(places.dcs), to_dc.shape)
+        forwarder = self.work_s(exchange_s, there) * places.rf / MESSAGES
+        return np.where(places.own > 0, near, (coordinator + forwarder)[..., places.dc_of])
 
 
 def _met(load: Load, chance: FloatArray, cores: int) -> tuple[FloatArray, FloatArray]:
-    """Return the utilisation in the phase of each sample, and its Erlang C (draws, samples)."""
-    phase = (chance > np.cumsum(load.share, axis=0)[:-1, :, None]).sum(axis=0)
-    busy = np.minimum(load.utilisation, MOST_BUSY)
+    """Return the utilisation in the phase of each sample, and its Erlang C (draws, samples, dcs or 1)."""
+    phase = (chance > np.cumsum(load.share, axis=0)[:-1, :, None]).sum(axis=0)[..., None]
+    busy = np.minimum(load.utilisation.reshape(*load.share.shape, -1), MOST_BUSY)
     crowded = erlang_c(cores, cores * busy)
-    return np.take_along_axis(busy.T, phase, axis=-1), np.take_along_axis(crowded.T, phase, axis=-1)
+    one, other = (np.take_along_axis(np.moveaxis(each, 0, 1), phase, axis=1) for each in (busy, crowded))
+    return one, other
+
+
+def _at(values: FloatArray, where: IndexArray) -> FloatArray:
+    """Return values (draws, samples, dcs or 1) at the data centres of samples (samples, ...)."""
+    if values.shape[-1] == 1:
+        return values.reshape(*values.shape[:2], *(1,) * (where.ndim - 1))
+    chosen = where.reshape(1, len(where), -1)
+    return np.take_along_axis(values, chosen, axis=-1).reshape(len(values), *where.shape)
 
 
 def _by_draw(value: Number, inner: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
@@ -65,6 +65,23 @@ class Scenario(Construct):
     tps: Number | None
     slo: tuple[str, ...]
 
+    @classmethod
+    def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields that follow from the given ones if they are not given themselves; none by default.
+
+        Parameters
+        ----------
+        fields : mapping
+            Fields as they were given, not yet validated.
+
+        Returns
+        -------
+        dict
+            Values by field.
+        """
+        del fields
+        return {}
+
     def offered_per_s(self) -> Number | None:
         """Return the offered rate in requests per second, or None if none is given."""
         return self.tps
@@ -104,5 +121,6 @@ def axes_of(scenario: type[Scenario]) -> dict[str, str]:
 
 
 def changed(scenario: S, **fields: Any) -> S:
-    """Return the scenario with some fields replaced; the result is validated."""
-    return type(scenario)(**{**vars(scenario), **fields})
+    """Return the scenario with some fields replaced, and those that they imply; the result is validated."""
+    kind = type(scenario)
+    return kind(**{**vars(scenario), **kind.implied(fields), **fields})

@@ -3,7 +3,8 @@
 Means are exact for product-form networks without pools. Other networks are solved by a combination of approximations;
 docs/reference/accuracy.md gives their measured errors against simulation.
 
-1. The service demands of each station follow from the flows (exact).
+1. The service demands of each station follow from the flows (exact). One member represents each class of alike members
+   of a station with a count (`representatives.py`), so the work does not grow with their number.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
    Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
@@ -14,16 +15,16 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Bursty, Open
 from capplan.models.language.units import FloatArray, Number
@@ -36,9 +37,10 @@ from capplan.models.solver.flow_analysis import (
     ServiceDemand,
     Shapes,
 )
-from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent, rows_interpolated
+from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
@@ -51,20 +53,63 @@ _SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
 class Inside:
     """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n.
 
+    Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses are
+    the ends of segments.
+
     Attributes
     ----------
     held : array (places,)
         Number of units in use.
     waiting_s : array (draws, places)
         Mean time until a unit is free, in seconds.
-    mean_s, variance_s2 : dict of arrays (draws, places)
-        Mean (s) and variance (s²) of the time after that, by request class.
+    response_s : array (draws, places)
+        Mean response over all classes after the wait, in seconds; rises with n.
+    ends_s : array (draws, segments + 1)
+        Mean response at the ends of the segments, in seconds.
+    mean_s, variance_s2 : dict of arrays (draws, segments + 1)
+        Mean (s) and variance (s²) of the time after the wait at the ends of the segments, by request class.
     """
 
     held: FloatArray
     waiting_s: FloatArray
+    response_s: FloatArray
+    ends_s: FloatArray
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
+
+    @cached_property
+    def begins(self) -> NDArray[np.intp]:
+        """Index of the first place in each segment, and the number of places (draws, segments + 1)."""
+        inner = [np.count_nonzero(self.response_s < end[:, None], axis=-1) for end in self.ends_s.T[1:-1]]
+        places = self.response_s.shape[-1]
+        return np.stack([np.zeros_like(inner[0]), *inner, np.full_like(inner[0], places)], axis=-1)
+
+    def passed(self, draw: NDArray[np.intp], place: NDArray[np.intp]) -> FloatArray:
+        """Return the share of each segment that the mean response exceeds, (..., segments); the last is endless."""
+        begin, width = self.ends_s[:, :-1], self._width_s
+        share = np.maximum((self.response_s[draw, place][..., None] - begin[draw]) / width[draw], 0.0)
+        np.minimum(share[..., :-1], 1.0, out=share[..., :-1])
+        return np.asarray(share)
+
+    def mean_passed(self, weight: FloatArray) -> FloatArray:
+        """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
+        sums, moments = self._by_segment(weight), self._by_segment(weight * self.response_s)
+        beyond = np.cumsum(sums[..., ::-1], axis=-1)[..., ::-1] - sums
+        return np.asarray((moments - self.ends_s[:, :-1] * sums) / self._width_s + beyond)
+
+    def _by_segment(self, values: FloatArray) -> FloatArray:
+        """Return the sums of values (..., draws, places) over the places of each segment."""
+        places, shape = values.shape[-1], values.shape[:-1]
+        padded = np.zeros((*shape, places + 1))  # so that an empty segment at the end has a place to begin
+        padded[..., :-1] = values
+        rows = np.arange(values.size // places).reshape(*shape, 1)
+        begins = np.broadcast_to(self.begins[:, :-1], (*shape, self.begins.shape[-1] - 1))
+        found = np.add.reduceat(padded.ravel(), (rows * (places + 1) + begins).ravel()).reshape(begins.shape)
+        return np.where(np.diff(self.begins, axis=-1) > 0, found, 0.0)
+
+    @property
+    def _width_s(self) -> FloatArray:
+        return np.maximum(np.diff(self.ends_s, axis=-1), 1e-300)
 
 
 class Analysis:
@@ -76,16 +121,22 @@ class Analysis:
     ----------
     network : Network
         A network with open traffic; numbers may be arrays (draws,).
-    alike : callable, optional
-        Maps the name of a station or pool to its kind. If given, the flows stand for one of many equal entry points,
-        and the demands on all stations or pools of a kind are spread evenly over them.
 
     Attributes
     ----------
     share : dict of float
         Share of each request class in the traffic.
+    stations : dict of Station
+        Stations by name. Of a station with a count, one member represents each class of alike members: the regular
+        ones under the name of the station, others under the name of the first of them.
+    members : dict of int
+        Number of members that each station stands for; 1 without a count.
     demands : dict of ServiceDemand
-        Service demand of an average request at each station.
+        Service demand of an average request at each station; of a class, at one member.
+    pool_members : dict of int
+        Number of members that each pool stands for.
+    flows : dict of Step
+        Flow of each request class, with a representative for each class of members.
     draws : int
         Number of parameter draws.
 
@@ -100,24 +151,26 @@ class Analysis:
     >>> capacity_per_s(analysis, MAX_DROP_RATE)
     """
 
-    def __init__(self, network: Network, alike: Callable[[str], str] | None = None) -> None:
+    def __init__(self, network: Network) -> None:
         if not isinstance(network.traffic, Open):
             raise RefusedError(f"the analytic solver does not support {network.traffic.kind!r} traffic: simulate it")
         for station in network.stations:
             _refuse_unknown(station)
-        self.network, self.alike = network, alike
+        self.network = network
         self.traffic: Open = network.traffic
-        self.stations = {station.name: station for station in network.stations}
+        plain = representatives(network)
+        self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
+        self._pools, self.pool_members = plain.pools, plain.pool_members
         self.share = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
-        self.class_demands = {request.name: reader.of(request.flow) for request in network.classes}
-        self.demands = _combined(self.share, self.class_demands)
-        if alike is not None:
-            self.demands = _evened(self.demands, self.stations, alike)
+        self.demands = _per_member(
+            _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
+        )
         if not self.demands:
             raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
-        self.draws = max(int(np.size(demand.mean_s)) for demand in self.demands.values())
+        speed = {name: station.rate.speeds[-1] for name, station in self.stations.items() if station.rate is not None}
+        self.draws = max(np.size(each.mean_s * speed.get(name, 1.0)) for name, each in self.demands.items())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
@@ -146,7 +199,7 @@ class Analysis:
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
         """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
-        groups: dict[tuple[int | str, ...], list[str]] = {}
+        groups: dict[tuple[int | str | bytes, ...], list[str]] = {}
         for name, demand in self.demands.items():
             station = self.stations[name]
             alike = (
@@ -157,7 +210,7 @@ class Analysis:
             key = (
                 station.servers,
                 station.discipline,
-                id(station.rate),
+                _key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
             groups.setdefault(key, []).append(name)
@@ -172,7 +225,7 @@ class Analysis:
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Return the response time by class for the given congestion of stations."""
         reader = self.mean_response_reader(congestion)
-        return {request.name: reader.of(request.flow) for request in self.network.classes if request.name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
 
     def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
         """Return a reader of response times for the given congestion of stations."""
@@ -185,7 +238,12 @@ class Analysis:
     @cached_property
     def unloaded(self) -> dict[str, RandomTime]:
         """Response time of a single request by class."""
-        return self.mean_response({})
+        reader = self._idle_reader
+        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
+
+    @cached_property
+    def _idle_reader(self) -> ResponseReader:
+        return self.mean_response_reader({})
 
     @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
@@ -223,14 +281,13 @@ class Analysis:
 
         The solver models no queueing for a pool inside another pool.
         """
-        held = HoldingTimeReader(self.mean_response_reader({}))
+        held = HoldingTimeReader(self._idle_reader)
         total: dict[str, Number] = {}
-        for request in self.network.classes:
-            for pool, time in held.of(request.flow).items():
-                total[pool] = total.get(pool, 0.0) + self.share.get(request.name, 0.0) * time
-        sizes = {pool.name: pool.size for pool in self.network.pools}
-        if self.alike is not None:
-            total = _evened_times(total, sizes, self.alike)
+        for name, flow in self.flows.items():
+            for pool, time in held.of(flow).items():
+                each = time / self.pool_members[pool]
+                total[pool] = total.get(pool, 0.0) + self.share.get(name, 0.0) * each
+        sizes = {pool.name: pool.size for pool in self._pools.values()}
         outer = {pool.name for pool in self.outer_pools}
         bounds = [
             self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
@@ -248,18 +305,21 @@ class Analysis:
         pools = self.outer_pools
         if not pools:
             return None
+        size = sum(pool.size * self.pool_members[pool.name] for pool in pools)
         if any(pool.queue_limit is None for pool in pools):
-            size = sum(pool.size for pool in pools)
             return size, min(_ENDLESS * size, _LONGEST)
-        return sum(pool.size for pool in pools), sum(pool.queue_limit or 0 for pool in pools)
+        return size, sum((pool.queue_limit or 0) * self.pool_members[pool.name] for pool in pools)
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
         """The outermost pools."""
-        names = set.union(*(_outer_pools(request.flow) for request in self.network.classes))
-        same = self.alike or str
-        kinds = {same(name) for name in names}
-        return [pool for pool in self.network.pools if same(pool.name) in kinds]
+        names = set.union(*(_outer_pools(flow) for flow in self.flows.values()))
+        return [pool for pool in self._pools.values() if pool.name in names]
+
+    @property
+    def outer_pool_count(self) -> int:
+        """Number of the outermost pools, all members counted."""
+        return sum(self.pool_members[pool.name] for pool in self.outer_pools)
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
@@ -273,12 +333,12 @@ class Analysis:
     @cached_property
     def outside_s(self) -> FloatArray:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
-        held, outer = HoldingTimeReader(self.mean_response_reader({})), {pool.name for pool in self.outer_pools}
+        held, outer = HoldingTimeReader(self._idle_reader), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
-        for request in self.network.classes:
-            inside = sum((time for name, time in held.of(request.flow).items() if name in outer), 0.0)
-            if request.name in times:
-                times[request.name] = times[request.name] - inside
+        for request, flow in self.flows.items():
+            inside = sum((time for name, time in held.of(flow).items() if name in outer), 0.0)
+            if request in times:
+                times[request] = times[request] - inside
         outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
         return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
@@ -293,14 +353,13 @@ class Analysis:
         held = np.minimum(number, server.pool)
         means, classes = self.curve
         wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
-        times = {
-            name: [rows_interpolated(wanted, means, values) for values in moments] for name, moments in classes.items()
-        }
         return Inside(
             held,
             (number - held) / server.throughput_per_s,
-            {name: mean for name, (mean, _) in times.items()},
-            {name: np.maximum(variance, 0.0) for name, (_, variance) in times.items()},
+            wanted,
+            means,
+            {name: mean for name, (mean, _) in classes.items()},
+            {name: variance for name, (_, variance) in classes.items()},
         )
 
     @cached_property
@@ -337,6 +396,10 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _key(table: RateTable | None) -> bytes:
+    return b"" if table is None else np.array(np.broadcast_arrays(*table.speeds), dtype=float).tobytes()
 
 
 def _refuse_unknown(station: Station) -> None:
@@ -376,23 +439,12 @@ def _combined(
     return total
 
 
-def _evened(
-    demand: Mapping[str, ServiceDemand], names: Iterable[str], alike: Callable[[str], str]
-) -> dict[str, ServiceDemand]:
-    """Spread the demands evenly over all stations of the same kind."""
-    total: dict[str, ServiceDemand] = {}
-    for name, each in demand.items():
-        total[alike(name)] = total.get(alike(name), ServiceDemand()).plus(1.0, each)
-    known = [name for name in names if alike(name) in total]
-    counts = Counter(map(alike, known))
-    share = {kind: ServiceDemand().plus(1 / counts[kind], each) for kind, each in total.items()}
-    return {name: share[alike(name)] for name in known}
-
-
-def _evened_times(times: Mapping[str, Number], names: Iterable[str], alike: Callable[[str], str]) -> dict[str, Number]:
-    """Spread times evenly over all pools of the same kind."""
-    as_demands = {name: ServiceDemand(mean_s=time) for name, time in times.items()}
-    return {name: demand.mean_s for name, demand in _evened(as_demands, names, alike).items()}
+def _per_member(total: Mapping[str, ServiceDemand], members: Mapping[str, int]) -> dict[str, ServiceDemand]:
+    """Divide the demands on all members of a class by their number."""
+    return {
+        name: demand if members[name] == 1 else ServiceDemand().plus(1 / members[name], demand)
+        for name, demand in total.items()
+    }
 
 
 def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[str]:

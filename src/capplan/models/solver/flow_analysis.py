@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 
@@ -34,7 +34,8 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
-from capplan.models.solver.random_time import NOW, RandomTime, kth_of, mixture
+from capplan.models.solver.order_statistics import kth_of_n_cdf
+from capplan.models.solver.random_time import NOW, RandomTime, kth_of, kth_of_those_that_come, mixture
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class Congestion:
 
 
 IDLE = Congestion()
+
+DROPPED = StepSequence((), name="dropped")
+"""The step at which a request is dropped. A sequence that ends with it is the work of a request that is dropped."""
+
+
+def is_dropped(step: Step) -> bool:
+    """Tell whether every request that runs `step` is dropped."""
+    return isinstance(step, StepSequence) and any(last is DROPPED for last in (step, *step.steps[-1:]))
 
 
 def weights(step: Step) -> tuple[Number, ...]:
@@ -159,6 +168,8 @@ class Shapes:
                 return (step.kind, self._distribution(step.duration))
             case Signal():
                 return (step.kind, step.group)
+            case StepSequence() if step is DROPPED:
+                return (step.name,)
             case ForkJoin():
                 return (step.kind, step.needed, *sorted(inside))
             case CountdownLatch():
@@ -184,6 +195,13 @@ def _bytes(value: Any) -> Any:
     return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 
+class Heard(NamedTuple):
+    """A signal: when it comes, if it comes, and the probability that it does."""
+
+    time: RandomTime
+    chance: Number = 1.0
+
+
 @dataclass
 class ResponseReader:
     """Computes response times of flows for a given congestion of stations.
@@ -202,7 +220,7 @@ class ResponseReader:
     shapes: Shapes
     races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = field(default_factory=dict)
     known: dict[int, RandomTime] = field(default_factory=dict)
-    heard: dict[int, dict[str, list[RandomTime]]] = field(default_factory=dict)
+    heard: dict[int, dict[str, list[Heard]]] = field(default_factory=dict)
 
     def of(self, step: Step) -> RandomTime:
         """Return the time from the start of `step` until the next step can start."""
@@ -223,9 +241,11 @@ class ResponseReader:
             case StepSequence():
                 return sum((self.of(child) for child in step.steps), NOW)
             case ForkJoin():
-                return self._race([self.of(child) for child in step.branches], step.needed)
+                branches = [self.of(child) for child in step.branches if not is_dropped(child)]
+                return self._race([Heard(branch) for branch in branches], step.needed)
             case Choice() | Route():
-                return mixture(weights(step), [self.of(child) for child in children(step)])
+                chances, going = _not_dropped(step)
+                return mixture(chances, [self.of(child) for child in going])
             case CountdownLatch():
                 return self._latch(step)
             case Signal():
@@ -237,21 +257,26 @@ class ResponseReader:
 
     def _latch(self, step: CountdownLatch) -> RandomTime:
         signals = self._signals(step.step)
-        full = [self._race(signals[group.name], group.needed) for group in step.groups]
-        opened = self._race(full, step.needed or len(full))
+        complete = [
+            Heard(self._race(signals[group.name], group.needed), enough(signals[group.name], group.needed))
+            for group in step.groups
+            if len(signals.get(group.name, [])) >= group.needed
+        ]
+        opened = self._race(complete, step.needed or len(step.groups))
         before = self.of(step.step)
-        return opened if np.all(np.asarray(before.total) <= 0.0) else self._race([opened, before], 2)
+        both = [Heard(opened), Heard(before)]
+        return opened if np.all(np.asarray(before.total) <= 0.0) else self._race(both, 2)
 
-    def _signals(self, step: Step) -> dict[str, list[RandomTime]]:
-        """Return the times of the signals of each group, from the start of `step`."""
+    def _signals(self, step: Step) -> dict[str, list[Heard]]:
+        """Return the signals of each group; times are from the start of `step`."""
         shape = self.shapes.of(step)
         if shape not in self.heard:
             self.heard[shape] = self._listen(step)
         return self.heard[shape]
 
-    def _listen(self, step: Step) -> dict[str, list[RandomTime]]:
+    def _listen(self, step: Step) -> dict[str, list[Heard]]:
         if isinstance(step, Signal):
-            return {step.group: [NOW]}
+            return {step.group: [Heard(NOW)]}
         if isinstance(step, StepSequence):
             return self._signals_in_turn(step.steps)
         found = [self._signals(child) for child in children(step)]
@@ -259,21 +284,25 @@ class ResponseReader:
             return _either(weights(step), found)
         own: set[str] = {group.name for group in step.groups} if isinstance(step, CountdownLatch) else set()
         names = {group for one in found for group in one} - own
-        return {group: [t for one in found for t in one.get(group, [])] for group in names}
+        return {group: [signal for one in found for signal in one.get(group, [])] for group in names}
 
-    def _signals_in_turn(self, steps: Sequence[Step]) -> dict[str, list[RandomTime]]:
-        collected: dict[str, list[RandomTime]] = defaultdict(list)
+    def _signals_in_turn(self, steps: Sequence[Step]) -> dict[str, list[Heard]]:
+        collected: dict[str, list[Heard]] = defaultdict(list)
         start = NOW
         for child in steps:
-            for group, times in self._signals(child).items():
-                collected[group] += [start + time for time in times]
+            for group, signals in self._signals(child).items():
+                collected[group] += [Heard(start + signal.time, signal.chance) for signal in signals]
             start = start + self.of(child)
         return dict(collected)
 
-    def _race(self, times: list[RandomTime], needed: int) -> RandomTime:
-        key = (needed, tuple(sorted(time.signature() for time in times)))
+    def _race(self, signals: list[Heard], needed: int) -> RandomTime:
+        key = (needed, tuple(sorted(signal.time.signature + _certainty(signal) for signal in signals)))
         if key not in self.races:
-            self.races[key] = kth_of(times, needed)
+            times = [signal.time for signal in signals]
+            if all(map(_is_certain, signals)):
+                self.races[key] = kth_of(times, needed)
+            else:
+                self.races[key] = kth_of_those_that_come(times, [signal.chance for signal in signals], needed)
         return self.races[key]
 
 
@@ -300,18 +329,49 @@ class HoldingTimeReader:
         return total
 
 
-def _either(chances: Sequence[Number], found: Sequence[dict[str, list[RandomTime]]]) -> dict[str, list[RandomTime]]:
+def _not_dropped(step: Choice | Route) -> tuple[tuple[Number, ...], list[Step]]:
+    """Return the alternatives at which requests are not dropped, with their probabilities given this."""
+    chances, inside = weights(step), children(step)
+    if not any(map(is_dropped, inside)):
+        return chances, list(inside)
+    going = [(chance, child) for chance, child in zip(chances, inside, strict=True) if not is_dropped(child)]
+    total = sum((chance for chance, _ in going), 0.0)
+    return tuple(chance / total for chance, _ in going), [child for _, child in going]
+
+
+def _either(chances: Sequence[Number], found: Sequence[dict[str, list[Heard]]]) -> dict[str, list[Heard]]:
     """Mix the signals of alternatives, in the order of their mean times."""
-    counts = [{group: len(times) for group, times in one.items() if times} for one in found]
-    if any(count != counts[0] for count in counts):
-        raise RefusedError(
-            "the analytic solver does not support alternatives with different numbers of signals: simulate the network"
-        )
-    mixed: dict[str, list[RandomTime]] = {}
-    for group in counts[0]:
-        columns = [sorted(one[group], key=lambda time: float(np.mean(time.total))) for one in found]
-        mixed[group] = [mixture(chances, column) for column in zip(*columns, strict=True)]
+    mixed: dict[str, list[Heard]] = {}
+    for group in dict.fromkeys(group for one in found for group in one):
+        columns = [sorted(one.get(group, []), key=lambda signal: float(np.mean(signal.time.total))) for one in found]
+        longest = max(map(len, columns))
+        mixed[group] = [_column(chances, [column[place : place + 1] for column in columns]) for place in range(longest)]
     return mixed
+
+
+def _column(chances: Sequence[Number], found: Sequence[Sequence[Heard]]) -> Heard:
+    """Mix one signal of each alternative that has it."""
+    if all(one and _is_certain(one[0]) for one in found):
+        return Heard(mixture(chances, [signal.time for (signal,) in found]))
+    present = [(chance * one[0].chance, one[0].time) for chance, one in zip(chances, found, strict=True) if one]
+    total = sum((chance for chance, _ in present), 0.0)
+    return Heard(mixture([chance / total for chance, _ in present], [time for _, time in present]), total)
+
+
+def enough(signals: Sequence[Heard], needed: int) -> Number:
+    """Return the probability that at least `needed` of several independent signals come."""
+    if all(map(_is_certain, signals)):
+        return 1.0
+    chances = np.broadcast_arrays(*(np.minimum(signal.chance, 1.0) for signal in signals))
+    return kth_of_n_cdf(np.stack(chances, axis=-1), needed)[()]
+
+
+def _is_certain(signal: Heard) -> bool:
+    return isinstance(signal.chance, float) and signal.chance == 1.0
+
+
+def _certainty(signal: Heard) -> bytes:
+    return b"" if _is_certain(signal) else np.asarray(signal.chance, dtype=float).tobytes()
 
 
 def random_time(distribution: Distribution) -> RandomTime:

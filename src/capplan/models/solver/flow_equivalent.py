@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.single_station import in_proportion
 
+_NEGLIGIBLE = 1e-18  # probability of a number of requests, relative to the most probable one
 _POINTS = 48  # populations at which X(n) is computed; values between are interpolated
 
 
@@ -50,13 +52,18 @@ def closed_throughput_per_s(
     log_serving = np.cumsum(np.log(np.minimum(np.maximum(inside[1:], 1.0)[None, :], servers)), axis=-1)
     log_term = inside[None, 1:] * np.log(busy_s / np.maximum(idle_s, 1e-9))[:, None] - log_serving
     log_term = np.concatenate([np.zeros((len(busy_s), 1)), log_term], axis=-1)
+    serving = np.minimum(inside, servers)
+    log_factorial = special.gammaln(inside + 1)
     result = np.empty((len(busy_s), len(population)))
+    first, last, before = 0, 0, 0  # the numbers at the bottleneck that have a weight, at the population before
     for column, count in enumerate(population.astype(int)):
-        ways = special.gammaln(count + 1) - special.gammaln(count - inside[: count + 1] + 1)
-        weight = ways[None, :] + log_term[:, : count + 1]
-        chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
-        serving = np.minimum(inside[None, : count + 1], servers)
-        result[:, column] = (chance * serving).sum(axis=-1) / chance.sum(axis=-1)
+        last = min(last + count - before, count)  # each further request adds one at most
+        weight = log_term[:, first : last + 1] - log_factorial[count - last : count - first + 1][::-1]
+        weight -= weight.max(axis=-1, keepdims=True)
+        chance = np.exp(weight, out=weight)
+        result[:, column] = np.vecdot(chance, serving[:, first : last + 1]) / chance.sum(axis=-1)
+        known = first + np.flatnonzero((chance > _NEGLIGIBLE).any(axis=0))
+        first, last, before = int(known[0]), int(known[-1]), count
     return result / busy_s[:, None]
 
 
@@ -95,6 +102,29 @@ class FlowEquivalent:
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
         return in_proportion(np.arange(self.places + 1.0) * log_rate - self._log_throughputs)
 
+    def blocking(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return the probability that all places are taken, and its elasticity.
+
+        Parameters
+        ----------
+        rate_per_s : array (chosen draws,)
+            Arrival rate, per second.
+        draws : array of int (chosen draws,)
+            Which draws to solve.
+
+        Returns
+        -------
+        tuple of array (chosen draws,)
+            The probability, and the derivative of its logarithm with respect to that of the rate.
+        """
+        logs, empty = self._log_throughputs[draws], self.places - np.arange(self.places + 1.0)
+        logs = logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]
+        most = logs.max(axis=-1)
+        weight = np.exp(logs - most[:, None])
+        total = weight.sum(axis=-1)
+        # BLAS would use all processors for each of many long rows, which costs more than it saves.
+        return np.exp(-most) / total, np.einsum("ij,j->i", weight, empty) / total
+
     @cached_property
     def _log_throughputs(self) -> FloatArray:
         """Logarithm of X(1) X(2) ... X(n) for n = 0 .. places (draws, places + 1)."""
@@ -120,7 +150,7 @@ def flow_equivalent(
     populations = np.unique(np.round(np.geomspace(1, pool, _POINTS)))
     known = closed_throughput_per_s(populations, busy_s, idle_s, saturation_per_s)
     inside = np.minimum(np.arange(1.0, pool + queue_limit + 1), pool)
-    return FlowEquivalent(rows_interpolated(inside[None, :], populations, known), pool)
+    return FlowEquivalent(rows_interpolated(inside, populations, known), pool)
 
 
 def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> FloatArray:
@@ -128,10 +158,10 @@ def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> F
 
     Parameters
     ----------
-    at : array (rows or 1, n)
+    at : array (n,)
         Where to interpolate.
-    grid : array (points,) or (rows, points)
-        Grid of all rows, or of each row, in ascending order.
+    grid : array (points,)
+        Grid of all rows, in ascending order.
     values : array (rows, points)
         Values on the grid.
 
@@ -139,15 +169,7 @@ def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> F
     -------
     array (rows, n)
     """
-    rows = len(values)
-    points = np.broadcast_to(grid, values.shape)
-    wanted = np.broadcast_to(at, (rows, np.shape(at)[-1]))
-    if np.ndim(grid) == 1:
-        right = np.searchsorted(grid, wanted)
-    else:
-        right = np.stack([np.searchsorted(points[row], wanted[row]) for row in range(rows)])
-    right = np.clip(right, 1, points.shape[-1] - 1)
-    low, high = (np.take_along_axis(points, index, axis=-1) for index in (right - 1, right))
-    below, above = (np.take_along_axis(values, index, axis=-1) for index in (right - 1, right))
-    share = (wanted - low) / np.maximum(high - low, 1e-300)
+    right = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
+    share = (at - grid[right - 1]) / np.maximum(grid[right] - grid[right - 1], 1e-300)
+    below, above = (np.take(values, index, axis=1) for index in (right - 1, right))  # [:, index] would be slow to use
     return np.asarray(below + share * (above - below))

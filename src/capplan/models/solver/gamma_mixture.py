@@ -12,10 +12,10 @@ from scipy import special
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.random_time import RandomTime
 
-_TABLE = 12  # points of the table of the approximate distribution
+_TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
 _EXACT = 6  # steps on the exact distribution before bisection takes over; one or two usually suffice
-_CLOSE = 1e-3  # relative step size that leaves an error below 1e-6 (its cube times the shape)
+_CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
 _NARROW = 1e-3  # spread of means, relative to the standard deviation, below which parts are merged
 _HALVINGS = 40  # bisection steps between the quantiles of the components
 
@@ -128,6 +128,7 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
     draws = len(weight)
     log_time = 3 * np.log(_near_cube_roots(weight, mean, shape, levels)).ravel()
     log_rate, log_gamma = np.log(shape / mean), special.gammaln(shape)
+    steepest = shape.max(axis=-1)
     found = np.full(log_time.shape, np.nan)
     left = np.flatnonzero(np.isfinite(log_time))
     for _ in range(_EXACT):
@@ -140,7 +141,7 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -error / (slope - error * bend / (2 * slope))
         log_time[left] += np.clip(step, -0.5, 0.5)
-        settled = np.abs(step) < _CLOSE
+        settled = np.abs(step) ** 3 * steepest[row] < _CLOSE
         found[left[settled]] = np.exp(log_time[left[settled]])
         left = left[~settled & np.isfinite(step)]
         if not len(left):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -45,8 +46,24 @@ def kth_of_n_cdf(cdf_values: ArrayLike, k: int) -> FloatArray:
     if (shares > 1).any():
         raise InputError(f"{shares.max():g} is not a probability: it must be at most 1")
     needed = _ranks(k, shares.shape[-1])[0]
-    branches = np.ascontiguousarray(np.moveaxis(shares, -1, 0))
-    reached = np.zeros((needed + 1, *branches.shape[1:]))  # by number done; the last entry means k or more
+    return chance_of_at_least(np.ascontiguousarray(np.moveaxis(shares, -1, 0)), needed)
+
+
+def chance_of_at_least(branches: Sequence[FloatArray] | FloatArray, needed: int) -> FloatArray:
+    """Return the same for branches along the first axis, without checks of the arguments.
+
+    Parameters
+    ----------
+    branches : sequence of arrays (...)
+        Probability that each branch is done.
+    needed : int
+        Branches needed.
+
+    Returns
+    -------
+    array (...)
+    """
+    reached = np.zeros((needed + 1, *branches[0].shape))  # by number done; the last entry means `needed` or more
     reached[0] = 1.0
     for place, done in enumerate(branches, start=1):
         most = min(place, needed)  # that can be done by now

@@ -7,18 +7,23 @@ queues; docs/reference/accuracy.md gives the measured errors.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import product
+from math import comb
 
 import numpy as np
 from scipy import special
 
+from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
+from capplan.models.solver.order_statistics import kth_of_n_mean, kth_of_n_variance
+from capplan.models.solver.parallel_branches import kth_of_different
 
-_LEVELS = 0.5 * (1 - np.cos(np.pi * np.arange(41) / 40))  # grid over the range of a branch, dense at both ends
 _SMALL = 1e-30
+_MOST_MIXED = 1000  # combinations of branches that are done
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,9 @@ class RandomTime:
         mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
         return mean, np.minimum(mean**2 / variance, 1e6)
 
+    @cached_property
     def signature(self) -> bytes:
-        """Return a key that is the same for times that agree in seven digits."""
+        """A key that is the same for times that agree in seven digits."""
         values = np.concatenate([np.ravel(np.asarray(v)) for v in (self.floor, self.mean, np.sqrt(self.variance))])
         return values.astype(np.float32).tobytes()
 
@@ -78,7 +84,7 @@ NOW = RandomTime(0.0, 0.0, 0.0)
 
 def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTime:
     """Return the mixture of several times: exact mean and variance, and the lowest floor."""
-    if len({time.signature() for time in times}) == 1:
+    if len({time.signature for time in times}) == 1:
         return times[0]
     floor = _lowest_floor(times)
     mean = sum((w * time.total for w, time in zip(weights, times, strict=True)), 0.0)
@@ -104,9 +110,56 @@ def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
         return NOW
     if len(times) == 1:
         return times[0]
-    if len({time.signature() for time in times}) == 1:
+    if len({time.signature for time in times}) == 1:
         return _kth_of_identical(times[0], needed, len(times))
     return _kth_of_different(times, needed)
+
+
+def kth_of_those_that_come(times: Sequence[RandomTime], chances: Sequence[Number], needed: int) -> RandomTime:
+    """Return the time until the `needed`-th of several independent branches is done, some of which may never be.
+
+    Parameters
+    ----------
+    times : sequence of RandomTime
+        Times of the branches.
+    chances : sequence of number or array (..., draws)
+        Probability that each branch is ever done.
+    needed : int
+        Branches to wait for.
+
+    Returns
+    -------
+    RandomTime
+        The time given that enough branches are done: the mixture over the branches that are.
+
+    Raises
+    ------
+    RefusedError
+        If the branches that may never be done are of too many kinds.
+    """
+    kinds: dict[bytes, list[tuple[RandomTime, Number]]] = {}
+    for time, chance in zip(times, chances, strict=True):
+        kinds.setdefault(time.signature + np.asarray(chance, dtype=float).tobytes(), []).append((time, chance))
+    numbers = [range(len(kind) + 1) if np.any(kind[0][1] != 1.0) else (len(kind),) for kind in kinds.values()]
+    if np.prod([len(number) for number in numbers]) > _MOST_MIXED:
+        raise RefusedError(
+            f"the analytic solver does not support a wait for {len(times)} signals of which so many may never come: "
+            "simulate the network"
+        )
+    weights, outcomes = [], []
+    for come in product(*numbers):
+        if sum(come) >= needed:
+            weights.append(reduce(np.multiply, map(_binomial, kinds.values(), come)))
+            done = [kind[0][0] for kind, number in zip(kinds.values(), come, strict=True) for _ in range(number)]
+            outcomes.append(kth_of(done, needed))
+    total = sum(weights, 0.0)
+    return mixture([weight / total for weight in weights], outcomes)
+
+
+def _binomial(branches: Sequence[tuple[RandomTime, Number]], number: int) -> Number:
+    """Return the probability that this number of equal branches are ever done."""
+    chance = branches[0][1]
+    return comb(len(branches), number) * chance**number * (1 - chance) ** (len(branches) - number)
 
 
 def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTime:
@@ -116,39 +169,22 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
-    """Integrate the tail of the Poisson binomial distribution; the floor is the k-th lowest floor."""
-    distinct = {time.signature(): _aligned(time) for time in times}
-    grid = _joint_grid(tuple(distinct.values()))
-    passed = {key: time.cdf(grid) for key, time in distinct.items()}
-    columns = np.broadcast_arrays(*(passed[time.signature()] for time in times))
-    done = kth_of_n_cdf(np.stack(columns, axis=-1), needed)
-    mean = grid[..., 0] + np.trapezoid(1 - done, grid, axis=-1)
-    offset = grid - mean[..., None]
-    variance = np.trapezoid(2 * np.abs(offset) * np.where(offset > 0, 1 - done, done), grid, axis=-1)
-    floors = np.broadcast_arrays(mean, *(np.asarray(time.floor, dtype=float) for time in times))[1:]
-    floor = np.sort(np.stack(floors), axis=0)[needed - 1]
-    return RandomTime(_plain(floor), _plain(np.maximum(mean - floor, 0.0)), _plain(variance))
-
-
-def _joint_grid(times: Sequence[RandomTime]) -> FloatArray:
-    """Return times (..., points) in ascending order that resolve the distribution of each branch."""
-    parts: list[FloatArray] = []
-    for time in times:
-        deviation = np.sqrt(time.variance)
-        begin = np.maximum(time.mean - 8 * deviation, 0.0)
-        reach = time.mean + 12 * deviation - begin + 1e-9 * time.total + _SMALL  # above 0 for a constant time, too
-        parts += [np.asarray(time.floor), np.asarray(time.floor + begin + reach * _LEVELS**1.5)]
-    shape = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return np.sort(np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1))
+    """Solve each kind of branch once; the floor is the k-th lowest floor."""
+    kinds = {time.signature: time for time in times}
+    count = Counter(time.signature for time in times)
+    parts = [(np.asarray(time.floor, dtype=float), *time.gamma()) for time in kinds.values()]
+    shape = np.broadcast_shapes(*(np.shape(value) for part in parts for value in part))
+    floor, mean, alpha = (
+        np.stack([np.broadcast_to(value, shape).ravel() for value in column]) for column in zip(*parts, strict=True)
+    )
+    counts = [count[key] for key in kinds]
+    total, variance = (value.reshape(shape) for value in kth_of_different(floor, mean, alpha, counts, needed))
+    lowest = np.sort(np.repeat(floor, counts, axis=0), axis=0)[needed - 1].reshape(shape)
+    return RandomTime(_plain(lowest), _plain(np.maximum(total - lowest, 0.0)), _plain(variance))
 
 
 def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:
     return reduce(np.minimum, [np.asarray(time.floor, dtype=float) for time in times])
-
-
-def _aligned(time: RandomTime) -> RandomTime:
-    """Add an axis for the grid, after that of the draws."""
-    return RandomTime(*(np.asarray(v, dtype=float)[..., None] for v in (time.floor, time.mean, time.variance)))
 
 
 def _plain(value: FloatArray) -> Number:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any, get_args, get_type_hints
 
 from capplan.models.errors import InputError
+from capplan.models.language.per_dc import SEPARATOR, is_per_dc
 from capplan.models.language.scenario import Option, Scenario, options_of
 from capplan.models.language.units import parse_duration_s, parse_length_m
 
@@ -113,6 +114,15 @@ def _whole(text: str) -> Fraction:
         raise InputError(f"{text!r} is not a whole number: write one such as 3, or a range such as '1..5'") from None
 
 
+def _whole_per_dc(text: str) -> Fraction:
+    if SEPARATOR in text:
+        raise InputError(
+            f"{text!r} is one number for each data centre, and a sweep takes one for all: write those of unequal data "
+            "centres in a scenario file, and sweep that"
+        )
+    return _whole(text)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -138,6 +148,7 @@ def _yes_or_no(text: str) -> bool:
 
 LOAD = ValueType(_exact(_load), float, None, "10%..95%:5%")
 WHOLE = ValueType(_whole, int, Fraction(1), "3..12:3")
+WHOLE_PER_DC = ValueType(_whole_per_dc, int, Fraction(1), "3..12:3")
 WORDS = ValueType(str, str)
 YES_OR_NO = ValueType(_yes_or_no, bool)
 READ_IN: dict[str, Callable[[str], float]] = {  # a text with a unit, or a bare number in this one
@@ -166,6 +177,8 @@ def value_type(scenario: type[Scenario], field: str) -> ValueType:
     kinds = {hint, *get_args(hint)}
     if bool in kinds:
         return YES_OR_NO
+    if is_per_dc(hint):
+        return WHOLE_PER_DC
     if option.unit:
         return quantities(option.unit)
     if int in kinds:

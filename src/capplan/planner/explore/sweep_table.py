@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from capplan.calibration.system import System
 from capplan.models.errors import InputError, nearest
+from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, options_of
 from capplan.models.language.units import FloatArray
 from capplan.models.replaced_file import replace_file
@@ -96,6 +97,8 @@ def columns_of(system: System[Any]) -> dict[str, str]:
 
 def _dtype(hint: Any) -> str:
     kinds = {hint, *get_args(hint)}
+    if is_per_dc(hint):
+        return "Int64"  # text in a table with unequal data centres, see `to_frame`
     known = {bool: "boolean", int: "Int64", float: "Float64"}
     return next((dtype for kind, dtype in known.items() if kind in kinds), "string")
 
@@ -104,16 +107,25 @@ def layout_point(system: System[Any], fields: Mapping[str, Any]) -> SweepPoint:
     """Return a row that only has the layout, from the fields of its scenario."""
     point: SweepPoint = dict.fromkeys(columns_of(system)) | {"system": system.name}
     for name, option in layout_options(system.scenario).items():
-        value = fields.get(name)
-        point[column_of(name, option)] = as_number(option, value) if option.unit and value is not None else value
+        point[column_of(name, option)] = _cell(option, fields.get(name))
     return point
 
 
+def _cell(option: Option, value: Any) -> Any:
+    """Return the value of a field as a table has it: a number in the option's unit, or `6/6/3` for unequal DCs."""
+    if option.unit and value is not None:
+        return as_number(option, value)
+    return per_dc_text(value) if isinstance(value, tuple) else value
+
+
 def to_frame(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return rows as a data frame."""
+    """Return rows as a data frame; a column of counts is text if data centres differ in some row (`6/6/3`)."""
     import pandas as pd  # a table for people needs none
 
-    return pd.DataFrame(list(points), columns=list(columns)).astype(dict(columns))
+    rows = list(points)
+    written = {name for row in rows for name, value in row.items() if isinstance(value, str)}
+    dtypes = {name: "string" if dtype == "Int64" and name in written else dtype for name, dtype in columns.items()}
+    return pd.DataFrame(rows, columns=list(columns)).astype(dtypes)
 
 
 def csv_text(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> str:

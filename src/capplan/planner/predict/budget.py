@@ -66,6 +66,11 @@ def effort(budget_s: float, network: Network, visits: float, warmup: float, engi
     return Effort(draws, max(FEWEST_REQUESTS, int(requests / draws - warmup)))
 
 
+def least_s(visits: float, warmup: float, engine: Engine) -> float:
+    """Return what the least effort costs, seconds of the nominal machine without lowering; see `effort`."""
+    return FEWEST_DRAWS * (warmup + FEWEST_REQUESTS) * visits * _VISIT_S[engine] / _THREADS[engine]
+
+
 def steps(network: Network) -> int:
     """Return the number of steps of a network's flows; what stands at several places counts at each."""
     counted: dict[int, int] = {}

@@ -25,7 +25,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
-from capplan.planner.predict.budget import Effort, effort
+from capplan.planner.predict.budget import Effort, effort, least_s
 from capplan.planner.predict.draw_relation import Relation, related, samples
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
@@ -46,6 +46,11 @@ _TOO_SLOW = (
     "So near saturation the system takes {:,.0f} s to settle, longer than --budget simulates: latencies come from the "
     "closed form."
 )
+_TOO_LARGE = (
+    "At {:,.0f} requests per second the runs would take {:,.0f} s of --budget before they have settled: latencies come "
+    "from the analytic solver."
+)
+_OVERDRAWN = 3.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -94,6 +99,10 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
     """
     uncertainty = case.uncertainty
     settles_s = settling_s(case, figures)
+    least = least_s(_visits(figures), _warmup(figures, settles_s), settings.engine)
+    if least > _OVERDRAWN * settings.budget_s:
+        note = _TOO_LARGE.format(float(np.median(figures.peak_rate)), least)
+        return SimulatedLatency(solved_latency(figures, uncertainty), note)
     size = _effort(figures, settings, settles_s)
     if is_too_slow(figures, size.requests, settles_s):
         sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
@@ -152,8 +161,7 @@ def extended_to_all(
             found[name] = Latency()
             continue
         bands: dict[str, Band | None] = {}
-        for statistic in STATISTICS:
-            analytic = figures.latency_s(name, statistic)
+        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
                 bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
                 gains.append(1.0)
@@ -190,9 +198,19 @@ def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncer
 
 
 def _effort(figures: Figures, settings: SimulationSettings, settles_s: float) -> Effort:
-    visits = sum(float(np.mean(demand.visits)) for demand in figures.analysis.demands.values())
-    warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
-    return effort(settings.budget_s, figures.analysis.network, visits, warmup, settings.engine)
+    warmup = _warmup(figures, settles_s)
+    return effort(settings.budget_s, figures.analysis.network, _visits(figures), warmup, settings.engine)
+
+
+def _visits(figures: Figures) -> float:
+    """Return the mean number of visits of a request to stations."""
+    analysis = figures.analysis
+    return sum(float(np.mean(each.visits)) * analysis.members[name] for name, each in analysis.demands.items())
+
+
+def _warmup(figures: Figures, settles_s: float) -> float:
+    """Return the number of requests before bursts and the time between them have settled."""
+    return settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
 
 
 @dataclass(frozen=True)
@@ -308,11 +326,9 @@ class RateSimulation:
         ]
 
     def _run(self, number: int, place: int) -> DrawRun:
-        """Return a run of a phase; its warm-up is at most as long as its measurement."""
         place += number * self.draws
         window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
-        warmup_s = min(self.settles_s, window_s)
-        return DrawRun(place, place, warmup_s + window_s, warmup_s)
+        return DrawRun(place, place, self.settles_s + window_s, self.settles_s)
 
     def _seen(self, run: Run) -> Seen:
         known = {request.name for request in self.network.classes}

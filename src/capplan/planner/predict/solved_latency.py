@@ -13,5 +13,5 @@ def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Late
 
 
 def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
-    bands = {each: uncertainty.of_time(figures.latency_s(name, each) * 1e3, name) for each in STATISTICS}
-    return Latency(**bands)
+    latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
+    return Latency(**{statistic: uncertainty.of_time(each * 1e3, name) for statistic, each in latencies})

@@ -329,16 +329,19 @@ def _offered(sample: Sample, rate: float) -> Control:
 def _utilisation(sample: Sample, network: Network, rate: float) -> Control | None:
     try:
         analysis = Analysis(network)
-        felt = [name for names, time in analysis.path_times_s.items() if np.median(time) > 0 for name in names]
+        felt = by_kind(name for names, time in analysis.path_times_s.items() if np.median(time) > 0 for name in names)
     except RefusedError:
         return None
-    kinds = by_kind(felt)
-    known = {kind: float(np.mean([analysis.load(name) for name in names])) * rate for kind, names in kinds.items()}
+    kinds, loads = by_kind(sample.together.stations), by_kind(analysis.demands)
+    known = {
+        kind: sum(float(analysis.load(name)[0]) * analysis.members[name] for name in loads[kind]) / len(kinds[kind])
+        for kind in felt
+    }
     busiest = max(known, key=lambda kind: known[kind], default="")
-    if not SMALLEST_LOAD < known.get(busiest, 0.0) < 1:
+    if not SMALLEST_LOAD < (expected := known.get(busiest, 0.0) * rate) < 1:
         return None
 
     def mean(run: Run) -> float:
         return float(np.mean([run.stations[name].utilisation for name in kinds[busiest]]))
 
-    return f"utilisation of {busiest}", sample.each(mean), known[busiest]
+    return f"utilisation of {busiest}", sample.each(mean), expected

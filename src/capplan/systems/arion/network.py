@@ -14,7 +14,6 @@ droops. `docs/decisions/0012-how-arion-is-modelled.md` describes how the figures
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Sequence as Listed
 
 import numpy as np
@@ -24,7 +23,7 @@ from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import RateTable, Station
-from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Choice, Delay, ForkJoin, Pick, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
 from capplan.models.solver.load_dependent import closed_throughputs_per_s, mean_number, speeds
@@ -109,40 +108,29 @@ def network(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Netw
         One request class, `read`; Poisson arrivals. If clients are so few that they may be the bottleneck, each request
         also keeps a client busy, at a station that limits the rate and adds no wait.
     """
-    return _network(scenario, values, rate_per_s, range(scenario.servers))
-
-
-def folded(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Network | None:
-    """Compose a network with one master that represents all, for `Analysis` with `alike=kind_of`.
-
-    Return None if some masters have one client more than others.
-    """
-    if scenario.clients % scenario.servers:
-        return None
-    return _network(scenario, values, rate_per_s, range(1))
-
-
-def _network(scenario: ArionScenario, values: Values, rate_per_s: Number, entries: range) -> Network:
-    masters = range(scenario.servers)
-    stations = [Station(_master(number), AT_ONCE, rate=_RATE) for number in masters]
+    groups = _sizes(scenario).items()
+    stations = [Station(_group("master", scenario, size), AT_ONCE, rate=_RATE, count=count) for size, count in groups]
     if clients_are_few(scenario):
-        stations += [Station(_clients(number), _clients_of(scenario, number)) for number in masters]
+        stations += [Station(_group("clients", scenario, size), size, count=count) for size, count in groups]
     return Network(
         name=scenario.system,
         stations=tuple(stations),
-        classes=(RequestClass(READ, _shared(scenario, values, entries)),),
+        classes=(RequestClass(READ, _shared(scenario, values)),),
         traffic=Open(rate_per_s, {READ: 1.0}),
     )
 
 
-def _shared(scenario: ArionScenario, values: Values, entries: range) -> Step:
+def _shared(scenario: ArionScenario, values: Values) -> Step:
     """Return the flow of requests to masters; all clients send at the same rate, independently of each other."""
-    steps = {size: _to_masters(scenario, values, size) for size in _sizes(scenario)}
-    targets = tuple(steps[_clients_of(scenario, number)](number) for number in entries)
-    if scenario.clients % scenario.servers == 0:
-        return Route("random", targets, name="master")
-    shares = tuple(_clients_of(scenario, number) / scenario.clients for number in entries)
-    return Choice(shares, targets, name="master")
+    groups = _sizes(scenario)
+    picks = tuple(
+        Pick("chosen", _group("master", scenario, size), "random", _to_master(scenario, values, size), name="master")
+        for size in groups
+    )
+    if len(picks) == 1:
+        return picks[0]
+    shares = tuple(size * count / scenario.clients for size, count in groups.items())
+    return Choice(shares, picks, name="group")
 
 
 def clients_are_few(scenario: ArionScenario) -> bool:
@@ -150,26 +138,17 @@ def clients_are_few(scenario: ArionScenario) -> bool:
     return scenario.stream_messages == 1 and scenario.clients < FEW * scenario.servers
 
 
-def _to_masters(scenario: ArionScenario, values: Values, size: int) -> Callable[[int], Step]:
-    """Return the flow of a request by number of the master, for masters with `size` clients."""
+def _to_master(scenario: ArionScenario, values: Values, size: int) -> Step:
+    """Return the flow of a request to a master with `size` clients."""
     half, work = Deterministic(values["network_s"] / 2), Exponential(demand_s(scenario, values))
-    there, back = Delay(half, name="there"), Delay(half, name="back")
+    served = Visit(_group("master", scenario, size), work, name="work", member="chosen")
+    steps = (Delay(half, name="there"), served, Delay(half, name="back"))
     if not clients_are_few(scenario):
-        return lambda number: Sequence((there, Visit(_master(number), work, name="work"), back))
+        return Sequence(steps)
     busy_s = _all_waiting_s(scenario, values, size)
     held = Deterministic(plain(busy_s if busy_s.size > 1 else busy_s[0]))  # an engine takes plain numbers
-
-    def step(number: int) -> Step:
-        client = ForkJoin((Visit(_clients(number), held, name="busy"),), 0, name="client")
-        return Sequence((client, there, Visit(_master(number), work, name="work"), back))
-
-    return step
-
-
-def _clients_of(scenario: ArionScenario, number: int) -> int:
-    """Return the number of clients of one master; the first masters have one more if they do not divide equally."""
-    each, over = divmod(scenario.clients, scenario.servers)
-    return each + (number < over)
+    busy = Visit(_group("clients", scenario, size), held, name="busy", member="chosen")
+    return Sequence((ForkJoin((busy,), 0, name="client"), *steps))
 
 
 def _sizes(scenario: ArionScenario) -> dict[int, int]:
@@ -178,12 +157,9 @@ def _sizes(scenario: ArionScenario) -> dict[int, int]:
     return {size: count for size, count in ((each + 1, over), (each, scenario.servers - over)) if count}
 
 
-def _master(number: int) -> str:
-    return f"master/{number + 1}"
-
-
-def _clients(number: int) -> str:
-    return f"clients/{number + 1}"
+def _group(kind: str, scenario: ArionScenario, size: int) -> str:
+    """Return the name of the stations of masters with `size` clients; masters that all have as many need no other."""
+    return kind if len(_sizes(scenario)) == 1 else f"{kind}/of-{size}"
 
 
 def demand_s(scenario: ArionScenario, values: Values) -> Number:

@@ -172,15 +172,15 @@ def _draws(value: object) -> FloatArray:
     return np.atleast_1d(np.asarray(value, dtype=float))
 
 
-def outages(case: Case[ArionScenario], offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[ArionScenario], offered_per_s: float) -> tuple[Outage, ...]:
     """Return what is left without one master: the data are in Hazelcast."""
     lost, scenario = {"master": 1}, case.scenario
     if scenario.servers == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
-    fewer = case.system.solution(changed(scenario, servers=scenario.servers - 1), thinned(case.values), folded=True)
+    fewer = case.system.solution(changed(scenario, servers=scenario.servers - 1), thinned(case.values))
     capacity = case.uncertainty.of_rate(fewer.capacity)
     assumed = "its clients ask the others, evenly; Hazelcast has the data"
-    return (Outage(lost, True, assumed, capacity, capacity.low >= offered_tps),)
+    return (Outage(lost, True, assumed, capacity, capacity.low >= offered_per_s),)
 
 
 class ArionNotes(Notes[ArionScenario]):

@@ -107,7 +107,7 @@ def encryption_notes(case: Case[Any]) -> list[str]:
 
 
 def _median_capacity(case: Case[Any], scenario: Any, values: Values) -> float:
-    solution = case.system.solution(scenario, thinned(values), folded=True)
+    solution = case.system.solution(scenario, thinned(values))
     return round(float(np.median(solution.capacity)), -1)
 
 

@@ -15,7 +15,7 @@ from capplan.models.language.distribution import Deterministic, Erlang, Exponent
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -26,6 +26,7 @@ node (1.9 ms per read) and its time for a read at low load (4 ms) imply the same
 THREADS = 200  # request threads of a node: a guess, the default of a common servlet container (Apache Tomcat 7)
 WAITING = 100  # requests that may wait for a thread: a guess, the default length of that container's accept queue
 MEASURED_NODES = 4  # largest cluster in the document
+NODE, _THREADS = "repository", "threads"
 REPORTED = {"read": ("read",), "create": ("create",), "delete": ("delete",)}
 """Classes of the network, by request class in the document."""
 _STAGES = 32
@@ -74,21 +75,12 @@ def network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Ne
     Network
         Poisson traffic of the request classes read, create and delete, those with a share above zero.
     """
-    return _network(scenario, values, rate_per_s, range(scenario.nodes))
-
-
-def folded(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose a network with one node that represents all, for `Analysis` with `alike=kind_of`."""
-    return _network(scenario, values, rate_per_s, range(1))
-
-
-def _network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number, entries: range) -> Network:
-    mix, nodes = traffic_mix(scenario), range(scenario.nodes)
+    mix = traffic_mix(scenario)
     return Network(
         name=scenario.system,
-        stations=tuple(Station(_node(number), CORES, discipline="ps") for number in nodes),
-        pools=tuple(Pool(_threads(number), THREADS, WAITING) for number in nodes),
-        classes=tuple(RequestClass(name, _flow(scenario, values, name, entries)) for name in mix),
+        stations=(Station(NODE, CORES, discipline="ps", count=scenario.nodes),),
+        pools=(Pool(_THREADS, THREADS, WAITING, count=scenario.nodes),),
+        classes=tuple(RequestClass(name, _flow(scenario, values, name)) for name in mix),
         traffic=Open(rate_per_s, mix),
     )
 
@@ -116,31 +108,27 @@ def delete_wait_s(nodes: int, values: Values) -> Number:
     return values["delete_wait_four_s"] * (values["delete_wait_beyond"] if nodes > MEASURED_NODES else 1.0)
 
 
-def _flow(scenario: Fedora4Scenario, values: Values, name: str, entries: range) -> Step:
-    """Return the flow of one class: to the load balancer, to the nodes `entries` in turn, and back."""
+def _flow(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
+    """Return the flow of one class: to the load balancer, to the nodes in turn, and back."""
     half = Deterministic(round_trip_s(scenario, values) / 2)
-    targets = tuple(_at_node(scenario.nodes, number, values, name) for number in entries)
-    balanced = Route("round_robin", targets, name="balancer")
+    balanced = Pick("node", NODE, "round_robin", _at_node(scenario.nodes, values, name), name="balancer")
     return Sequence((Delay(half, name="there"), balanced, Delay(half, name="back")))
 
 
-def _at_node(nodes: int, number: int, values: Values, name: str) -> Step:
-    """Return the flow of a request at one node: its own work, the work of its peers, and the wait of a delete."""
+def _at_node(nodes: int, values: Values, name: str) -> Step:
+    """Return the flow of a request at its node: its own work, the work of its peers, and the wait of a delete."""
     own = values["read_s"] + (values["send_s"] if nodes > 1 else 0.0) + (0.0 if name == "read" else values["write_s"])
-    steps: list[Step] = [Visit(_node(number), Erlang(own, _STAGES), name="work")]
+    steps: list[Step] = [Visit(NODE, Erlang(own, _STAGES), name="work", member="node")]
     if nodes > 1:
-        handled = Erlang(values["peer_s"], _STAGES)
-        others = [other for other in range(nodes) if other != number]
-        peers = tuple(Visit(_node(other), handled, name=f"peer-{other + 1}") for other in others)
-        steps.append(ForkJoin(peers, 0, name="announce"))
+        steps.append(_announcement(nodes, values))
     if name == "delete":
         steps.append(Delay(Exponential(delete_wait_s(nodes, values)), name="wait"))
-    return Acquire(_threads(number), Sequence(tuple(steps)), name="thread")
+    return Acquire(_THREADS, Sequence(tuple(steps)), name="thread", member="node")
 
 
-def _node(number: int) -> str:
-    return f"repository/{number + 1}"
-
-
-def _threads(number: int) -> str:
-    return f"threads/{number + 1}"
+def _announcement(nodes: int, values: Values) -> Step:
+    """Return the work of all nodes but the request's own, for which it does not wait."""
+    handled = Visit(NODE, Erlang(values["peer_s"], _STAGES), name="peer", member="peer")
+    elsewhere = If("peer", "node", Sequence(()), handled)
+    announced = FanOut("every", "peer", elsewhere, 0, name="announce")
+    return ReplicaSet("every", NODE, nodes, announced, placement="ring", first="node")

@@ -58,14 +58,14 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
     return notes
 
 
-def outages(case: Case[Fedora4Scenario], offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[Fedora4Scenario], offered_per_s: float) -> tuple[Outage, ...]:
     """Return what is left without one node: each has all the data."""
     lost = {"repository node": 1}
     if case.scenario.nodes == 1:
         return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
     fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values), folded=True).capacity)
-    return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_tps),)
+    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values)).capacity)
+    return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_per_s),)
 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import Case, Notes
-from capplan.models.language.network import Network
+import numpy as np
+
 from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
-from capplan.models.results import Outage, SessionNotFound
+from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, folded_network, network
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED, SETTLES_S, network
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
@@ -35,43 +31,21 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     parameters = PARAMETERS
     reported = REPORTED
 
-    def network(
-        self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.openprovider.network`."""
-        return network(scenario, values, rate_per_s, lost)
+    network = staticmethod(network)
+    observations = cached_property(OpenproviderObservations)
+    notes = cached_property(lambda self: OpenproviderNotes(self.evidence))
+    outages = staticmethod(outages)
+    sessions_not_found = staticmethod(sessions_not_found)
+    excess = staticmethod(excess)
 
-    def folded(self, scenario: OpenproviderScenario, values: Values, rate_per_s: Number) -> Network | None:
-        """Compose a network with one entry that represents all; None if entries differ."""
-        return folded_network(scenario, values, rate_per_s)
-
-    @cached_property
-    def observations(self) -> Observations[OpenproviderScenario]:
-        """The load tests TS1 to TS4."""
-        return OpenproviderObservations(self)
-
-    @cached_property
-    def notes(self) -> Notes[OpenproviderScenario]:
-        """Notes for the reader."""
-        return OpenproviderNotes(self.evidence)
-
-    def outages(self, case: Case[OpenproviderScenario], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what is left without a node in each data centre, and without data centres."""
-        return outages(case, offered_per_s)
-
-    def sessions_not_found(self, case: Case[OpenproviderScenario], figures: Figures) -> tuple[SessionNotFound, ...]:
-        """Return the probability that an interim message finds no session in another data centre."""
-        return sessions_not_found(case, figures)
+    def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
+        """Return the settling time from an empty system, seconds."""
+        del scenario, values, rate_per_s
+        return np.array(SETTLES_S)
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
         """Return the worker threads of a policing node."""
         return {"front": scenario.front_workers}
-
-    def excess(
-        self, scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]
-    ) -> Sequence[Excess]:
-        """Return how far distance, consistency levels and encryption are outside the load tests."""
-        return excess(scenario, tests)
 
 
 SYSTEM = Openprovider()

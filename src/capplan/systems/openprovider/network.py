@@ -10,17 +10,18 @@ accounting start writes one, and an interim update or a stop reads one and then 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations, stays_local
+from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
+from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -29,6 +30,8 @@ FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
+SETTLES_S = 0.2
+"""From an empty system: four sessions of 50 ms, and many response times."""
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
 """What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
@@ -62,9 +65,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(
-    scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, lost: frozenset[str] = frozenset()
-) -> Network:
+def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
     """Compose the network.
 
     Parameters
@@ -73,95 +74,82 @@ def network(
         The layout.
     values : mapping
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
-    peak_rate_per_s : number
+    rate_per_s : number
         Offered rate in bursts, requests per second over all data centres.
-    lost : set of str
-        Station names of Cassandra nodes that are down; a data centre without Cassandra nodes has no policing nodes.
+    down : tuple of int
+        Number of Cassandra nodes in each data centre that are down; none if left out. A data centre without Cassandra
+        nodes has no policing nodes.
 
     Returns
     -------
     Network
         Request classes auth, start and update; see `REPORTED`.
     """
-    cluster = build_cluster(scenario, values, lost)
-    alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
-    entries = {dc: range(scenario.front_nodes) for dc in alive}
-    return _network(scenario, values, peak_rate_per_s, cluster, _flows(scenario, values, cluster, entries, None))
+    cluster = build_cluster(scenario, values, down)
+    ratio = 1 + values["burst_excess"]
+    arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
+    names = ("auth", "start", *("update",) * UPDATES)
+    fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
+    return Network(
+        name=scenario.system,
+        stations=(
+            *(Station(_front(dc), FRONT_CORES, "ps", count=count) for dc, count in fronts.items()),
+            *stations(cluster),
+        ),
+        pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
+        classes=_classes(scenario, values, cluster),
+        sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
+        traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
+    )
 
 
-def folded_network(scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number) -> Network | None:
-    """Compose a network with one entry that represents all: one policing node that uses one coordinator.
+def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
+    """Return the share of the clients by data centre; those that have none left take their clients to the others.
 
-    `Analysis` with `alike=kind_of` gives the same figures as for `network`, from a small part of the steps. Return None
-    if entries differ (see `folds`).
+    A data centre needs live Cassandra nodes and policing nodes. Standbys serve if no other data centre is left.
+
+    Raises
+    ------
+    InputError
+        If no data centre is left.
     """
-    if not folds(scenario):
-        return None
-    cluster = build_cluster(scenario, values)
-    flows = _flows(scenario, values, cluster, {0: range(1)}, 1)
-    return _network(scenario, values, peak_rate_per_s, cluster, flows)
+    left = [dc for dc in cluster.living if scenario.fronts_by_dc()[dc]]
+    if not left:
+        raise InputError("no data centre is left that has both policing nodes and Cassandra nodes")
+    return proportions(scenario.shares_by_dc(), left)
 
 
-def folds(scenario: OpenproviderScenario) -> bool:
-    """Whether all policing nodes and all coordinators of an intact layout are equivalent.
-
-    All data centres must be at the same distance, and reads must stay local: remote reads are spread unevenly over the
-    nodes of the other data centres.
-    """
-    cluster = build_cluster(scenario, defaults(PARAMETERS))
-    delays = {delay for a, row in enumerate(cluster.wan_s) for b, delay in enumerate(row) if a != b}
-    return len(delays) <= 1 and stays_local(cluster, scenario.consistency_read, 0)
-
-
-def _flows(
-    scenario: OpenproviderScenario,
-    values: Values,
-    cluster: Cluster,
-    entries: Mapping[int, range],
-    coordinators: int | None,
-) -> dict[str, Step]:
-    """Return the flow of each class that arrives at the given policing nodes of the given data centres."""
-    costs = build_costs(scenario, values)
+def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> tuple[RequestClass, ...]:
+    """Return the request classes: each message goes to a data centre and to a policing node there, which asks."""
+    shares, costs = served(scenario, cluster), build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
-        return {dc: statement(cluster, each, dc, level, operation, coordinators) for dc in entries}
+        return {dc: statement(cluster, each, dc, level, operation) for dc in shares}
 
     reads, writes = by_dc(costs, scenario.consistency_read, "read"), by_dc(costs, scenario.consistency_write, "write")
     sessions = reads
     if scenario.ldap:  # the session row caches the profile, because any node may receive the next message
         larger = replace(costs, read=costs.read * (1 + values["profile_excess"]))
         sessions = by_dc(larger, scenario.consistency_read, "read")
-    asked = {dc: {"auth": (reads[dc],), "start": (writes[dc],), "update": (sessions[dc], writes[dc])} for dc in entries}
-    return {name: _by_dc(scenario, values, asked, entries, name) for name in ("auth", "start", "update")}
+    asked = {"auth": (reads,), "start": (writes,), "update": (sessions, writes)}
+    found = []
+    for name, statements in asked.items():
+        fronts = tuple(_at_front(scenario, values, dc, name, tuple(each[dc] for each in statements)) for dc in shares)
+        even = scenario.client_share is None or len(shares) == 1
+        to_dc = Route("round_robin", fronts, name="dc") if even else Choice(tuple(shares.values()), fronts, name="dc")
+        found.append(RequestClass(name, to_dc))
+    return tuple(found)
 
 
-def _network(
-    scenario: OpenproviderScenario, values: Values, peak_rate_per_s: Number, cluster: Cluster, flows: Mapping[str, Step]
-) -> Network:
-    alive = [dc for dc in range(scenario.dcs) if cluster.living(dc)]
-    fronts = [(dc, front) for dc in alive for front in range(scenario.front_nodes)]
-    ratio = 1 + values["burst_excess"]
-    arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
-    names = ("auth", "start", *("update",) * UPDATES)
-    return Network(
-        name=scenario.system,
-        stations=(*(Station(front_name(*at), FRONT_CORES, discipline="ps") for at in fronts), *stations(cluster)),
-        pools=(*(_workers(scenario, values, *at) for at in fronts), *pools(cluster)),
-        classes=tuple(RequestClass(name, flow) for name, flow in flows.items()),
-        sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
-        traffic=Open(peak_rate_per_s / ratio, {"session": 1.0}, arrivals),
-    )
-
-
-def build_cluster(scenario: OpenproviderScenario, values: Values, lost: frozenset[str] = frozenset()) -> Cluster:
-    """Return the Cassandra cluster of a scenario."""
+def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
+    """Return the Cassandra cluster of a scenario, with some nodes of each data centre down."""
     return Cluster(
-        nodes=(scenario.cass_nodes,) * scenario.dcs,
-        rf=scenario.rf,
+        nodes=scenario.nodes_by_dc(),
+        rf=scenario.rf_by_dc(),
         cores=CASSANDRA_CORES,
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
-        down=lost,
+        down=down,
     )
 
 
@@ -190,21 +178,6 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
     )
 
 
-def _by_dc(
-    scenario: OpenproviderScenario,
-    values: Values,
-    asked: Mapping[int, Mapping[str, tuple[Step, ...]]],
-    entries: Mapping[int, range],
-    name: str,
-) -> Step:
-    """Return the flow of one class: to a data centre, to a policing node there, then its statements."""
-    targets = []
-    for dc, statements in asked.items():
-        fronts = tuple(_at_front(scenario, values, (dc, node), name, statements[name]) for node in entries[dc])
-        targets.append(Route("round_robin", fronts, name="front"))
-    return Route("round_robin", tuple(targets), name="dc")
-
-
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
     """Return the service demand of a message at a policing node, with its end of encrypted links to Cassandra."""
     links = build_costs(scenario, values).links
@@ -212,26 +185,24 @@ def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Numbe
     return values["front_s"] + sum((each for each in exchanges if each is not None), 0.0)
 
 
-def _at_front(
-    scenario: OpenproviderScenario, values: Values, place: tuple[int, int], name: str, statements: tuple[Step, ...]
-) -> Step:
-    own = Visit(front_name(*place), Exponential(_front_s(scenario, values, name)), name="front-cpu")
+def _at_front(scenario: OpenproviderScenario, values: Values, dc: int, name: str, statements: tuple[Step, ...]) -> Step:
+    own = Visit(_front(dc), Exponential(_front_s(scenario, values, name)), name="front-cpu", member="front")
     ldap = (Delay(Exponential(values["ldap_s"]), name="ldap"),) if scenario.ldap and name == "auth" else ()
-    forwards = scenario.proxy and name != "auth"
-    sent = (
-        (ForkJoin((Visit(front_name(*place), Exponential(values["front_s"]), name="proxy"),), 0),) if forwards else ()
-    )
-    return Acquire(_pool_name(*place), Sequence((own, *ldap, *statements, *sent)), name="worker")
+    sent: tuple[Step, ...] = ()
+    if scenario.proxy and name != "auth":
+        forwarded = Visit(_front(dc), Exponential(values["front_s"]), name="proxy", member="front")
+        sent = (ForkJoin((forwarded,), 0),)
+    inside = Acquire(_pool_name(dc), Sequence((own, *ldap, *statements, *sent)), name="worker", member="front")
+    return Pick("front", _front(dc), "round_robin", inside, name="front")
 
 
-def _workers(scenario: OpenproviderScenario, values: Values, dc: int, front: int) -> Pool:
-    return Pool(_pool_name(dc, front), scenario.front_workers, int(values["queue_limit"]))
+def _workers(scenario: OpenproviderScenario, values: Values, dc: int, count: int) -> Pool:
+    return Pool(_pool_name(dc), scenario.front_workers, int(values["queue_limit"]), count)
 
 
-def front_name(dc: int, front: int) -> str:
-    """Return the station name of a policing node's cores."""
-    return f"front/dc{dc + 1}/{front + 1}"
+def _front(dc: int) -> str:
+    return f"front/dc{dc + 1}"
 
 
-def _pool_name(dc: int, front: int) -> str:
-    return f"workers/dc{dc + 1}/{front + 1}"
+def _pool_name(dc: int) -> str:
+    return f"workers/dc{dc + 1}"

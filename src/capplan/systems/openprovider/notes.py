@@ -16,6 +16,7 @@ from capplan.calibration.system import Case, Notes
 from capplan.models.cassandra.encryption import LINKS
 from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.results import Capacity
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import PARAMETERS
@@ -35,8 +36,18 @@ _BY_LINK = {
 
 
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
-    """Return how far the wide-area links, consistency levels and encryption lie outside the documented tests."""
+    """Return how far the layout lies outside the documented tests in what has no measured range.
+
+    These are wide-area links, consistency levels, encryption, and clients that are spread unevenly: by how many
+    doublings the busiest data centre has more than its even share.
+    """
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
+    if scenario.client_share is not None:
+        spread = per_dc_text(scenario.client_share)
+        most = max(scenario.client_share) * scenario.dcs
+        found.append(
+            Excess(math.log2(most), f"clients spread {spread} over the data centres: the tests spread them evenly")
+        )
     levels = (scenario.consistency_read, scenario.consistency_write)
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
     if levels != usual:
@@ -82,9 +93,8 @@ def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[s
     shown, heavy = compared(case, figures)
     if not shown:
         return []
-    dcs = case.scenario.dcs
     notes = [
-        f"With {dcs} data centres in turn, {dcs - 1} of {dcs} messages go to another data centre than the start. The "
+        f"{_elsewhere(case.scenario)} go to another data centre than the start. The "
         "probabilities are for those messages. They cover network delays and queues only: a garbage collection, a "
         "dropped mutation or a lost node delays a row far longer, is not modelled, and dominates below about 0.1 %. "
         "Replicas are assumed independent, which underestimates misses of two-replica reads (by up to a quarter at a "
@@ -101,18 +111,43 @@ def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[s
     return notes
 
 
+def _elsewhere(scenario: OpenproviderScenario) -> str:
+    """Say how many messages go to another data centre than the start of their session."""
+    if scenario.client_share is None:
+        return f"With {scenario.dcs} data centres in turn, {scenario.dcs - 1} of {scenario.dcs} messages"
+    other = 1 - sum(share**2 for share in scenario.client_share)
+    return f"With {per_dc_text(scenario.client_share)} of the messages in the data centres, {100 * other:.0f} % of them"
+
+
 def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
     return hypothesis.choice["consistency_write"], hypothesis.choice["consistency_read"]
 
 
 def _front_note(evidence: Sequence[Evidence], scenario: OpenproviderScenario, capacity: Capacity) -> str:
     seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
-    nodes = scenario.dcs * scenario.front_nodes
+    nodes, spread = sum(scenario.fronts_by_dc()), ""
     tier = seen * nodes
-    text = f"One policing node sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}"
+    if scenario.unequal:
+        each = zip(scenario.fronts_by_dc(), scenario.shares_by_dc(), strict=True)
+        tier, spread = min(seen * fronts / share for fronts, share in each if share), " with these shares of clients"
+    text = f"One policing node sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}{spread}"
     if capacity.high <= tier:
         return text + ", more than Cassandra."
     return text + ". No test shows whether they sustain more, so the policing tier may saturate first."
+
+
+def _workers_note(scenario: OpenproviderScenario) -> list[str]:
+    """Say that some data centre has fewer workers than clients, which the analytic solver does not see."""
+    fronts, shares = scenario.fronts_by_dc(), scenario.shares_by_dc()
+    busiest = max(range(scenario.dcs), key=lambda dc: shares[dc] / fronts[dc] if fronts[dc] else 0.0)
+    of_workers = fronts[busiest] / sum(fronts)
+    if not scenario.unequal or shares[busiest] <= of_workers * (1 + 1e-9):
+        return []
+    return [
+        f"Data centre {busiest + 1} has {100 * shares[busiest]:.0f} % of the clients and {100 * of_workers:.0f} % of "
+        "the workers. The capacity is computed as if all data centres shared their workers, so it is too high where "
+        "workers run out before Cassandra does; `capplan simulate` shows their drops."
+    ]
 
 
 def _production_note(case: Case[OpenproviderScenario]) -> str:
@@ -120,7 +155,7 @@ def _production_note(case: Case[OpenproviderScenario]) -> str:
     times = ("replica_read_s", "mutation_s", "storage_s")
     single = case.system.median_values(case.fitted, case.scenario)
     slow_values: Values = {**single, **{name: single[name] * slower for name in times}}
-    slow = case.system.solution(case.scenario, slow_values, folded=True).capacity
+    slow = case.system.solution(case.scenario, slow_values).capacity
     few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
     return (
         "The test ran on fresh data. The document expects service times 2 to 3 times higher in production; with "
@@ -143,13 +178,14 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
     def claims(self, scenario: OpenproviderScenario) -> tuple[str, ...]:
         """Return what the document says without a measurement, to stand beside the prediction."""
         rows = select(self.evidence, quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
-        if not rows or scenario.cass_nodes == 3:
+        nodes = sum(scenario.nodes_by_dc())
+        if not rows or nodes == 3 * scenario.dcs:
             return ()
         best = max(row.value for row in rows)
-        linear = best * scenario.cass_nodes / 3
+        linear = best * nodes / (3 * scenario.dcs)
         return (
             f"The document expects capacity to grow in proportion to the Cassandra nodes: from {best:,.0f} TPS with 3 "
-            f"nodes per data centre to {linear:,.0f} with {scenario.cass_nodes}. It did not measure this.",
+            f"nodes per data centre to {linear:,.0f} with {per_dc_text(scenario.cass_nodes)}. It did not measure this.",
         )
 
     def notes(self, case: Case[OpenproviderScenario], capacity: Capacity, figures: Figures) -> list[str]:
@@ -162,6 +198,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
             )
         if case.solution.bottleneck != "workers":
             notes.append(_front_note(self.evidence, case.scenario, capacity))
+        notes.extend(_workers_note(case.scenario))
         notes.append(_levels_note(case))
         notes.extend(_session_notes(case, figures))
         if case.scenario.data_factor == 1:

@@ -43,7 +43,7 @@ def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dic
     analysis = Analysis(network(experiment.scenario, values, 1.0))
     rate = capacity_per_s(analysis, MAX_DROP_RATE)
     point = solve(analysis, rate)
-    nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
+    nodes = sum(experiment.scenario.fronts_by_dc())
     known = {
         ("incoming_rate", ""): rate * peak_ratio(analysis),
         ("busy_workers", ""): point.busy_units / nodes,
@@ -62,7 +62,7 @@ def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Va
     rate, server = capacity_per_s(analysis, MAX_DROP_RATE), analysis.server
     if server is None:
         raise InputError(f"{experiment.name} has no pool of workers, so it has no number of busy workers")
-    nodes = experiment.scenario.dcs * experiment.scenario.front_nodes
+    nodes = sum(experiment.scenario.fronts_by_dc())
     inside = np.minimum(np.arange(server.places + 1.0), server.pool)
     split = special.bdtr(workers, np.maximum(inside, workers).astype(int), 1 / nodes)
     below = np.where(inside <= workers, 1.0, split)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic_core import ArgsKwargs
 
 from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.per_dc import (
+    PerDc,
+    PerDcOrNone,
+    SharesByDc,
+    by_dc,
+    implied_dcs,
+    names_pairs,
+    parse_pairs,
+    per_dc_text,
+    same_or_each,
+)
 from capplan.models.language.scenario import LARGEST, Option, Scenario
 from capplan.models.language.units import (
     AtLeastOne,
@@ -33,25 +46,33 @@ def _factor(text: str) -> float:
         raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
 
 
+LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 LARGEST_POOL = 4096  # worker threads of a policing node
+_COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
 
 
 @dataclass(frozen=True, config=LANGUAGE)
 class OpenproviderScenario(Scenario):
     """A layout of the `openprovider` system and the traffic on it.
 
+    Data centres may differ. Where a field takes a number per data centre, one number is the same in each, and a list
+    such as `[6, 6, 3]` has one for each; a list also determines `dcs` if that is not given.
+
     Attributes
     ----------
     system
         Name of the system.
     dcs
-        Active data centres.
+        Data centres.
     cass_nodes
-        Cassandra nodes in each data centre.
+        Cassandra nodes in each data centre: a number, or a list such as `[6, 6, 3]`.
     rf
-        Replicas of each row in each data centre; at most as many as nodes.
+        Replicas of each row in each data centre, a number or a list; at most as many as nodes.
     front_nodes
-        Policing nodes in each data centre.
+        Policing nodes in each data centre: a number or a list. It may be 0 in a data centre without clients.
+    client_share
+        Share of the requests that arrive in each data centre, such as `[0.5, 0.3, 0.2]`; equal by default. A data
+        centre with share 0 is a standby.
     front_workers
         Worker threads of each policing node.
     consistency_read
@@ -61,7 +82,8 @@ class OpenproviderScenario(Scenario):
     distance
         Straight-line distance between any two data centres (`150km`).
     rtt
-        Round trip between data centres instead of `distance`: one duration, or a matrix of them.
+        Round trip between data centres instead of `distance`: one duration, a matrix of them, or one for each pair, as
+        in `dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=20ms`.
     proxy
         Whether each accounting request is forwarded to another server.
     ldap
@@ -81,19 +103,38 @@ class OpenproviderScenario(Scenario):
     Raises
     ------
     InputError
-        If a field is out of range, there are fewer nodes than replicas, a consistency level cannot be met, or `rtt`
-        does not match the data centres.
+        If a field is out of range, there are fewer nodes than replicas, a consistency level cannot be met, lists or
+        `rtt` do not match the data centres, or a data centre has clients and no policing nodes.
     """
 
     system: Literal["openprovider"] = "openprovider"
     dcs: Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)] = 3
     cass_nodes: Annotated[
-        AtLeastOne, Option("Cassandra nodes per data centre.", "Cassandra nodes per data centre", measured=True)
+        PerDc,
+        Option(
+            "Cassandra nodes per data centre, such as 6 or 6/6/3.",
+            "Cassandra nodes per data centre",
+            "N",
+            measured=True,
+        ),
     ] = 3
-    rf: Annotated[AtLeastOne, Option("Replicas per data centre.", "replicas per data centre", measured=True)] = 3
+    rf: Annotated[
+        PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per data centre", "N", measured=True)
+    ] = 3
     front_nodes: Annotated[
-        AtLeastOne, Option("Policing nodes per data centre.", "policing nodes per data centre", measured=True)
+        PerDcOrNone,
+        Option(
+            "Policing nodes per data centre, such as 2 or 2/2/1.", "policing nodes per data centre", "N", measured=True
+        ),
     ] = 2
+    client_share: Annotated[
+        SharesByDc | None,
+        Option(
+            "Share of the clients of each data centre, such as 50%/30%/20%; 0 for a standby.",
+            "clients by data centre",
+            "SHARES",
+        ),
+    ] = None
     front_workers: Annotated[
         AtLeastOne, Option("Worker threads of a policing node.", "workers per policing node", measured=True)
     ] = 64
@@ -118,7 +159,12 @@ class OpenproviderScenario(Scenario):
     ] = "150km"
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...] | None,
-        Option("Round-trip time between data centres, such as 3ms.", "round trip, ms", "TIME", unit="ms"),
+        Option(
+            "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
+            "round trip, ms",
+            "TIME",
+            unit="ms",
+        ),
     ] = None
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
@@ -143,25 +189,94 @@ class OpenproviderScenario(Scenario):
     ] = None
     slo: Annotated[tuple[str, ...], Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, fields: Any) -> Any:
+        """Let lists determine the number of data centres."""
+        if isinstance(fields, ArgsKwargs) and len(fields.args) < 2:
+            given = dict(fields.kwargs or {})
+            return ArgsKwargs(fields.args, {**cls.implied(given), **given})
+        return {**cls.implied(fields), **fields} if isinstance(fields, dict) else fields
+
+    @classmethod
+    def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number of data centres if lists determine it."""
+        return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
+
     def __post_init__(self) -> None:
-        for name in ("dcs", "cass_nodes", "front_nodes"):
-            if getattr(self, name) > LARGEST:
-                raise InputError(f"{name} = {getattr(self, name)} is more than the {LARGEST} that capplan sizes")
+        if self.dcs > LARGEST:
+            raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
         if self.front_workers > LARGEST_POOL:
             raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
-        if self.rf > self.cass_nodes:
-            raise InputError(
-                f"rf = {self.rf} needs at least {self.rf} Cassandra nodes in each data centre and there are "
-                f"{self.cass_nodes}: add nodes, or lower rf to {self.cass_nodes}"
-            )
+        self._normalise()
+        self._check_counts()
+        self._check_fronts()
         object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
         object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
         for level in (self.consistency_read, self.consistency_write):
-            need(level, [self.rf] * self.dcs, 0)
+            for dc in range(self.dcs):
+                need(level, self.rf_by_dc(), dc)
         self.distance_m()
         self.given_rtt_s()
-        links = check_encryption(self.encryption, self.vpn, self.dcs * self.cass_nodes)
+        links = check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc()))
         object.__setattr__(self, "encryption", links)
+
+    def _normalise(self) -> None:
+        """Give equal data centres one form, however they were written."""
+        for name in _COUNTS:
+            object.__setattr__(self, name, same_or_each(getattr(self, name), self.dcs, name))
+        if self.client_share is not None:
+            shares = same_or_each(self.client_share, self.dcs, "client_share")
+            object.__setattr__(self, "client_share", shares if isinstance(shares, tuple) else None)
+        if isinstance(self.rtt, str) and names_pairs(self.rtt):
+            object.__setattr__(self, "rtt", parse_pairs(self.rtt, self.dcs, "rtt"))
+        if isinstance(self.rtt, tuple) and self.dcs > 1:
+            seconds = self.given_rtt_s() or ()
+            if len({seconds[a][b] for a in range(self.dcs) for b in range(self.dcs) if a != b}) == 1:
+                object.__setattr__(self, "rtt", self.rtt[0][1])
+
+    def _check_counts(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if max(by_dc(value, self.dcs)) > LARGEST_DC:
+                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST_DC} that capplan sizes")
+        unequal = isinstance(self.rf, tuple) or isinstance(self.cass_nodes, tuple)
+        for dc, (replicas, nodes) in enumerate(zip(self.rf_by_dc(), self.nodes_by_dc(), strict=True), 1):
+            if replicas > nodes:
+                where = f"data centre {dc}" if unequal else "each data centre"
+                raise InputError(
+                    f"rf = {per_dc_text(self.rf)} needs at least {replicas} Cassandra nodes in {where} and there are "
+                    f"{nodes}: add nodes, or lower rf to {nodes}{' there' if unequal else ''}"
+                )
+
+    def _check_fronts(self) -> None:
+        for dc, (share, fronts) in enumerate(zip(self.shares_by_dc(), self.fronts_by_dc(), strict=True), 1):
+            if share and not fronts:
+                raise InputError(
+                    f"data centre {dc} has {100 * share:.3g} % of the clients and no policing nodes (front_nodes = "
+                    f"{per_dc_text(self.front_nodes)}): give it some, or set its client_share to 0"
+                )
+
+    @property
+    def unequal(self) -> bool:
+        """Whether data centres differ in nodes, replicas, policing nodes or share of clients."""
+        return self.client_share is not None or any(isinstance(getattr(self, name), tuple) for name in _COUNTS)
+
+    def nodes_by_dc(self) -> tuple[int, ...]:
+        """Return the number of Cassandra nodes in each data centre (dcs,)."""
+        return by_dc(self.cass_nodes, self.dcs)
+
+    def rf_by_dc(self) -> tuple[int, ...]:
+        """Return the number of replicas of each row in each data centre (dcs,)."""
+        return by_dc(self.rf, self.dcs)
+
+    def fronts_by_dc(self) -> tuple[int, ...]:
+        """Return the number of policing nodes in each data centre (dcs,)."""
+        return by_dc(self.front_nodes, self.dcs)
+
+    def shares_by_dc(self) -> tuple[float, ...]:
+        """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
+        return self.client_share or (1 / self.dcs,) * self.dcs
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; of distance and round trip, only the one in effect."""

@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from capplan.calibration.case.ensemble import Places, at_draws, spaced
-from capplan.calibration.case.solution import Figures, kind_of
+from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
 from capplan.models.cassandra.encryption import Exchanges
-from capplan.models.cassandra.visibility import Load, Question, Sampling, chances_not_found
+from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
@@ -59,7 +59,7 @@ def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tu
     Returns
     -------
     tuple of SessionNotFound
-        Empty with one data centre, or beyond capacity.
+        Empty if one data centre has all clients, or beyond capacity.
     """
     sampled = _Sampled(case, figures)
     return tuple(row for levels in compared(case, figures)[0] for row in sampled.rows(levels))
@@ -67,11 +67,12 @@ def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tu
 
 def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
     """Return the levels to compare, those of the scenario first, and the levels that would overload Cassandra."""
-    if case.scenario.dcs == 1 or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
+    alone = sum(share > 0 for share in case.scenario.shares_by_dc()) == 1
+    if alone or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
         return (), ()
     own, sampled = (case.scenario.consistency_read, case.scenario.consistency_write), _Sampled(case, figures)
     others = tuple(levels for levels in OTHERS if levels != own)
-    overloaded = tuple(levels for levels in others if float(np.median(sampled.load(levels[0]).utilisation[-1])) >= 1)
+    overloaded = tuple(levels for levels in others if sampled.overloads(levels[0]))
     return (own, *(levels for levels in others if levels not in overloaded)), overloaded
 
 
@@ -100,7 +101,7 @@ class _Sampled:
     @cached_property
     def sampling(self) -> Sampling:
         """Size of the sample, and its seed."""
-        draws, replicas = len(self.chosen), self.scenario.dcs * self.scenario.rf
+        draws, replicas = len(self.chosen), sum(self.scenario.rf_by_dc())
         each = max(_MUTATIONS // (draws * replicas * _BATCHES), 4)
         return Sampling(draws, each * _BATCHES, self.case.uncertainty.seed)
 
@@ -118,9 +119,16 @@ class _Sampled:
 
     @cached_property
     def rtt_ms(self) -> float:
-        """Mean round trip between two data centres, the median over draws, ms."""
-        delays = [delay for a, row in enumerate(self.cluster.wan_s) for b, delay in enumerate(row) if a != b]
-        return float(rounded(2e3 * float(np.median(sum(delays) / len(delays)))))
+        """Mean round trip between the data centres of two messages, the median over draws, ms."""
+        dcs, shares, wan_s = range(self.scenario.dcs), self.scenario.client_share, self.cluster.wan_s
+        delays = [(a, b, wan_s[a][b]) for a in dcs for b in dcs if a != b]
+        if shares is None:
+            mean = sum(delay for _, _, delay in delays) / len(delays)
+        else:
+            mean = sum(shares[a] * shares[b] * delay for a, b, delay in delays) / sum(
+                shares[a] * shares[b] for a, b, _ in delays
+            )
+        return float(rounded(2e3 * float(np.median(mean))))
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -132,17 +140,37 @@ class _Sampled:
         """Costs of operations."""
         return build_costs(self.scenario, self.values)
 
+    def overloads(self, read: str) -> bool:
+        """Whether reads at another level overload Cassandra's cores in some data centre."""
+        return bool(np.max(np.median(self.load(read).utilisation[-1], axis=0)) >= 1)
+
     def load(self, read: str) -> Load:
-        """Return the utilisation of Cassandra's cores by phase, with reads at another level."""
+        """Return the utilisation of Cassandra's cores by phase, and by unequal DC, with reads at another level."""
         analysis, scenario = self.figures.analysis, self.scenario
-        names = [name for name in analysis.demands if kind_of(name) == "cassandra"]
-        own = np.mean([analysis.load(name) for name in names], axis=0)[self.chosen]
-        more = self._replicas_read(read) - self._replicas_read(scenario.consistency_read)
-        cores = scenario.dcs * scenario.cass_nodes * CASSANDRA_CORES
-        each = own + more * _READS * self._read_s() / cores
+        more = [
+            self._replicas_read(read, dc) - self._replicas_read(scenario.consistency_read, dc)
+            for dc in range(scenario.dcs)
+        ]
+        if scenario.unequal:
+            reads = np.average(more, axis=0, weights=scenario.shares_by_dc())
+            own = np.stack([self._mean_load(f"cassandra/dc{dc + 1}") for dc in range(scenario.dcs)], axis=-1)
+            cores = np.array(scenario.nodes_by_dc()) * CASSANDRA_CORES
+            each = own + reads * (_READS * np.asarray(self._read_s())[..., None] / cores)
+        else:
+            own = self._mean_load("cassandra/")
+            total = sum(scenario.nodes_by_dc()) * CASSANDRA_CORES
+            each = own + float(more[0].sum()) * _READS * self._read_s() / total
         rate = np.broadcast_to(self.figures.point.rate_per_s, (analysis.draws,))[self.chosen]
         parts = [(time, ratio[self.chosen]) for time, ratio in phases(analysis)]
-        return Load(np.array([t * r for t, r in parts]), np.array([rate * r * each for _, r in parts]))
+        utilisation = [(rate * r).reshape(-1, *(1,) * (each.ndim - 1)) * each for _, r in parts]
+        return Load(np.array([t * r for t, r in parts]), np.array(utilisation))
+
+    def _mean_load(self, prefix: str) -> FloatArray:
+        """Return the mean utilisation of some nodes per unit of request rate (draws,)."""
+        analysis = self.figures.analysis
+        counts = {name: analysis.members[name] for name in analysis.demands if name.startswith(prefix)}
+        loads = [analysis.load(name) for name in counts]
+        return np.asarray(np.average(loads, axis=0, weights=list(counts.values()))[self.chosen])
 
     def _read_s(self) -> Number:
         """Return the service demand of one more replica per read, with encrypted messages at both ends."""
@@ -150,11 +178,16 @@ class _Sampled:
         own = self.costs.read * (1 + self.costs.unseen)
         return own if exchange is None else own + 2 * exchange
 
-    def _replicas_read(self, read: str) -> float:
-        """Return the mean number of replicas that a read contacts, with the read-repair chance."""
-        need = self.cluster.need(read, 0)
-        count = need.total or need.by_dc[0]
-        return count + LOCAL_READ_REPAIR_CHANCE * max(self.scenario.rf - count, 0)
+    def _replicas_read(self, read: str, dc: int) -> FloatArray:
+        """Return the mean number of replicas in each data centre that a read in `dc` contacts, with read repair."""
+        need, rf = self.cluster.need(read, dc), self.cluster.rf
+        left = need.total or need.by_dc[dc]
+        found = np.zeros(len(rf))
+        found[dc] = LOCAL_READ_REPAIR_CHANCE * max(rf[dc] - left, 0)
+        for other in (dc, *self.cluster.nearest_first(dc)):
+            found[other] += min(left, rf[other])
+            left -= min(left, rf[other])
+        return found
 
     def rows(self, levels: Levels) -> list[SessionNotFound]:
         """Return the probabilities at a pair of levels, by gap."""
@@ -173,8 +206,25 @@ class _Sampled:
             mutation=self.costs.mutation * factor,
             links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
         )
-        question = Question(read=levels[0], write=levels[1], client_s=self.values["front_s"] * factor)
-        return chances_not_found(self.cluster, costs, self.load(levels[0]), question, self.gaps_s, self.sampling)
+        load, numbers = self._drawn(levels[0])
+        question = Question(
+            read=levels[0],
+            write=levels[1],
+            client_s=self.values["front_s"] * factor,
+            client_share=self.scenario.client_share,
+        )
+        return chances_not_found(self.cluster, costs, load, question, self.gaps_s, self.sampling, numbers)
+
+    def _drawn(self, read: str) -> tuple[Load, RandomNumbers]:
+        """Return the load with reads at a level, and the random numbers for it."""
+        if read not in self._known:
+            load = self.load(read)
+            self._known[read] = load, RandomNumbers(load, self.sampling, self.cluster.cores)
+        return self._known[read]
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[Load, RandomNumbers]]:
+        return {}
 
 
 def probability_band(chances: FloatArray, repeated: FloatArray) -> Band:

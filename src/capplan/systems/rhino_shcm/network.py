@@ -20,7 +20,7 @@ from capplan.models.language.distribution import Deterministic, Distribution, Ex
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import Station
-from capplan.models.language.step import Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Delay, FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
 from capplan.models.solver.stalls import Stalls, WaitTail, longest_wait_s, relaxation_s, response_quantile_s, wait_tail
@@ -32,7 +32,7 @@ DATA_BYTES = 1e9  # evidence all.disk_maximum without the commit log
 NEAREST = 5e-4
 """Smallest distance from saturation in closed forms, as a share: any closer, a run of hours reaches no steady state."""
 TWO_HOURS_S = 7200.0  # evidence t1.duration and its like
-SERVER, REQUEST = "server", "request"
+SERVER, CASSANDRA, REQUEST = "server", "cassandra", "request"
 REPORTED = {REQUEST: (REQUEST,)}
 """The document does not distinguish kinds of requests."""
 
@@ -75,21 +75,22 @@ def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> 
         Visit(SERVER, _service(scenario, values), name="server"),
         Delay(Lognormal(path_s, values["path_scv"]), name="path"),
     )
-    nodes = _dedicated_nodes(scenario)
-    if nodes:
+    stations: tuple[Station, ...] = (Station(SERVER, 1),)
+    if _has_own_servers(scenario):
         replicas = _replicas if scenario.encryption is None else _encrypted_replicas
-        steps = (*steps, replicas(scenario, values))
+        steps = (*steps, _beside_colocated(scenario, replicas(scenario, values)))
+        stations = (*stations, Station(CASSANDRA, 1, count=scenario.nodes))
     return Network(
         name=scenario.system,
-        stations=(Station(SERVER, 1), *(Station(_name(node), 1) for node in nodes)),
+        stations=stations,
         classes=(RequestClass(REQUEST, Sequence(steps)),),
         traffic=Open(rate_per_s, {REQUEST: 1.0}),
     )
 
 
-def _dedicated_nodes(scenario: RhinoShcmScenario) -> range:
-    """Return the numbers of the nodes that have their own station; none if the only node is colocated."""
-    return range(0) if scenario.colocated and scenario.nodes == 1 else range(scenario.nodes)
+def _has_own_servers(scenario: RhinoShcmScenario) -> bool:
+    """Whether Cassandra nodes have stations: not if the only node is colocated."""
+    return scenario.nodes > 1 or not scenario.colocated
 
 
 def left_without_cache(scenario: RhinoShcmScenario, values: Values) -> Number:
@@ -158,7 +159,7 @@ def _server_s(scenario: RhinoShcmScenario, values: Values) -> Number:
 
 def _chances(scenario: RhinoShcmScenario, values: Values) -> tuple[Number, Number]:
     """Return the probabilities of a short and of a long stall at the server, with those of a colocated single node."""
-    sources = 1.0 if _dedicated_nodes(scenario) else 1 + values["cassandra_stalls"]
+    sources = 1.0 if _has_own_servers(scenario) else 1 + values["cassandra_stalls"]
     return 1 / values["short_stall_requests"], sources / values["long_stall_requests"]
 
 
@@ -170,24 +171,8 @@ def _service(scenario: RhinoShcmScenario, values: Values) -> Distribution:
 
 
 def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
-    """Return the database's steps: a quorum of the replicas of a row, which are neighbours on the ring."""
-    visits = [
-        Visit(_name(node), _replica(scenario, values, node), name=f"node-{node + 1}")
-        for node in _dedicated_nodes(scenario)
-    ]
-    return Route(
-        "random", tuple(_row(scenario, [visits[node] for node in ring]) for ring in _rings(scenario)), name="row"
-    )
-
-
-def _rings(scenario: RhinoShcmScenario) -> list[list[int]]:
-    """Return the nodes of each row; one row represents all if every node has every row."""
-    count = 1 if scenario.replicas == scenario.nodes else scenario.nodes
-    return [[(first + k) % scenario.nodes for k in range(scenario.replicas)] for first in range(count)]
-
-
-def _row(scenario: RhinoShcmScenario, replicas: list[Visit]) -> Step:
-    return ForkJoin(tuple(replicas), scenario.replicas // 2 + 1, name="replicas")
+    """Return the database's steps: a quorum of the replicas of a row, chosen at random."""
+    return _row(scenario, _quorum(scenario, _replica(scenario, values)))
 
 
 def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
@@ -195,38 +180,51 @@ def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
     exchanges = _exchanges_s(scenario, values)
     internode_s = 0.0 if exchanges.internode is None else exchanges.internode
     client_s = 0.0 if exchanges.client is None else exchanges.client
-    local, remote = (
-        [Visit(_name(n), _replica(scenario, values, n, more), name=f"node-{n + 1}") for n in _dedicated_nodes(scenario)]
-        for more in (0.0, internode_s)
+    few, many = (
+        Visit(CASSANDRA, Deterministic((client_s + internode_s * remote) / CORES), name="links", member="coordinator")
+        for remote in (scenario.replicas - 1, scenario.replicas)
     )
-    targets = []
-    for me in _dedicated_nodes(scenario):
-        rows = []
-        for ring in _rings(scenario):
-            row = _row(scenario, [local[node] if node == me else remote[node] for node in ring])
-            busy_s = client_s + internode_s * sum(node != me for node in ring)
-            own = () if _colocated(scenario, me) else (Visit(_name(me), Deterministic(busy_s / CORES), name="links"),)
-            rows.append(Sequence((*own, row)))
-        targets.append(Route("random", tuple(rows), name="row"))
-    return Route("random", tuple(targets), name="coordinator")
+    links = _unless_colocated(scenario, "coordinator", If("coordinator", "replicas", few, many), Sequence(()))
+    local, remote = (_replica(scenario, values, links_s) for links_s in (0.0, internode_s))
+    answers = _quorum(scenario, If("replica", "coordinator", local, remote))
+    return Pick(
+        "coordinator",
+        CASSANDRA,
+        "random",
+        _row(scenario, Sequence((links, answers)), first="coordinator"),
+        name="coordinator",
+    )
 
 
-def _colocated(scenario: RhinoShcmScenario, node: int) -> bool:
-    """Whether a node runs on the application's server."""
-    return scenario.colocated and node == 0
+def _row(scenario: RhinoShcmScenario, step: Step, first: str | None = None) -> Step:
+    return ReplicaSet("replicas", CASSANDRA, scenario.replicas, step, first=first, name="row")
 
 
-def _replica(scenario: RhinoShcmScenario, values: Values, node: int, links_s: Number = 0.0) -> Distribution:
-    """Return the service time of a replica: a long stall, or its work, which is at the server if it is colocated."""
+def _quorum(scenario: RhinoShcmScenario, replica: Step) -> Step:
+    return FanOut("replicas", "replica", replica, scenario.replicas // 2 + 1, name="replicas")
+
+
+def _beside_colocated(scenario: RhinoShcmScenario, step: Step) -> Step:
+    """Return a step in which the first node is called `colocated` if it runs on the application's server."""
+    return Pick("colocated", CASSANDRA, "first", step) if scenario.colocated else step
+
+
+def _unless_colocated(scenario: RhinoShcmScenario, node: str, step: Step, colocated: Step) -> Step:
+    """Return a step at a node, or another one at the node that runs on the application's server."""
+    return If(node, "colocated", colocated, step) if scenario.colocated else step
+
+
+def _replica(scenario: RhinoShcmScenario, values: Values, links_s: Number = 0.0) -> Step:
+    """Return a replica's service: a long stall, or its work, which is at the server if it is colocated."""
     long = values["cassandra_stalls"] / values["long_stall_requests"]
     own_s = cassandra_s(scenario, values) + links_s
+
+    def served(work_s: Number) -> Step:
+        stalls = Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
+        return Visit(CASSANDRA, stalls, name="replica", member="replica")
+
     # Zero with the shape of the draws, because all parts of a mixture need the same shape.
-    work_s = 0.0 * own_s if _colocated(scenario, node) else own_s / CORES
-    return Mixture((1 - long, long), (Deterministic(work_s / (1 - long)), Exponential(values["long_stall_s"])))
-
-
-def _name(node: int) -> str:
-    return f"cassandra/{node + 1}"
+    return _unless_colocated(scenario, "replica", served(own_s / CORES), served(0.0 * own_s))
 
 
 def server_wait(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> WaitTail:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures
+from capplan.calibration.case.solution import Figures, kind_of
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band, Capacity, Outage
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
-from capplan.systems.rhino_shcm.network import CORES, application_cores, disk_bytes, two_hour_maximum_s
+from capplan.systems.rhino_shcm.network import CASSANDRA, CORES, application_cores, disk_bytes, two_hour_maximum_s
 from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
 
 _BESIDE = 0.5  # doublings, of a cluster with one of its nodes on the application's server: measured only alone
@@ -114,11 +114,11 @@ def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -
 
 
 def _cassandra_full_per_s(figures: Figures) -> FloatArray:
-    loads = [figures.analysis.load(name) for name in figures.analysis.demands if name.startswith("cassandra/")]
+    loads = [figures.analysis.load(name) for name in figures.analysis.demands if kind_of(name) == CASSANDRA]
     return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
 
 
-def outages(case: Case[RhinoShcmScenario], offered_tps: float) -> tuple[Outage, ...]:
+def outages(case: Case[RhinoShcmScenario], offered_per_s: float) -> tuple[Outage, ...]:
     """Return what is left without one Cassandra node: a quorum of each row's replicas, or nothing."""
     scenario: RhinoShcmScenario = case.scenario
     lost, needed = {"Cassandra node": 1}, scenario.replicas // 2 + 1
@@ -126,7 +126,7 @@ def outages(case: Case[RhinoShcmScenario], offered_tps: float) -> tuple[Outage, 
         why = "it is the only replica" if scenario.replicas == 1 else f"a quorum of {scenario.replicas} needs them all"
         return (Outage(lost, False, why, Band.exactly(0.0), False),)
     capacity = case.uncertainty.of_rate(case.solution.capacity)
-    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_tps),)
+    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_per_s),)
 
 
 class RhinoShcmNotes(Notes[RhinoShcmScenario]):

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import Notes, System
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import FloatArray, Number
+from capplan.calibration.system import System
 from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
 from capplan.systems.vcider.notes import VciderNotes, excess
 from capplan.systems.vcider.observations import VciderObservations
@@ -30,30 +24,11 @@ class Vcider(System[VciderScenario]):
     reported = REPORTED
     ratios_only = True
 
-    def network(
-        self, scenario: VciderScenario, values: Values, rate_per_s: Number, lost: frozenset[str] = frozenset()
-    ) -> Network:
-        """Compose the network; see `capplan.systems.vcider.network`."""
-        del lost
-        return network(scenario, values, rate_per_s)
-
-    def ratios(self, scenario: VciderScenario, values: Values) -> Mapping[str, FloatArray]:
-        """Return the ratios of throughput on the virtual network to that of each native reference."""
-        return ratios(scenario, values)
-
-    @cached_property
-    def observations(self) -> Observations[VciderScenario]:
-        """The documented comparisons."""
-        return VciderObservations(self)
-
-    @cached_property
-    def notes(self) -> Notes[VciderScenario]:
-        """Notes for the reader."""
-        return VciderNotes(self.evidence)
-
-    def excess(self, scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
-        """Return how far another interpretation of the document is from the fitted one."""
-        return excess(scenario, tests)
+    network = staticmethod(network)
+    observations = cached_property(VciderObservations)
+    notes = cached_property(lambda self: VciderNotes(self.evidence))
+    ratios = staticmethod(ratios)
+    excess = staticmethod(excess)
 
 
 SYSTEM = Vcider()

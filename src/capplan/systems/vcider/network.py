@@ -30,7 +30,7 @@ from capplan.models.language.distribution import Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.station import Station
-from capplan.models.language.step import ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VciderScenario
@@ -38,7 +38,7 @@ from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VciderScenario
 COLUMNS = 5  # columns of a row: the default of Cassandra's stress tool; the document does not state it
 NOMINAL_S = 1e-3
 """Time of an unencrypted operation with one replica: a guess that the network needs, but on which no ratio depends."""
-OPERATION = "operation"
+OPERATION, _NODE = "operation", "cassandra"
 REPORTED = {OPERATION: (OPERATION,)}
 _STAGES = 2  # of the Erlang distribution of every service, SCV 0.5: a guess, as in `capplan.models.cassandra.cluster`
 
@@ -189,7 +189,7 @@ def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links:
     """Compose a cluster whose links cost `links`."""
     return Network(
         name=scenario.system,
-        stations=tuple(Station(_node(number), 1, discipline="ps") for number in range(NODES)),
+        stations=(Station(_NODE, 1, discipline="ps", count=NODES),),
         classes=(RequestClass(OPERATION, _flow(scenario, values, links)),),
         traffic=Open(rate_per_s, {OPERATION: 1.0}),
     )
@@ -197,33 +197,24 @@ def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links:
 
 def _flow(scenario: VciderScenario, values: Values, links: Ends) -> Step:
     """Return an operation with a random coordinator on a random row, whose replicas are neighbours on the ring."""
-    rows = [[_operation(scenario, values, links, (me, first)) for first in range(NODES)] for me in range(NODES)]
-    coordinators = tuple(Route("random", tuple(own), name="row") for own in rows)
-    return Route("random", coordinators, name="coordinator")
 
+    def coordinate(remote: int) -> Step:
+        work = coordinator_work(values) + links.client + remote * links.internode
+        return Visit(_NODE, _work(work), name="coordinate", member="coordinator")
 
-def _operation(scenario: VciderScenario, values: Values, links: Ends, place: tuple[int, int]) -> Step:
-    """Return an operation; `place` has the numbers of its coordinator and of the row's first replica."""
-    me, first = place
-    replicas = [(first + each) % NODES for each in range(scenario.rf)]
-    remote = sum(number != me for number in replicas)
-    coordinating = coordinator_work(values) + links.client + remote * links.internode
-    branches = tuple(
-        Visit(
-            _node(number),
-            _work(replica_work(values) + (0.0 if number == me else links.internode)),
-            name=f"replica-{number + 1}",
-        )
-        for number in replicas
+    here, elsewhere = (
+        Visit(_NODE, _work(replica_work(values) + more), name="replica", member="replica")
+        for more in (0.0, links.internode)
     )
-    quorum = scenario.rf // 2 + 1
-    own = Visit(_node(me), _work(coordinating), name="coordinate")
-    return Sequence((own, ForkJoin(branches, quorum, name="replicas")))
+    own = If("coordinator", "replicas", coordinate(scenario.rf - 1), coordinate(scenario.rf))
+    quorum = FanOut(
+        "replicas", "replica", If("replica", "coordinator", here, elsewhere), scenario.rf // 2 + 1, name="replicas"
+    )
+    row = ReplicaSet(
+        "replicas", _NODE, scenario.rf, Sequence((own, quorum)), placement="ring", first="coordinator", name="row"
+    )
+    return Pick("coordinator", _NODE, "random", row, name="coordinator")
 
 
 def _work(operations: Number) -> Erlang:
     return Erlang(operations * NOMINAL_S, _STAGES)
-
-
-def _node(number: int) -> str:
-    return f"cassandra/{number + 1}"
