@@ -170,7 +170,6 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         unseen=values["unseen_work"],
         storage=values["storage_s"],
     )
-    # Encryption costs a share of an operation in the load test; it costs no more with old data.
     links = young.with_links(encrypted(scenario.encryption, values)).links
     factor = scenario.data_factor
     return replace(
