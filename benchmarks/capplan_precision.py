@@ -41,7 +41,11 @@ def busy_two(requests: int, seed: int) -> dict[str, Any]:
 def _until_known(network: Network, requests: int, seed: int, processes: int) -> dict[str, Any]:
     rate_per_s = float(np.max(network.traffic.rate_per_s))  # type: ignore[union-attr]  # all traffic here is open
     plan = ReplicationPlan(network, requests / rate_per_s, 0.0, seed, MOST_REPLICATIONS)
-    design = Design(precision=read_precision_target(TARGET, network))
+    design = Design(
+        precision=read_precision_target(
+            TARGET, [each.name for each in network.classes], [each.name for each in network.classes]
+        )
+    )
     found = summed_up(network.name, of_network(network), plan, design, observed(plan, design, processes=processes))
     p99 = found.classes[EVERY_CLASS].latency_ms.intended.p99
     return {
