@@ -145,7 +145,7 @@ def _figure(rows: list[Answer]) -> dict[str, Any]:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(rows=1, cols=2, subplot_titles=("Time, s", "Memory, MiB"), horizontal_spacing=0.12)
+    figure = make_subplots(rows=1, cols=2, subplot_titles=("Time, s", "Memory, MiB"), horizontal_spacing=0.14)
     for verb, colour, symbol in (("predict", "#0072B2", "circle"), ("simulate", "#D55E00", "square")):
         for column, key in ((1, "seconds"), (2, "peak_mib")):
             figure.add_trace(
@@ -161,7 +161,7 @@ def _figure(rows: list[Answer]) -> dict[str, Any]:
                 row=1,
                 col=column,
             )
-    figure.update_xaxes(title_text="Cassandra nodes in three data centres", type="log", tickvals=[9, 36, 150, 900])
+    figure.update_xaxes(title_text="Cassandra nodes in 3 DCs", type="log", tickvals=[9, 36, 150, 900])
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(height=340, template="plotly_white", legend={"orientation": "h", "y": -0.3}, margin={"t": 40})
     plain: dict[str, Any] = json.loads(figure.to_json())
