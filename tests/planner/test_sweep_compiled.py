@@ -20,7 +20,7 @@ def simulated(*loads: float, precision: str = "p99<5%") -> Sweep:
 
 
 def test_only_latencies_are_simulated() -> None:
-    """At half of the capacity the solver's percentiles are within 7 %, and those simulated within 5 %."""
+    """At half of the capacity the solver's percentiles are within 7 % (docs/reference/accuracy.md)."""
     swept = simulated(0.5)
     (point,), (analytic,) = computed(swept), computed(replace(swept, engine="analytic"))
 
@@ -29,7 +29,7 @@ def test_only_latencies_are_simulated() -> None:
     same = set(point) - {*TIMES, "simulation", "engine"}
     assert {name: point[name] for name in same} == {name: analytic[name] for name in same}
     for column in TIMES:
-        assert point[column] == pytest.approx(analytic[column], rel=0.2 if "p999" in column else 0.12), column
+        assert point[column] == pytest.approx(analytic[column], rel=0.2 if "p999" in column else 0.1), column
 
 
 def test_medians_are_those_of_predict() -> None:
