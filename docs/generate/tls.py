@@ -93,7 +93,7 @@ def _row(each: Backtest) -> str:
 def _inside() -> str:
     all_pairs = backtest()
     fitted = [each for each in all_pairs if each.fitted]
-    factors = {kind: load_factor(kind) for kind in ("message", "handshake")}  # type: ignore[arg-type]
+    factors = {kind: load_factor(kind) for kind in ("message", "handshake")}  # type: ignore[arg-type]  # literals
     words = "; ".join(
         f"{kind}s {each.median:.2g} ({each.at(0.05):.2g} to {each.at(0.95):.3g})" for kind, each in factors.items()
     )

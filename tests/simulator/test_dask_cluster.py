@@ -66,7 +66,7 @@ def test_a_cluster_that_goes_away(cluster: distributed.LocalCluster) -> None:
 
 
 def kill_workers() -> None:
-    raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://host:1"), 3)  # type: ignore[arg-type]
+    raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://host:1"), 3)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_a_task_that_ends_every_worker_is_given_up(cluster: distributed.LocalCluster) -> None:
