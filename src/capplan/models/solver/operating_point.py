@@ -21,7 +21,7 @@ from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_group
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
-_CLOSE = 1e-5  # relative Newton step of the capacity that leaves an error below 1e-9
+_CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
 _STATES = 9  # states of the system in the mixture for percentiles
@@ -190,7 +190,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     high, server = analysis.drift_per_s, analysis.server
     if server is None:
         return high
-    blocked = partial(_drop_rate_and_slope, server, phases(analysis))
+    blocked = partial(_log_drop_rate_and_slope, server, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
     pilots = every[:: max(analysis.draws // _PILOTS, 1)]
@@ -201,7 +201,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
 
 
 def _capacity(
-    drop_rate_and_slope: Callable[[FloatArray, NDArray[np.intp]], tuple[FloatArray, FloatArray]],
+    log_drop_rate_and_slope: Callable[[FloatArray, NDArray[np.intp]], tuple[FloatArray, FloatArray]],
     max_drop_rate: float,
     highest: FloatArray,
     start: FloatArray,
@@ -214,10 +214,11 @@ def _capacity(
     """
     low, high, rate = np.zeros(len(draws)), highest[draws], start[draws]
     for _ in range(_STEPS):
-        dropped, slope = drop_rate_and_slope(rate, draws)
-        sustained = dropped <= max_drop_rate
+        missing, slope = log_drop_rate_and_slope(rate, draws)
+        missing = np.log(max_drop_rate) - missing
+        sustained = missing >= 0
         low, high = np.where(sustained, rate, low), np.where(sustained, high, rate)
-        step = np.log(max_drop_rate / np.maximum(dropped, 1e-300)) / np.maximum(slope, 1e-9)
+        step = missing / np.maximum(slope, 1e-9)
         wanted = rate * np.exp(np.clip(step, -1.0, 1.0))
         inside = (wanted >= low) & (wanted <= high)
         following = np.where(inside, wanted, np.where(step > 0, high, (low + high) / 2))
@@ -243,21 +244,24 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     """
     if analysis.server is None:
         return np.zeros(analysis.draws)
-    return _drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, np.arange(analysis.draws))[0]
+    every = np.arange(analysis.draws)
+    return np.exp(_log_drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, every)[0])
 
 
-def _drop_rate_and_slope(
+def _log_drop_rate_and_slope(
     server: FlowEquivalent,
     parts: Sequence[tuple[float, FloatArray]],
     rate_per_s: FloatArray,
     draws: NDArray[np.intp],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the drop rates of some draws, and the slopes of their logarithms over the logarithm of the rate."""
-    dropped, rise = np.zeros(len(draws)), np.zeros(len(draws))
+    """Return the logarithms of the drop rates of some draws, and their slopes over the logarithm of the rate."""
+    logs, slopes = [], []
     for time, ratio in parts:
         blocked, slope = server.blocking(rate_per_s * ratio[draws], draws)
-        dropped, rise = dropped + time * ratio[draws] * blocked, rise + time * ratio[draws] * blocked * slope
-    return dropped, rise / np.maximum(dropped, 1e-300)
+        logs.append(blocked + np.log(np.maximum(time * ratio[draws], 1e-300)))
+        slopes.append(slope)
+    total = np.logaddexp.reduce(logs, axis=0)
+    return total, np.sum(np.exp(np.array(logs) - total) * slopes, axis=0)
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
