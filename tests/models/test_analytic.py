@@ -12,7 +12,7 @@ from capplan.models.language.distribution import Deterministic, Distribution, Er
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Pick, Sequence, Step, Visit
-from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
@@ -237,7 +237,7 @@ def test_what_the_solver_does_not_know_is_refused_by_name(flow: Step, station: S
         solve(Analysis(model(flow, station)), 0.5)
 
 
-def test_hosts_and_closed_traffic_are_refused_by_name() -> None:
+def test_hosts_are_refused_by_name() -> None:
     hosted = Network(
         "hosted",
         (Station("server", 1, host="box"),),
@@ -247,11 +247,6 @@ def test_hosts_and_closed_traffic_are_refused_by_name() -> None:
     )
     with pytest.raises(RefusedError, match="host"):
         Analysis(hosted)
-    closed = Network(
-        "closed", (Station("server", 1),), (RequestClass("job", VISIT),), Closed(3, Exponential(1.0), {"job": 1.0})
-    )
-    with pytest.raises(RefusedError, match="closed"):
-        Analysis(closed)
 
 
 def test_an_empty_mix_is_an_error() -> None:

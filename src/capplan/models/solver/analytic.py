@@ -29,7 +29,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children
-from capplan.models.language.traffic import Bursty, Open
+from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.closed_throughput import machine_repair_per_s, rate_logits, throughput_per_s
 from capplan.models.solver.erlang import erlang_c
@@ -51,6 +51,7 @@ from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
+_LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
@@ -125,7 +126,8 @@ class Analysis:
     Parameters
     ----------
     network : Network
-        A network with open traffic; numbers may be arrays (draws,).
+        A network; numbers may be arrays (draws,). Its clients, if the traffic is not open, are solved by
+        `capplan.models.solver.clients`.
 
     Attributes
     ----------
@@ -157,12 +159,10 @@ class Analysis:
     """
 
     def __init__(self, network: Network) -> None:
-        if not isinstance(network.traffic, Open):
-            raise RefusedError(f"the analytic solver does not support {network.traffic.kind!r} traffic: simulate it")
         for station in network.stations:
             _refuse_unknown(station)
         self.network = network
-        self.traffic: Open = network.traffic
+        self.traffic = network.traffic
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
@@ -179,9 +179,15 @@ class Analysis:
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
-        arrivals = self.traffic.arrivals
+        arrivals = self.arrivals
         ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
-        return [ratio, *(time.total for time in self.unloaded.values())]
+        pace = self.traffic.think.mean if isinstance(self.traffic, Closed) else self.traffic.rate_per_s
+        return [ratio, pace, *(time.total for time in self.unloaded.values())]
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """The arrival process of open traffic; Poisson arrivals stand in for clients."""
+        return self.traffic.arrivals if isinstance(self.traffic, Open) else Poisson()
 
     def load(self, station: str) -> FloatArray:
         """Return the utilisation of a station per unit of request rate.
@@ -395,6 +401,8 @@ class Analysis:
     @cached_property
     def outside_s(self) -> FloatArray:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
+        if self.pool is None:
+            return np.zeros(self.draws)
         held, outer = HoldingTimeReader(self._idle_reader), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
         for request, flow in self.flows.items():
@@ -411,6 +419,10 @@ class Analysis:
         server = self.server
         if server is None:
             raise ValueError("the network has no pool")
+        return self.conditions(server)
+
+    def conditions(self, server: FlowEquivalent) -> Inside:
+        """Return the conditions in the states of a flow-equivalent server of this network."""
         number = server.states[1:]
         held = np.minimum(number, server.pool)
         means, classes = self.curve
@@ -472,6 +484,16 @@ class Analysis:
                 if self.stations[name].discipline == "ps":  # the mean does not depend on the distribution of services
                     second = np.maximum(second, 2 * square / counts[name])
                 found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
+        return self._paced(found) if isinstance(self.traffic, Throttled) else found
+
+    def _paced(self, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        """Leave out the variance that stems from random starts: requests of paced clients start evenly."""
+        for name, demand in self.demands.items():
+            if self.stations[name].rate is None:
+                square = np.asarray(demand.mean_s, dtype=float) ** 2
+                shared = 2 * square if self.stations[name].discipline == "ps" else square
+                even = 1 - square / np.maximum(np.maximum(demand.second_moment_s2, shared), 1e-300)
+                found[name] = np.atleast_1d(np.minimum(found[name], np.maximum(even, _LEAST_VARIABLE)))
         return found
 
     def _full(self, value: Number) -> FloatArray:

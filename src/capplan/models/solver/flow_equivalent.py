@@ -31,13 +31,16 @@ _RELATIVE = 0.08  # spacing over the distance from the states where probabilitie
 _SPREAD = 0.5  # spacing over the square root of the number inside
 
 
-def state_grid(pool: int, places: int) -> FloatArray:
+def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray:
     """Return the numbers of requests inside that represent all of 0 .. places.
 
     Parameters
     ----------
     pool, places : int
         Size of the pool, and of the pool and its queue together.
+    clients : int, optional
+        Number of clients, if it is finite: the standard deviation of the number inside is at least about the square
+        root of the number outside.
 
     Returns
     -------
@@ -53,6 +56,8 @@ def state_grid(pool: int, places: int) -> FloatArray:
         ahead = np.min(bends[bends > last]) - last
         behind = last - np.max(bends[bends <= last])
         widest = _RELATIVE * min(behind, ahead) if last >= pool else min(_SPREAD * last**0.5, _RELATIVE * ahead)
+        if clients is not None:
+            widest = min(widest, _SPREAD * last**0.5, _SPREAD * (clients - last) ** 0.5)
         numbers.append(last + int(max(1, min(widest, ahead - 1))))
     return np.array(numbers, dtype=float)
 

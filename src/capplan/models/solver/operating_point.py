@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 
@@ -167,7 +167,7 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
     """Return the rate in a burst over the mean rate (draws,); 1 for Poisson traffic."""
-    arrivals = analysis.traffic.arrivals
+    arrivals = analysis.arrivals
     ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
     return np.broadcast_to(np.asarray(ratio, dtype=float), (analysis.draws,))
 
@@ -277,7 +277,7 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     list of (float, array (draws,))
         Share of the time, and rate relative to the mean, of each phase.
     """
-    arrivals, ratio = analysis.traffic.arrivals, peak_ratio(analysis)
+    arrivals, ratio = analysis.arrivals, peak_ratio(analysis)
     if not isinstance(arrivals, Bursty):
         return [(1.0, ratio)]
     burst = float(np.median(arrivals.burst_fraction))
@@ -287,18 +287,38 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
-    server, inside = analysis.server, analysis.inside
-    chance = server.chances(rate)
+    chance = analysis.server.chances(rate)
+    return steady_state(analysis.server, analysis.inside, chance, chance[..., -1])
+
+
+def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
+    """Return the steady state of a chain.
+
+    Parameters
+    ----------
+    server : FlowEquivalent
+        The flow-equivalent server.
+    inside : Inside
+        Conditions in its states.
+    chance : array (..., draws, states)
+        Probabilities of its states.
+    drop_rate : array (..., draws)
+        Share of the requests that are dropped.
+
+    Returns
+    -------
+    SteadyState
+    """
     done = chance[..., 1:] * server.throughput_per_s  # completions per second, by the number inside
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
     # BLAS would use all processors for each of many long rows, which costs more than it saves.
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
-    draw = np.arange(analysis.draws)[:, None]
+    draw = np.arange(done.shape[-2])[:, None]
     waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
     return SteadyState(
-        chance[..., -1],
+        drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
         weight,
@@ -336,9 +356,10 @@ def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
     """Pick states that represent those seen by completions, at Gauss-Legendre levels, and their weights."""
     nodes, weights = _gauss_legendre()
     below = np.cumsum(_rows(done), axis=-1)
-    wanted = below[:, -1:] * ((nodes + 1) / 2)
-    columns = np.array([row.searchsorted(levels) for row, levels in zip(below, wanted, strict=True)])
-    columns = np.minimum(columns, done.shape[-1] - 1).reshape(*done.shape[:-1], -1)
+    below /= np.maximum(below[:, -1:], 1e-300)
+    start = np.arange(len(below))[:, None]  # one search in all rows, each in its own unit interval
+    found = (below + start).ravel().searchsorted((start + (nodes + 1) / 2).ravel()).reshape(len(below), -1)
+    columns = np.minimum(found - start * below.shape[-1], done.shape[-1] - 1).reshape(*done.shape[:-1], -1)
     return columns, np.broadcast_to(weights / 2, columns.shape)
 
 
