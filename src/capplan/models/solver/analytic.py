@@ -23,7 +23,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy.interpolate import PchipInterpolator
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
@@ -382,6 +381,8 @@ class Analysis:
         The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
         quorums and forks make different from 1, is interpolated between the virtual rates.
         """
+        from scipy.interpolate import PchipInterpolator  # slow to import
+
         means, shares = self.curve[0].T, _SHARES[1:]
         factor = (means[1:] - means[0]) / np.maximum(self._queueing_s(shares), 1e-300)
         factor = np.where(means[1:] - means[0] > 1e-9 * means[0], factor, 1.0)
