@@ -15,6 +15,8 @@ from typing import Literal
 
 import numpy as np
 from coverage_table import tables as coverage_tables
+from random_layouts import client_errors, open_errors
+from random_layouts import table as errors_table
 
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
 from capplan.models.language.network import Network
@@ -209,6 +211,7 @@ def main() -> int:
         "quorums": table(list(quorums())),
         "pools": table(list(pools()), drops=True),
         "layouts": table(list(layouts()), REPORTED, drops=True),
+        "random": errors_table([*open_errors(100), *client_errors(100)]),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
         **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),
     }

@@ -11,8 +11,8 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station
-from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Sequence, Step, Visit
-from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, RequestClass, Session
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Pick, Sequence, Step, Visit
+from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
@@ -90,6 +90,23 @@ def test_a_pool_around_mmc_is_mmck(servers: int, size: int, queue_limit: int, ra
     expected = mmck(rate_per_s, 1.0, servers, size + queue_limit)
     assert float(point.drop_rate[0]) == pytest.approx(float(expected.blocking_probability), rel=1e-6)
     assert float(point.response_s("job")[0]) == pytest.approx(float(expected.mean_response_s), rel=1e-6)
+
+
+def test_a_pool_around_a_delay_is_erlangs_loss_system() -> None:
+    """All time is spent where nothing queues: M/G/c/c with c the pool's size, and its queue beside it."""
+    point = solve(pooled(1, 5, 2, 1e-6, 1.0), 4.0)
+    expected = mmck(4.0, 1.0 + 1e-6, 5, 7)
+    assert float(point.drop_rate[0]) == pytest.approx(float(expected.blocking_probability), rel=1e-4)
+
+
+def test_a_pool_that_never_fills_has_the_response_of_the_open_network() -> None:
+    station, pool = Station("node", 8, "ps", count=6), Pool("workers", 2000)
+    inside = Sequence((Delay(Exponential(1.0)), Visit("node", Exponential(1.0), member="one")))
+    picked = Pick("one", "node", "random", inside)
+    for share in (0.5, 0.8, 0.9):
+        alone = solve(Analysis(model(picked, station)), share * 48)
+        behind = solve(Analysis(model(Acquire("workers", picked), station, pools=(pool,))), share * 48)
+        assert float(behind.response_s("job")[0]) == pytest.approx(float(alone.response_s("job")[0]), rel=5e-3)
 
 
 def test_capacity_loses_exactly_what_the_criterion_allows() -> None:
@@ -220,7 +237,7 @@ def test_what_the_solver_does_not_know_is_refused_by_name(flow: Step, station: S
         solve(Analysis(model(flow, station)), 0.5)
 
 
-def test_hosts_and_closed_traffic_are_refused_by_name() -> None:
+def test_hosts_are_refused_by_name() -> None:
     hosted = Network(
         "hosted",
         (Station("server", 1, host="box"),),
@@ -230,11 +247,6 @@ def test_hosts_and_closed_traffic_are_refused_by_name() -> None:
     )
     with pytest.raises(RefusedError, match="host"):
         Analysis(hosted)
-    closed = Network(
-        "closed", (Station("server", 1),), (RequestClass("job", VISIT),), Closed(3, Exponential(1.0), {"job": 1.0})
-    )
-    with pytest.raises(RefusedError, match="closed"):
-        Analysis(closed)
 
 
 def test_an_empty_mix_is_an_error() -> None:

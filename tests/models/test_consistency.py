@@ -67,9 +67,9 @@ def test_levels_that_are_not_modelled_are_refused_by_name(level: str, why: str) 
         check_level(level, "write")
 
 
-def test_each_quorum_reads_are_refused_by_name() -> None:
-    with pytest.raises(RefusedError, match="reads at 'EACH_QUORUM' are refused"):
-        check_level("each_quorum", "read")
+def test_reads_have_the_levels_of_writes() -> None:
+    """CASSANDRA-9602: reads at EACH_QUORUM since Cassandra 3.0."""
+    assert check_level("each_quorum", "read") == "EACH_QUORUM"
 
 
 @pytest.mark.parametrize(

@@ -1,86 +1,57 @@
-"""The flow-equivalent server against machine repair, M/M/c/K and Little's law."""
+"""The flow-equivalent server against M/M/c/K, flow balance and Little's law, and its grid against every state."""
 
 import numpy as np
 import pytest
-from tests.oracles.single_station import machine_repair, mmck
+from tests.oracles.single_station import mmck
 
-from capplan.models.solver.flow_equivalent import (
-    FlowEquivalent,
-    closed_throughput_per_s,
-    flow_equivalent,
-    rows_interpolated,
-)
-
-
-@pytest.mark.parametrize(
-    ("busy_s", "idle_s", "servers"), [(1.0, 4.0, 1), (2.0, 10.0, 2), (0.5, 0.1, 3), (1.0, 3.0, 24)]
-)
-def test_whole_servers_are_machine_repair(busy_s: float, idle_s: float, servers: int) -> None:
-    population = np.array([1.0, 2.0, 5.0, 8.0, 30.0])
-    found = closed_throughput_per_s(population, np.array([busy_s]), np.array([idle_s]), np.array([servers / busy_s]))
-    expected = [machine_repair(int(count), idle_s, busy_s, servers).throughput_per_s for count in population]
-    np.testing.assert_allclose(found[0], expected, rtol=1e-10)
-
-
-def test_throughput_between_whole_servers_rises_with_them_and_with_the_population() -> None:
-    population = np.arange(1.0, 40.0)
-    servers = np.array([2.0, 2.3, 2.9, 3.0])
-    found = closed_throughput_per_s(population, np.ones(4), np.full(4, 5.0), servers)
-    assert np.all(np.diff(found, axis=-1) > 0)
-    assert np.all(np.diff(found, axis=0) >= -1e-12)
-    assert np.all(np.diff(found[:, -1]) > 0.05)
-    assert np.all(found < servers[:, None])
-    np.testing.assert_allclose(found[:, 0], 1 / 6, rtol=1e-12)  # alone: no queueing
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.flow_equivalent import FlowEquivalent, grid_weights, state_grid
 
 
 @pytest.mark.parametrize(("servers", "places", "rate_per_s"), [(3, 5, 3.0), (4, 4, 2.0), (8, 30, 9.0)])
 def test_chances_are_those_of_mmck(servers: int, places: int, rate_per_s: float) -> None:
     throughput = np.minimum(np.arange(1.0, places + 1), servers)[None, :]
-    chance = FlowEquivalent(throughput, places).chances(np.array([rate_per_s]))[0]
+    chance = FlowEquivalent(np.arange(places + 1.0), throughput, places).chances(np.array([rate_per_s]))[0]
     expected = mmck(rate_per_s, 1.0, servers, places)
     assert chance.sum() == pytest.approx(1.0, rel=1e-12)
     assert chance[-1] == pytest.approx(float(expected.blocking_probability), rel=1e-9)
     assert chance @ np.arange(places + 1) == pytest.approx(float(expected.mean_number), rel=1e-9)
 
 
-def test_a_pool_around_a_delay_is_erlangs_loss_system() -> None:
-    """All time is spent where nothing queues: M/G/c/c with c the pool's size, and its queue beside it."""
-    server = flow_equivalent(np.array([1e-6]), np.array([1.0]), np.array([1e9]), 5, 2)
-    expected = mmck(4.0, 1.0 + 1e-6, 5, 7)
-    assert server.chances(np.array([4.0]))[0, -1] == pytest.approx(float(expected.blocking_probability), rel=1e-5)
+def knee(number: FloatArray, pool: int) -> FloatArray:
+    """Return a throughput that rises to 90 % of the pool's size."""
+    inside = np.minimum(number, pool) / (0.9 * pool)
+    return np.asarray(0.9 * pool * inside / (1 + inside**6) ** (1 / 6))
 
 
-def test_flow_balance_and_littles_law() -> None:
-    busy, idle, saturation = np.array([1.0, 0.2]), np.array([2.0, 1.0]), np.array([4.0, 10.0])
-    server = flow_equivalent(busy, idle, saturation, 12, 3)
-    rate = np.array([3.5, 9.0])
-    chance = server.chances(rate)
-    assert (chance.shape, server.places) == ((2, 16), 15)
-    done = (chance[:, 1:] * server.throughput_per_s).sum(axis=-1)
-    np.testing.assert_allclose(done, rate * (1 - chance[:, -1]), rtol=1e-10)
-    number = chance @ np.arange(16)
-    assert np.all(number / done > busy + idle)  # Little's law: nobody is faster than alone
-    assert np.all(done < saturation)
-    # Beyond the pool the rate no longer grows.
-    np.testing.assert_array_equal(
-        server.throughput_per_s[:, 12:], np.repeat(server.throughput_per_s[:, 11:12], 3, axis=1)
-    )
+@pytest.mark.parametrize(("pool", "queue"), [(400, 0), (600, 60), (1200, 300), (19_200, 0), (20_000, 1000)])
+@pytest.mark.parametrize("load", [0.05, 0.8, 0.95, 0.99, 1.02, 1.5])
+def test_a_grid_of_states_gives_the_figures_of_all_states(pool: int, queue: int, load: float) -> None:
+    every, some = np.arange(pool + queue + 1.0), state_grid(pool, pool + queue)
+    full, grid = (FlowEquivalent(states, knee(states[1:], pool)[None], pool) for states in (every, some))
+    rate = np.array([load * 0.9 * pool])
+    expected, found = full.chances(rate)[0], grid.chances(rate)[0]
+    assert found @ some == pytest.approx(expected @ every, rel=2e-3)
+    assert found[-1] == pytest.approx(expected[-1], rel=0.01, abs=1e-9)
+    done = (found[1:] * grid.throughput_per_s[0]).sum()
+    assert done == pytest.approx(float(rate[0]) * (1 - found[-1]), rel=2e-3)
 
 
-def test_throughput_at_many_populations_is_close_to_the_exact_one() -> None:
-    """48 populations are solved and the rest interpolated: the error is 1.1 % at the knee of a pool of 384."""
-    given = np.array([0.012]), np.array([0.002]), np.array([24 / 0.012])
-    server = flow_equivalent(*given, 384, 0)
-    exact = closed_throughput_per_s(np.arange(1.0, 385.0), *given)
-    assert np.max(np.abs(server.throughput_per_s / exact - 1)) < 0.012
+def test_a_grid_counts_every_state_once() -> None:
+    for pool, places in ((100, 120), (300, 300), (5000, 5001), (19_200, 25_000)):
+        states = state_grid(pool, places)
+        weight = grid_weights(states)
+        assert (states[0], states[-1], len(states) <= 1000) == (0, places, True)
+        assert pool in states
+        assert weight.sum() == pytest.approx(places + 1)
+        assert weight @ states == pytest.approx(places * (places + 1) / 2)
+    np.testing.assert_array_equal(grid_weights(np.arange(7.0)), np.ones(7))
 
 
-def test_a_pool_of_one() -> None:
-    server = flow_equivalent(np.array([1.0]), np.array([1.0]), np.array([1.0]), 1, 0)
-    np.testing.assert_allclose(server.chances(np.array([0.5]))[0], [0.5, 0.5], rtol=1e-9)
-
-
-def test_rows_are_interpolated_linearly_and_extrapolated() -> None:
-    values = np.array([[0.0, 10.0, 30.0], [1.0, 3.0, 8.0]])
-    found = rows_interpolated(np.array([0.5, 2.0, 4.0]), np.array([0.0, 1.0, 3.0]), values)
-    np.testing.assert_allclose(found, [[5.0, 20.0, 40.0], [2.0, 5.5, 10.5]])
+def test_the_slope_of_the_drop_rate_is_its_derivative() -> None:
+    states = state_grid(400, 450)
+    server = FlowEquivalent(states, knee(states[1:], 400)[None], 400)
+    rate, first = 350.0, np.array([0])
+    (below, _), (above, _) = (server.blocking(np.array([rate * ratio]), first) for ratio in (0.9999, 1.0001))
+    slope = server.blocking(np.array([rate]), first)[1]
+    assert float(slope[0]) == pytest.approx(float((above - below)[0]) / np.log(1.0001 / 0.9999), rel=1e-3)

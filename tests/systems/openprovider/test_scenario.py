@@ -34,7 +34,6 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"system": "openprovidr"}, "'openprovidr'.*'openprovider'"),
         ({"consistency_write": "ANY"}, "'ANY' is refused"),
         ({"consistency_read": "SERIAL"}, "'SERIAL' is refused"),
-        ({"consistency_read": "EACH_QUORUM"}, "reads at 'EACH_QUORUM' are refused"),
         ({"consistency_write": "QUORUMM"}, "did you mean 'QUORUM'"),
         ({"dcs": 1, "cass_nodes": 2, "rf": 2, "consistency_write": "THREE"}, "THREE needs 3 replicas"),
         ({"data_factor": 0.0}, "data_factor"),

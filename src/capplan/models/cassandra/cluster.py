@@ -239,6 +239,8 @@ class _Statement:
 
     def read(self) -> Step:
         """Return a read."""
+        if len(self.wanted.by_dc) > 1:
+            return self._read_from_each()
         count, local = self.wanted.total or self.wanted.by_dc[self.dc], self._read_locally()
         if count > self.cluster.fewest_replicas(self.dc):
             return self._read_from_several(count, local)
@@ -247,6 +249,17 @@ class _Statement:
             return plain
         repaired = FanOut(_LOCAL, _REPLICA, local, count, name="replicas")
         return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
+
+    def _read_from_each(self) -> Step:
+        """Return a read of a quorum of replicas in each data centre."""
+        branches: list[Step] = []
+        for dc, count in self.wanted.by_dc.items():
+            if dc == self.dc:
+                branches.append(FanOut(_LOCAL, _REPLICA, self._read_locally(), count, count, name="replicas"))
+            else:
+                there = FanOut(_REMOTE, _REPLICA, self._read_remotely(dc), count, count)
+                branches.append(self._replicas_of(dc, there, f"from-dc{dc + 1}"))
+        return ForkJoin(tuple(branches), len(branches), name="quorums")
 
     def _read_from_several(self, count: int, local: Step) -> Step:
         """Return a read of replicas in several data centres, nearest first.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from capplan.models.errors import InputError, RefusedError, nearest
 
-READ_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM", "ALL")
-WRITE_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
+READ_LEVELS = WRITE_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
+"""Levels of reads and of writes. Cassandra reads at EACH_QUORUM since version 3.0 (CASSANDRA-9602)."""
 _REFUSED = {
     "ANY": "a hint would count as an answer, and hints are not modelled",
     "SERIAL": "lightweight transactions (four round trips) are not modelled",
@@ -55,8 +55,6 @@ def check_level(level: str, operation: str) -> str:
         If the operation has no such level; the message suggests the nearest one.
     """
     name = level.upper()
-    if name == "EACH_QUORUM" and operation == "read":
-        raise RefusedError("reads at 'EACH_QUORUM' are refused: they are not modelled; use LOCAL_QUORUM, QUORUM or ALL")
     known = READ_LEVELS if operation == "read" else WRITE_LEVELS
     if name in _REFUSED:
         raise RefusedError(f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(known)}")

@@ -272,8 +272,10 @@ class _Places:
     def _asked_from(self, dc: int, level: str) -> list[tuple[int, int]]:
         wanted = self.cluster.need(level, dc)
         near = [dc, *self.cluster.nearest_first(dc)]
+        if wanted.by_dc:
+            return [(other, turn) for other in near for turn in range(wanted.by_dc.get(other, 0))]
         every = [(other, turn) for other in near for turn in range(self.cluster.rf[other])]
-        return every[: wanted.total or wanted.by_dc[dc]]
+        return every[: wanted.total]
 
     def used(self, level: str) -> IndexArray:
         """Return the replicas whose answers a read uses: all that it contacts (samples, asked)."""

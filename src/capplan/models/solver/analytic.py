@@ -8,8 +8,9 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
    Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
-3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). With n requests
-   inside, the virtual rate is the rate at which the open network has the mean response n / X(n).
+3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). Its throughput X(n)
+   with n requests inside follows from the response of the open network (`closed_throughput.py`). The virtual rate is
+   the rate at which the open network has the mean response n / X(n).
 4. Bursts are a mixture of two constant rates. This is accurate if bursts last longer than the queues need to settle.
 """
 
@@ -21,13 +22,15 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children
-from capplan.models.language.traffic import Bursty, Open
+from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, Throttled
 from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.closed_throughput import machine_repair_per_s, rate_logits, throughput_per_s
 from capplan.models.solver.erlang import erlang_c
 from capplan.models.solver.flow_analysis import (
     Congestion,
@@ -37,21 +40,23 @@ from capplan.models.solver.flow_analysis import (
     ServiceDemand,
     Shapes,
 )
-from capplan.models.solver.flow_equivalent import FlowEquivalent, flow_equivalent
+from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.regular_arrivals import missing_variance_s2
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
-_SHARES = np.array([0.0, 0.6, 0.85, 0.94, 0.98, 0.995])
+_LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
+_SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n.
+    """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n, on the grid of states.
 
     Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses are
     the ends of segments.
@@ -120,7 +125,8 @@ class Analysis:
     Parameters
     ----------
     network : Network
-        A network with open traffic; numbers may be arrays (draws,).
+        A network; numbers may be arrays (draws,). Its clients, if the traffic is not open, are solved by
+        `capplan.models.solver.clients`.
 
     Attributes
     ----------
@@ -152,12 +158,10 @@ class Analysis:
     """
 
     def __init__(self, network: Network) -> None:
-        if not isinstance(network.traffic, Open):
-            raise RefusedError(f"the analytic solver does not support {network.traffic.kind!r} traffic: simulate it")
         for station in network.stations:
             _refuse_unknown(station)
         self.network = network
-        self.traffic: Open = network.traffic
+        self.traffic = network.traffic
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
@@ -174,9 +178,15 @@ class Analysis:
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
 
     def _numbers_beside_demands(self) -> list[Number]:
-        arrivals = self.traffic.arrivals
+        arrivals = self.arrivals
         ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
-        return [ratio, *(time.total for time in self.unloaded.values())]
+        pace = self.traffic.think.mean if isinstance(self.traffic, Closed) else self.traffic.rate_per_s
+        return [ratio, pace, *(time.total for time in self.unloaded.values())]
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """The arrival process of open traffic; Poisson arrivals stand in for clients."""
+        return self.traffic.arrivals if isinstance(self.traffic, Open) else Poisson()
 
     def load(self, station: str) -> FloatArray:
         """Return the utilisation of a station per unit of request rate.
@@ -207,6 +217,7 @@ class Analysis:
                 if station.discipline == "ps"
                 else (demand.mean_s, demand.visits, demand.second_moment_s2)
             )
+            alike = (*alike, self._variability[name])
             key = (
                 station.servers,
                 station.discipline,
@@ -326,13 +337,73 @@ class Analysis:
         """Flow-equivalent server of everything inside the outermost pools; None without pools."""
         if self.pool is None:
             return None
-        inside = next(time for names, time in self.path_times_s.items() if np.median(time) > 0)
-        elsewhere = self.averaged(self.unloaded) - inside - self.outside_s
-        return flow_equivalent(inside, elsewhere, self.saturation_per_s, *self.pool)
+        size, queue = self.pool
+        states = state_grid(size, size + queue)
+        inside = np.unique(np.minimum(states[1:], size))
+        found = self.throughput_per_s(inside)
+        return FlowEquivalent(
+            states, np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1), size
+        )
+
+    def throughput_per_s(self, population: FloatArray) -> FloatArray:
+        """Return the throughput with a constant number of requests inside the outermost pools.
+
+        Parameters
+        ----------
+        population : array (n,)
+            Numbers of requests: whole numbers from 1, in ascending order.
+
+        Returns
+        -------
+        array (draws, n)
+            Requests per second.
+        """
+        alone = self._full(self.averaged(self.unloaded) - self.outside_s)
+        saturation = self.saturation_per_s
+        logit = rate_logits(saturation * alone, int(population[-1]))
+        found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
+        first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
+        station = self.stations[first[0]]
+        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None:
+            return found
+        # One station saturates: correct by the error for this station and a delay, of which the exact answer is known.
+        busy = station.servers / saturation
+        idle = np.maximum(alone - busy, 1e-9 * busy)
+        load = station.servers * special.expit(logit)[:, None]
+        delayed = erlang_c(station.servers, load)
+        response = idle + busy * (1 + delayed / (station.servers - load))
+        exact = machine_repair_per_s(population, busy, idle, station.servers)
+        return found * exact / throughput_per_s(population, logit, saturation, response, idle + busy)
+
+    def _slowdown_s(self, logit: FloatArray) -> FloatArray:
+        """Return the mean time that queueing adds at given logits of the rate over saturation (points, draws).
+
+        The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
+        quorums and forks make different from 1, is interpolated between the virtual rates.
+        """
+        from scipy.interpolate import PchipInterpolator  # slow to import
+
+        means, shares = self.curve[0].T, _SHARES[1:]
+        factor = (means[1:] - means[0]) / np.maximum(self._queueing_s(shares), 1e-300)
+        factor = np.where(means[1:] - means[0] > 1e-9 * means[0], factor, 1.0)
+        at = np.clip(special.expit(logit), shares[0], shares[-1])
+        return np.asarray(self._queueing_s(special.expit(logit)) * PchipInterpolator(shares, factor)(at))
+
+    def _queueing_s(self, share: FloatArray) -> FloatArray:
+        """Return the sum of the times that queueing adds at the stations, at shares of saturation (shares, draws)."""
+        rate, total = self.saturation_per_s * share[:, None], np.zeros((len(share), self.draws))
+        for names, time in self.path_times_s.items():
+            demand = self.demands[names[0]]
+            busy = self._station_congestion(names[0], rate)
+            mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
+            total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
+        return total
 
     @cached_property
     def outside_s(self) -> FloatArray:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
+        if self.pool is None:
+            return np.zeros(self.draws)
         held, outer = HoldingTimeReader(self._idle_reader), {pool.name for pool in self.outer_pools}
         times = {name: each.total for name, each in self.unloaded.items()}
         for request, flow in self.flows.items():
@@ -349,7 +420,11 @@ class Analysis:
         server = self.server
         if server is None:
             raise ValueError("the network has no pool")
-        number = np.arange(1.0, server.places + 1)
+        return self.conditions(server)
+
+    def conditions(self, server: FlowEquivalent) -> Inside:
+        """Return the conditions in the states of a flow-equivalent server of this network."""
+        number = server.states[1:]
         held = np.minimum(number, server.pool)
         means, classes = self.curve
         wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
@@ -389,10 +464,38 @@ class Analysis:
         }
 
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
-        known: dict[tuple[str, ...], Congestion] = {}
-        for names in self.clusters:
-            known[names] = _station_congestion(self.stations[names[0]], self.demands[names[0]], rate_per_s)
+        known = {names: self._station_congestion(names[0], rate_per_s) for names in self.clusters}
         return {name: busy for names, busy in known.items() for name in names}
+
+    def _station_congestion(self, name: str, rate_per_s: FloatArray) -> Congestion:
+        """Return the congestion of a station at mean request rates (..., draws)."""
+        busy = _poisson_congestion(self.stations[name], self.demands[name], rate_per_s)
+        less = self._variability[name]
+        return busy if np.all(less == 1.0) else busy.scaled(less)
+
+    @cached_property
+    def _variability(self) -> dict[str, FloatArray]:
+        """Variance of the work that arrives at each station, over that of Poisson arrivals."""
+        missing = missing_variance_s2(self.network, self.share)
+        counts = {station.name: station.count or 1 for station in self.network.stations}
+        found = dict.fromkeys(self.demands, np.ones(1))
+        for name, (less, square) in missing.items():
+            if name in self.demands and self.stations[name].rate is None:
+                second = self.demands[name].second_moment_s2
+                if self.stations[name].discipline == "ps":  # the mean does not depend on the distribution of services
+                    second = np.maximum(second, 2 * square / counts[name])
+                found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
+        return self._paced(found) if isinstance(self.traffic, Throttled) else found
+
+    def _paced(self, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        """Leave out the variance that stems from random starts: requests of paced clients start evenly."""
+        for name, demand in self.demands.items():
+            if self.stations[name].rate is None:
+                square = np.asarray(demand.mean_s, dtype=float) ** 2
+                shared = 2 * square if self.stations[name].discipline == "ps" else square
+                even = 1 - square / np.maximum(np.maximum(demand.second_moment_s2, shared), 1e-300)
+                found[name] = np.atleast_1d(np.minimum(found[name], np.maximum(even, _LEAST_VARIABLE)))
+        return found
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
@@ -458,7 +561,7 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
     return seen[id(flow)]
 
 
-def _station_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
+def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
     if station.rate is not None:
         asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))

@@ -53,6 +53,11 @@ class Congestion:
     stretch: Number = 1.0
     wait: RandomTime = NOW
 
+    def scaled(self, factor: Number) -> Congestion:
+        """Multiply the mean time that requests wait or lose by a factor."""
+        wait = RandomTime(self.wait.floor * factor, self.wait.mean * factor, self.wait.variance * factor**2)
+        return Congestion(1 + (self.stretch - 1) * factor, wait)
+
 
 IDLE = Congestion()
 

@@ -1,10 +1,13 @@
 """Flow-equivalent servers: a system behind a pool as a birth-death chain.
 
 With n requests inside, the system completes X(n) requests per second. Arrivals are dropped when the pool and its queue
-are full; departures have the rate X(min(n, pool)). X(n) is the throughput of a machine-repair model: the bottleneck has
-as many servers as it keeps busy at saturation, and everything else is a delay. Since requests arrive at random and the
-state of the chain does not depend on their demands, the geometric tail of the chain holds for any distribution of
-service times.
+are full; departures have the rate X(min(n, pool)). Since requests arrive at random and the state of the chain does not
+depend on their demands, the geometric tail of the chain holds for any distribution of service times.
+
+A chain of many states is represented on a grid. Sums over states become trapezoidal sums, exact where the grid has
+every state. The grid is fine near the last unit of the pool and the last place, where probabilities may change by a
+constant factor from one state to the next, and coarse only in comparison with the standard deviation of the number
+inside, which is at least about its square root.
 
 References
 ----------
@@ -19,52 +22,54 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.single_station import in_proportion
 
-_NEGLIGIBLE = 1e-18  # probability of a number of requests, relative to the most probable one
-_POINTS = 48  # populations at which X(n) is computed; values between are interpolated
+_EVERY = 256  # places up to which the grid has every state
+_RELATIVE = 0.08  # spacing over the distance from the states where probabilities may bend
+_SPREAD = 0.5  # spacing over the square root of the number inside
 
 
-def closed_throughput_per_s(
-    population: FloatArray, busy_s: FloatArray, idle_s: FloatArray, saturation_per_s: FloatArray
-) -> FloatArray:
-    """Return the throughput of a closed system by machine repair with a real number of servers.
+def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray:
+    """Return the numbers of requests inside that represent all of 0 .. places.
 
     Parameters
     ----------
-    population : array (points,)
-        Requests inside: whole numbers in ascending order.
-    busy_s, idle_s : array (draws,)
-        Mean time of a request at the bottleneck and elsewhere, without queueing, in seconds.
-    saturation_per_s : array (draws,)
-        Throughput of the saturated bottleneck, per second.
+    pool, places : int
+        Size of the pool, and of the pool and its queue together.
+    clients : int, optional
+        Number of clients, if it is finite: the standard deviation of the number inside is at least about the square
+        root of the number outside.
 
     Returns
     -------
-    array (draws, points)
-        ``E[min(K, m)] / busy_s`` per second, where K is the number at the bottleneck and m its number of servers.
+    array (states,)
+        Whole numbers in ascending order, from 0 to `places`.
     """
-    inside = np.arange(int(population[-1]) + 1.0)
-    servers = (saturation_per_s * busy_s)[:, None]
-    log_serving = np.cumsum(np.log(np.minimum(np.maximum(inside[1:], 1.0)[None, :], servers)), axis=-1)
-    log_term = inside[None, 1:] * np.log(busy_s / np.maximum(idle_s, 1e-9))[:, None] - log_serving
-    log_term = np.concatenate([np.zeros((len(busy_s), 1)), log_term], axis=-1)
-    serving = np.minimum(inside, servers)
-    log_factorial = special.gammaln(inside + 1)
-    result = np.empty((len(busy_s), len(population)))
-    first, last, before = 0, 0, 0  # the numbers at the bottleneck that have a weight, at the population before
-    for column, count in enumerate(population.astype(int)):
-        last = min(last + count - before, count)  # each further request adds one at most
-        weight = log_term[:, first : last + 1] - log_factorial[count - last : count - first + 1][::-1]
-        weight -= weight.max(axis=-1, keepdims=True)
-        chance = np.exp(weight, out=weight)
-        result[:, column] = np.vecdot(chance, serving[:, first : last + 1]) / chance.sum(axis=-1)
-        known = first + np.flatnonzero((chance > _NEGLIGIBLE).any(axis=0))
-        first, last, before = int(known[0]), int(known[-1]), count
-    return result / busy_s[:, None]
+    if places <= _EVERY:
+        return np.arange(places + 1.0)
+    bends = np.array([0.0, pool, places])
+    numbers = [0]
+    while numbers[-1] < places:
+        last = numbers[-1]
+        ahead = np.min(bends[bends > last]) - last
+        behind = last - np.max(bends[bends <= last])
+        widest = _RELATIVE * min(behind, ahead) if last >= pool else min(_SPREAD * last**0.5, _RELATIVE * ahead)
+        if clients is not None:
+            widest = min(widest, _SPREAD * last**0.5, _SPREAD * (clients - last) ** 0.5)
+        numbers.append(last + int(max(1, min(widest, ahead - 1))))
+    return np.array(numbers, dtype=float)
+
+
+def grid_weights(states: FloatArray) -> FloatArray:
+    """Return how many states each state of a grid stands for in a sum."""
+    gap = np.diff(states)
+    weight = np.full(len(states), 0.5)
+    weight[:-1] += gap / 2
+    weight[1:] += gap / 2
+    weight[1:-1] -= 0.5
+    return weight
 
 
 @dataclass(frozen=True)
@@ -73,22 +78,25 @@ class FlowEquivalent:
 
     Attributes
     ----------
-    throughput_per_s : array (draws, places)
-        X(n) for n = 1 .. places; the number of places is the size of the pool plus its queue limit.
+    states : array (states,)
+        Numbers of requests inside: 0 to the size of the pool plus its queue limit, from `state_grid`.
+    throughput_per_s : array (draws, states - 1)
+        X(n) for all states but the first.
     pool : int
         Size of the pool.
     """
 
+    states: FloatArray
     throughput_per_s: FloatArray
     pool: int
 
     @property
     def places(self) -> int:
         """Size of the pool plus its queue limit."""
-        return int(self.throughput_per_s.shape[-1])
+        return int(self.states[-1])
 
     def chances(self, rate_per_s: FloatArray) -> FloatArray:
-        """Return the probabilities of n = 0 .. places requests inside.
+        """Return the probabilities of the numbers of requests that each state stands for.
 
         Parameters
         ----------
@@ -97,13 +105,13 @@ class FlowEquivalent:
 
         Returns
         -------
-        array (..., draws, places + 1)
+        array (..., draws, states)
         """
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
-        return in_proportion(np.arange(self.places + 1.0) * log_rate - self._log_throughputs)
+        return in_proportion(self.states * log_rate - self.log_work + np.log(self.weight))
 
     def blocking(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Return the probability that all places are taken, and its elasticity.
+        """Return the logarithm of the probability that all places are taken, and its slope.
 
         Parameters
         ----------
@@ -115,61 +123,25 @@ class FlowEquivalent:
         Returns
         -------
         tuple of array (chosen draws,)
-            The probability, and the derivative of its logarithm with respect to that of the rate.
+            The logarithm, and its derivative with respect to the logarithm of the rate.
         """
-        logs, empty = self._log_throughputs[draws], self.places - np.arange(self.places + 1.0)
+        logs, empty = self.log_work[draws], self.places - self.states
         logs = logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]
         most = logs.max(axis=-1)
-        weight = np.exp(logs - most[:, None])
+        weight = np.exp(logs - most[:, None]) * self.weight
         total = weight.sum(axis=-1)
         # BLAS would use all processors for each of many long rows, which costs more than it saves.
-        return np.exp(-most) / total, np.einsum("ij,j->i", weight, empty) / total
+        return -most - np.log(total), np.einsum("ij,j->i", weight, empty) / total
 
     @cached_property
-    def _log_throughputs(self) -> FloatArray:
-        """Logarithm of X(1) X(2) ... X(n) for n = 0 .. places (draws, places + 1)."""
-        return np.pad(np.cumsum(np.log(self.throughput_per_s), axis=-1), ((0, 0), (1, 0)))
+    def weight(self) -> FloatArray:
+        """How many states each state stands for (states,)."""
+        return grid_weights(self.states)
 
-
-def flow_equivalent(
-    busy_s: FloatArray, idle_s: FloatArray, saturation_per_s: FloatArray, pool: int, queue_limit: int
-) -> FlowEquivalent:
-    """Build the flow-equivalent server of a system.
-
-    Parameters
-    ----------
-    busy_s, idle_s, saturation_per_s : array (draws,)
-        As for `closed_throughput_per_s`.
-    pool, queue_limit : int
-        Size of the pool and of its queue.
-
-    Returns
-    -------
-    FlowEquivalent
-    """
-    populations = np.unique(np.round(np.geomspace(1, pool, _POINTS)))
-    known = closed_throughput_per_s(populations, busy_s, idle_s, saturation_per_s)
-    inside = np.minimum(np.arange(1.0, pool + queue_limit + 1), pool)
-    return FlowEquivalent(rows_interpolated(inside, populations, known), pool)
-
-
-def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate each row of a table linearly; extrapolate beyond the grid.
-
-    Parameters
-    ----------
-    at : array (n,)
-        Where to interpolate.
-    grid : array (points,)
-        Grid of all rows, in ascending order.
-    values : array (rows, points)
-        Values on the grid.
-
-    Returns
-    -------
-    array (rows, n)
-    """
-    right = np.clip(np.searchsorted(grid, at), 1, len(grid) - 1)
-    share = (at - grid[right - 1]) / np.maximum(grid[right] - grid[right - 1], 1e-300)
-    below, above = (np.take(values, index, axis=1) for index in (right - 1, right))  # [:, index] would be slow to use
-    return np.asarray(below + share * (above - below))
+    @cached_property
+    def log_work(self) -> FloatArray:
+        """Logarithm of X(1) X(2) ... X(n) for all states (draws, states)."""
+        logs, gap = np.log(self.throughput_per_s), np.diff(self.states)
+        before = np.concatenate([logs[:, :1], logs[:, :-1]], axis=-1)
+        # The trapezoidal rule for X from n + 1/2 to m + 1/2: the last alone if the gap is 1.
+        return np.pad(np.cumsum(logs * (gap + 1) / 2 + before * (gap - 1) / 2, axis=-1), ((0, 0), (1, 0)))

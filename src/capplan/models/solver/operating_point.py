@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
-_CLOSE = 1e-5  # relative Newton step of the capacity that leaves an error below 1e-9
+_CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
 _STATES = 9  # states of the system in the mixture for percentiles
@@ -167,7 +167,7 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
     """Return the rate in a burst over the mean rate (draws,); 1 for Poisson traffic."""
-    arrivals = analysis.traffic.arrivals
+    arrivals = analysis.arrivals
     ratio = arrivals.burst_ratio if isinstance(arrivals, Bursty) else 1.0
     return np.broadcast_to(np.asarray(ratio, dtype=float), (analysis.draws,))
 
@@ -190,7 +190,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     high, server = analysis.drift_per_s, analysis.server
     if server is None:
         return high
-    blocked = partial(_drop_rate_and_slope, server, phases(analysis))
+    blocked = partial(_log_drop_rate_and_slope, server, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
     pilots = every[:: max(analysis.draws // _PILOTS, 1)]
@@ -201,7 +201,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
 
 
 def _capacity(
-    drop_rate_and_slope: Callable[[FloatArray, NDArray[np.intp]], tuple[FloatArray, FloatArray]],
+    log_drop_rate_and_slope: Callable[[FloatArray, NDArray[np.intp]], tuple[FloatArray, FloatArray]],
     max_drop_rate: float,
     highest: FloatArray,
     start: FloatArray,
@@ -214,10 +214,11 @@ def _capacity(
     """
     low, high, rate = np.zeros(len(draws)), highest[draws], start[draws]
     for _ in range(_STEPS):
-        dropped, slope = drop_rate_and_slope(rate, draws)
-        sustained = dropped <= max_drop_rate
+        missing, slope = log_drop_rate_and_slope(rate, draws)
+        missing = np.log(max_drop_rate) - missing
+        sustained = missing >= 0
         low, high = np.where(sustained, rate, low), np.where(sustained, high, rate)
-        step = np.log(max_drop_rate / np.maximum(dropped, 1e-300)) / np.maximum(slope, 1e-9)
+        step = missing / np.maximum(slope, 1e-9)
         wanted = rate * np.exp(np.clip(step, -1.0, 1.0))
         inside = (wanted >= low) & (wanted <= high)
         following = np.where(inside, wanted, np.where(step > 0, high, (low + high) / 2))
@@ -243,21 +244,24 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     """
     if analysis.server is None:
         return np.zeros(analysis.draws)
-    return _drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, np.arange(analysis.draws))[0]
+    every = np.arange(analysis.draws)
+    return np.exp(_log_drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, every)[0])
 
 
-def _drop_rate_and_slope(
+def _log_drop_rate_and_slope(
     server: FlowEquivalent,
     parts: Sequence[tuple[float, FloatArray]],
     rate_per_s: FloatArray,
     draws: NDArray[np.intp],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the drop rates of some draws, and the slopes of their logarithms over the logarithm of the rate."""
-    dropped, rise = np.zeros(len(draws)), np.zeros(len(draws))
+    """Return the logarithms of the drop rates of some draws, and their slopes over the logarithm of the rate."""
+    logs, slopes = [], []
     for time, ratio in parts:
         blocked, slope = server.blocking(rate_per_s * ratio[draws], draws)
-        dropped, rise = dropped + time * ratio[draws] * blocked, rise + time * ratio[draws] * blocked * slope
-    return dropped, rise / np.maximum(dropped, 1e-300)
+        logs.append(blocked + np.log(np.maximum(time * ratio[draws], 1e-300)))
+        slopes.append(slope)
+    total = np.logaddexp.reduce(logs, axis=0)
+    return total, np.sum(np.exp(np.array(logs) - total) * slopes, axis=0)
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
@@ -273,7 +277,7 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     list of (float, array (draws,))
         Share of the time, and rate relative to the mean, of each phase.
     """
-    arrivals, ratio = analysis.traffic.arrivals, peak_ratio(analysis)
+    arrivals, ratio = analysis.arrivals, peak_ratio(analysis)
     if not isinstance(arrivals, Bursty):
         return [(1.0, ratio)]
     burst = float(np.median(arrivals.burst_fraction))
@@ -283,18 +287,38 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
-    server, inside = analysis.server, analysis.inside
-    chance = server.chances(rate)
+    chance = analysis.server.chances(rate)
+    return steady_state(analysis.server, analysis.inside, chance, chance[..., -1])
+
+
+def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
+    """Return the steady state of a chain.
+
+    Parameters
+    ----------
+    server : FlowEquivalent
+        The flow-equivalent server.
+    inside : Inside
+        Conditions in its states.
+    chance : array (..., draws, states)
+        Probabilities of its states.
+    drop_rate : array (..., draws)
+        Share of the requests that are dropped.
+
+    Returns
+    -------
+    SteadyState
+    """
     done = chance[..., 1:] * server.throughput_per_s  # completions per second, by the number inside
     total = np.maximum(done.sum(axis=-1), 1e-300)
     columns, weight = _representative(done)
     # BLAS would use all processors for each of many long rows, which costs more than it saves.
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
-    draw = np.arange(analysis.draws)[:, None]
+    draw = np.arange(done.shape[-2])[:, None]
     waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
     return SteadyState(
-        chance[..., -1],
+        drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
         weight,
@@ -332,9 +356,10 @@ def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
     """Pick states that represent those seen by completions, at Gauss-Legendre levels, and their weights."""
     nodes, weights = _gauss_legendre()
     below = np.cumsum(_rows(done), axis=-1)
-    wanted = below[:, -1:] * ((nodes + 1) / 2)
-    columns = np.array([row.searchsorted(levels) for row, levels in zip(below, wanted, strict=True)])
-    columns = np.minimum(columns, done.shape[-1] - 1).reshape(*done.shape[:-1], -1)
+    below /= np.maximum(below[:, -1:], 1e-300)
+    start = np.arange(len(below))[:, None]  # one search in all rows, each in its own unit interval
+    found = (below + start).ravel().searchsorted((start + (nodes + 1) / 2).ravel()).reshape(len(below), -1)
+    columns = np.minimum(found - start * below.shape[-1], done.shape[-1] - 1).reshape(*done.shape[:-1], -1)
     return columns, np.broadcast_to(weights / 2, columns.shape)
 
 

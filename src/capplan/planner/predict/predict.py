@@ -180,7 +180,7 @@ def capacity_of(case: Case[Any]) -> Capacity:
         When an objective of the scenario cannot be read.
     """
     band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
-    rate = "peak rate" if isinstance(case.solution.analysis.traffic.arrivals, Bursty) else "rate"
+    rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
     if case.upper_bound is not None:
         band = _at_most(band, capacity_of(case.upper_bound).high)
     criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"

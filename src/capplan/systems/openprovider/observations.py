@@ -63,7 +63,7 @@ def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Va
     if server is None:
         raise InputError(f"{experiment.name} has no pool of workers, so it has no number of busy workers")
     nodes = sum(experiment.scenario.fronts_by_dc())
-    inside = np.minimum(np.arange(server.places + 1.0), server.pool)
+    inside = np.minimum(server.states, server.pool)
     split = special.bdtr(workers, np.maximum(inside, workers).astype(int), 1 / nodes)
     below = np.where(inside <= workers, 1.0, split)
     return sum(time * float(server.chances(rate * ratio)[0] @ below) for time, ratio in phases(analysis))

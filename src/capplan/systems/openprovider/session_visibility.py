@@ -181,6 +181,8 @@ class _Sampled:
     def _replicas_read(self, read: str, dc: int) -> FloatArray:
         """Return the mean number of replicas in each data centre that a read in `dc` contacts, with read repair."""
         need, rf = self.cluster.need(read, dc), self.cluster.rf
+        if len(need.by_dc) > 1:
+            return np.array([float(need.by_dc[each]) for each in range(len(rf))])
         left = need.total or need.by_dc[dc]
         found = np.zeros(len(rf))
         found[dc] = LOCAL_READ_REPAIR_CHANCE * max(rf[dc] - left, 0)

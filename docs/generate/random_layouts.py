@@ -1,0 +1,119 @@
+"""Random layouts for the accuracy page: nodes with replicas, with or without front nodes and their pools of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import numpy as np
+
+from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import Pool, Station
+from capplan.models.language.step import Acquire, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
+from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled, Traffic
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
+from capplan.simulator.compiled.engine import simulate
+
+SEED, REQUESTS, WARMUP_S = 15, 60_000, 60.0
+SHARES = (0.2, 0.4, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95)
+MIX = {"job": 1.0}
+BANDS = ((0.0, 0.5), (0.5, 0.801), (0.801, 2.0))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Signed relative errors of the solver for one layout."""
+
+    kind: str
+    load: float
+    mean: float
+    p99: float
+
+
+def layout(random: np.random.Generator) -> Network:
+    """Return a random layout with open traffic; a visit to a node takes a second."""
+    nodes, cores = int(random.integers(1, 13)), int(random.choice([2, 4, 8, 16]))
+    discipline = cast("Literal['fcfs', 'ps']", str(random.choice(["ps", "fcfs"])))
+    services: tuple[Distribution, ...] = (
+        Deterministic(1.0),
+        Erlang(1.0, 2),
+        Exponential(1.0),
+        Hyperexponential((0.8, 0.2), (0.5, 3.0)),
+    )
+    visit = Visit("node", services[int(random.integers(4))], member="replica")
+    rf = int(min(nodes, random.choice([1, 2, 3])))
+    work: Step = Pick("replica", "node", "random", visit)
+    if rf > 1:
+        work = ReplicaSet("replicas", "node", rf, FanOut("replicas", "replica", visit, needed=rf // 2 + 1))
+    flow: Step = Sequence((Delay(Erlang(float(random.uniform(0.1, 2)), 2)), work))
+    stations, pools = [Station("node", cores, discipline, count=nodes)], []
+    saturation = cores * nodes / rf
+    if fronts := int(random.choice([0, 1, 2, 3])):
+        servers = int(random.choice([2, 4, 8]))
+        demand_s = float(random.uniform(0.3, 0.95)) * fronts * servers / saturation
+        stations.append(Station("front", servers, "ps", count=fronts))
+        size = int(np.ceil(random.uniform(1.2, 3) * saturation * 3 / fronts))
+        pools.append(Pool("workers", size, int(random.integers(0, size + 1)), count=fronts))
+        inside = Sequence((Visit("front", Exponential(demand_s), member="door"), flow))
+        flow = Pick("door", "front", "random", Acquire("workers", inside, member="door"))
+    return Network("random", tuple(stations), (RequestClass("job", flow),), Open(1.0, MIX), tuple(pools))
+
+
+def open_errors(count: int) -> Iterator[Errors]:
+    """Yield the errors with open traffic at shares of capacity."""
+    random = np.random.default_rng(SEED)
+    for number in range(count):
+        plain, share = layout(random), float(random.choice(SHARES))
+        rate = share * float(capacity_per_s(Analysis(plain), MAX_DROP_RATE)[0])
+        point = solve(Analysis(plain), rate)
+        solved = float(point.response_s("job")[0]), float(point.quantile_s(0.99, "job")[0])
+        yield Errors("open", share, *_errors(replace(plain, traffic=Open(rate, MIX)), number, rate, solved))
+
+
+def client_errors(count: int) -> Iterator[Errors]:
+    """Yield the errors with closed and throttled clients, from the actual start; the load is that of saturation."""
+    random = np.random.default_rng(SEED)
+    for number in range(count):
+        plain = layout(random)
+        open_network = Analysis(plain)
+        saturation = float(open_network.saturation_per_s[0])
+        alone_s = float(open_network.averaged(open_network.unloaded)[0])
+        share, kind = float(random.choice([0.3, 0.5, 0.7, 0.8, 0.9])), str(random.choice(["closed", "throttled"]))
+        think_s = alone_s * float(random.choice([0.0, 1.0, 10.0]))
+        traffic: Traffic = Throttled(int(3 * saturation * alone_s) + 1, share * saturation, MIX)
+        if kind == "closed":
+            clients = max(1, int(share * saturation * (think_s + alone_s)))
+            traffic = Closed(clients, Exponential(think_s) if think_s else Deterministic(0.0), MIX)
+        network = replace(plain, traffic=traffic)
+        point = solve_clients(Analysis(network), clock="actual")
+        rate = float(point.rate_per_s[0, 0])
+        solved = float(point.response_s("job")[0, 0]), float(point.quantile_s(0.99, "job")[0, 0])
+        yield Errors(kind, rate / saturation, *_errors(network, number, rate, solved))
+
+
+def _errors(network: Network, number: int, rate: float, solved: tuple[float, float]) -> tuple[float, float]:
+    run = simulate(network, WARMUP_S + REQUESTS / rate, seed=number, warmup_s=WARMUP_S)
+    latency = run.report("job").latency("actual")
+    return solved[0] / latency.mean_s - 1, solved[1] / latency.quantile_s(0.99) - 1
+
+
+def table(found: list[Errors]) -> str:
+    """Return the errors by traffic and load: median, nine of ten, and the largest, without their sign."""
+    lines = ["| traffic | load | layouts | mean: median, 90 %, largest | p99: median, 90 %, largest |"]
+    lines.append("| --- | --- | ---: | --- | --- |")
+    for kind in dict.fromkeys(each.kind for each in found):
+        for low, high in BANDS:
+            chosen = [each for each in found if each.kind == kind and low < each.load <= high]
+            if chosen:
+                cells = [_spread([abs(getattr(each, name)) for each in chosen]) for name in ("mean", "p99")]
+                band = f"{low:.0%} to {high:.0%}" if high < 1 else f"above {low:.0%}"
+                lines.append(f"| {kind} | {band} | {len(chosen)} | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines)
+
+
+def _spread(errors: list[float]) -> str:
+    return ", ".join(f"{value:.1%}" for value in (np.median(errors), np.quantile(errors, 0.9), np.max(errors)))

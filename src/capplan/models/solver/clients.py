@@ -1,0 +1,188 @@
+"""Closed and throttled clients: their throughput and response times, for many numbers of clients and all draws.
+
+Clients are one more limit around the network. With n requests inside the outermost pools, or inside the network if it
+has none, the other clients think, and the flow-equivalent server completes X(n) requests per second. This birth-death
+chain is exact for product-form networks. Classes share one chain: a client sends an average request of the mix, and
+sessions contribute their gaps to its think time. A dropped request ends at once. Retries and timeouts are not
+modelled.
+
+Throttled clients start evenly, which reduces the variance of arrivals. Their mean pause is what makes their rate the
+wanted one; where no pause does, they are saturated. From the intended start, a request also waits for the answer to
+the one before: the wait in a D/G/1 queue whose service is the response (Krämer and Langenbach-Belz).
+
+References
+----------
+E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9; W. Krämer and
+M. Langenbach-Belz, "Approximate formulae for the delay in the queueing system GI/G/1", *ITC* 8, 1976.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from capplan.models.errors import InputError
+from capplan.models.language.traffic import Closed, Open, Throttled
+from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.closed_throughput import rows_interpolated
+from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.operating_point import OperatingPoint, SteadyState, steady_state
+from capplan.models.solver.single_station import in_proportion
+
+_BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
+_HALVINGS = 40  # of the bracket of a pause
+_LONGEST = 1e9  # pause of throttled clients at most, over the response of a single request
+
+
+def solve_clients(
+    analysis: Analysis, clients: Sequence[int] | None = None, *, clock: Literal["intended", "actual"] = "intended"
+) -> OperatingPoint:
+    """Solve a network with closed or throttled clients.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+    clients : sequence of int, optional
+        Numbers of clients; by default that of the traffic. The rate of throttled clients stays that of the traffic.
+    clock : {"intended", "actual"}
+        Start of the latencies of throttled clients: when a request should have started, or when it did.
+
+    Returns
+    -------
+    OperatingPoint
+        Arrays (numbers, draws). `rate_per_s` is the rate of all requests, the dropped ones included. From the intended
+        start, response times of saturated throttled clients are infinite.
+
+    Raises
+    ------
+    InputError
+        If the traffic is open, or a number of clients is below 1.
+    """
+    traffic = analysis.traffic
+    if isinstance(traffic, Open):
+        raise InputError("open traffic has no clients: solve it at a rate, or give closed or throttled traffic")
+    numbers = [traffic.clients] if clients is None else list(clients)
+    if not numbers or min(numbers) < 1:
+        raise InputError(f"clients = {numbers} has a number below 1: give at least one client")
+    chains = [_chain(analysis, count, *known) for known in [_table(analysis, max(numbers))] for count in numbers]
+    rows = [
+        _throttled(analysis, chain, count, traffic, clock)
+        if isinstance(traffic, Throttled)
+        else _closed(analysis, chain, count, _pause_s(analysis, traffic))
+        for chain, count in zip(chains, numbers, strict=True)
+    ]
+    rate = np.stack([each for each, _ in rows])
+    return OperatingPoint(
+        rate, (np.ones(analysis.draws),), (1.0,), (_stacked([state for _, state in rows]),), analysis.share
+    )
+
+
+def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
+    """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
+    size = most if analysis.pool is None else min(most, analysis.pool[0])
+    numbers = np.unique(np.concatenate([np.arange(1.0, min(size, 200) + 1), state_grid(size, size, size)[1:]]))
+    found = analysis.throughput_per_s(numbers)
+    if any(station.rate is not None for station in analysis.stations.values()):
+        return numbers, found
+    return numbers, np.minimum(found, analysis.saturation_per_s[:, None])
+
+
+def _chain(analysis: Analysis, clients: int, numbers: FloatArray, throughput_per_s: FloatArray) -> FlowEquivalent:
+    size, queue = (clients, 0) if analysis.pool is None else analysis.pool
+    if analysis.pool is not None and any(pool.queue_limit is None for pool in analysis.outer_pools):
+        queue = clients
+    size = min(size, clients)
+    states = state_grid(size, min(size + queue, clients), clients)
+    if len(numbers) == 1:
+        return FlowEquivalent(states, np.repeat(throughput_per_s, len(states) - 1, axis=1), size)
+    return FlowEquivalent(states, rows_interpolated(np.minimum(states[1:], size), numbers, throughput_per_s), size)
+
+
+def _pause_s(analysis: Analysis, traffic: Closed) -> Number:
+    """Return the mean pause of a client per request: its think time, and the gaps of its session."""
+    sessions = {session.name: session for session in analysis.network.sessions}
+    pause: Number = 0.0
+    requests = 0.0
+    for name, share in traffic.mix.items():
+        gaps = sessions[name].gaps if name in sessions else ()
+        pause = pause + share * (traffic.think.mean + sum((gap.mean for gap in gaps), 0.0))
+        requests += share * (len(gaps) + 1)
+    return pause / requests
+
+
+def _closed(analysis: Analysis, chain: FlowEquivalent, clients: int, pause_s: Number) -> tuple[FloatArray, SteadyState]:
+    """Return the rate of requests, and the steady state."""
+    pause = np.maximum(pause_s + analysis.outside_s, _BRIEFEST * analysis.averaged(analysis.unloaded))
+    chance = _chances(chain, clients, pause)
+    rate = (chance @ (clients - chain.states)) / pause
+    dropped = chance[:, -1] * (clients - chain.places) / pause / rate
+    return rate, steady_state(chain, analysis.conditions(chain), chance, dropped)
+
+
+def _chances(chain: FlowEquivalent, clients: int, pause_s: FloatArray) -> FloatArray:
+    """Return the probabilities of the numbers inside that each state stands for (draws, states)."""
+    outside = clients - chain.states
+    ways = special.gammaln(clients + 1.0) - special.gammaln(outside + 1.0)
+    logs = ways - chain.states * np.log(pause_s)[:, None] - chain.log_work
+    return in_proportion(logs + np.log(chain.weight))
+
+
+def _throttled(
+    analysis: Analysis, chain: FlowEquivalent, clients: int, traffic: Throttled, clock: str
+) -> tuple[FloatArray, SteadyState]:
+    """Return the rate of requests, and the steady state from a start of the request."""
+    alone = analysis.averaged(analysis.unloaded)
+    low, high = np.log(_BRIEFEST * alone), np.log(_LONGEST * alone)
+    wanted = np.broadcast_to(np.asarray(traffic.rate_per_s, dtype=float), alone.shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        pause = np.exp(middle)
+        faster = (_chances(chain, clients, pause) @ (clients - chain.states)) / pause > wanted
+        low, high = np.where(faster, middle, low), np.where(faster, high, middle)
+    rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(high) - analysis.outside_s, 0.0))
+    return rate, state if clock == "actual" else _late(analysis, state, clients / wanted, rate < 0.999 * wanted)
+
+
+def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturated: NDArray[np.bool_]) -> SteadyState:
+    """Add the time by which requests start late."""
+    share, weight = analysis.share, state.weight
+    mean = sum((share[name] * state.response_s[name] for name in share), np.zeros(1))
+    second = sum(
+        (share[name] * np.sum(weight * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1) for name in share),
+        np.zeros(1),
+    )
+    scv = np.maximum(second / mean**2 - 1, 1e-9)
+    busy = np.minimum(mean / period_s, 1 - 1e-9)
+    reduced = np.exp(-2 * (1 - busy) / (3 * busy * scv))
+    wait = np.where(saturated, np.inf, mean * busy / (1 - busy) * scv / 2 * reduced)
+    variance = np.where(saturated, 0.0, wait**2 * np.maximum(2 / np.maximum(busy, 1e-9) - 1, 1.0))
+    return replace(
+        state,
+        response_s={name: value + wait for name, value in state.response_s.items()},
+        mean_s={name: value + wait[..., None] for name, value in state.mean_s.items()},
+        variance_s2={name: value + variance[..., None] for name, value in state.variance_s2.items()},
+    )
+
+
+def _stacked(states: Sequence[SteadyState]) -> SteadyState:
+    """Return steady states as one, with a first axis for their number."""
+    classes = states[0].response_s
+
+    def by_class(attribute: str) -> dict[str, FloatArray]:
+        return {name: np.stack([getattr(state, attribute)[name] for state in states]) for name in classes}
+
+    return SteadyState(
+        np.stack([state.drop_rate for state in states]),
+        np.stack([state.busy_units for state in states]),
+        by_class("response_s"),
+        np.stack([state.weight for state in states]),
+        by_class("mean_s"),
+        by_class("variance_s2"),
+    )

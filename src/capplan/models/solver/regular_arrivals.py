@@ -1,0 +1,50 @@
+"""How much more regular than Poisson the arrivals at a station are because requests take turns.
+
+A member that gets every K-th request of a Poisson stream sees Erlang arrivals: their squared coefficient of variation
+is 1 / K. In heavy traffic, a wait is in proportion to the variance of the work that arrives. If a stream of visits has
+the mean service time m, the part m² stems from the arrivals.
+
+References
+----------
+W. Whitt, "The queueing network analyzer", *Bell System Technical Journal* 62, 1983.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capplan.models.language.network import Network
+from capplan.models.language.step import Batch, FanOut, ForkJoin, Hedge, If, Pick, Step, Visit, children
+from capplan.models.language.units import Number
+from capplan.models.solver.flow_analysis import weights
+
+
+def missing_variance_s2(network: Network, share: Mapping[str, float]) -> dict[str, tuple[Number, Number]]:
+    """Return by how much taking turns reduces the variance of the work that a request brings, by station, in s².
+
+    The second number is the sum of the squared mean service times of these visits.
+
+    Visits in parallel branches and under conditions count as Poisson.
+    """
+    members = {station.name: station.count or 1 for station in network.stations}
+    members |= {pool.name: pool.count or 1 for pool in network.pools}
+    found: dict[str, tuple[Number, Number]] = {}
+    for each in network.classes:
+        for visit, weight, turns in _visits_in_turn(each.flow, share.get(each.name, 0.0), {}, members):
+            square, before = weight * visit.demand.mean**2, found.get(visit.station, (0.0, 0.0))
+            found[visit.station] = (before[0] + (1 - 1 / turns) * square, before[1] + square)
+    return found
+
+
+def _visits_in_turn(
+    step: Step, weight: Number, turns: Mapping[str, int], members: Mapping[str, int]
+) -> Iterator[tuple[Visit, Number, int]]:
+    """Yield the visits to members that take turns, how often each runs, and the number of members."""
+    if isinstance(step, Visit) and step.member is not None and step.member in turns:
+        yield step, weight, turns[step.member]
+    if isinstance(step, (FanOut, ForkJoin, If, Hedge, Batch)):
+        return
+    if isinstance(step, Pick) and step.policy == "round_robin" and step.among in members:
+        turns = {**turns, step.member: members[step.among]}
+    for often, inside in zip(weights(step), children(step), strict=True):
+        yield from _visits_in_turn(inside, weight * often, turns, members)
