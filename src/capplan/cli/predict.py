@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import given, with_options
+from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
@@ -53,6 +53,7 @@ def predict_(
     chosen, wanted = read_target(target), _engine(engine, budget)
     budget_s = _budget_s(budget, wanted)
     scenario = with_options(chosen.scenario, given(ctx))
+    say_what_has_no_effect([scenario])
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
@@ -82,7 +83,10 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return None
     if engine == "analytic":
         raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
-    return parse_duration_s(text)
+    try:
+        return parse_duration_s(text)
+    except InputError as error:
+        raise InputError(f"--budget: {error}") from None
 
 
 def _show(prediction: Prediction, as_json: bool, as_csv: bool) -> None:
