@@ -25,6 +25,7 @@ class _UsageError(Protocol):
     """What typer raises about the command line itself; where its class stands depends on typer's version."""
 
     ctx: Any
+    __cause__: BaseException | None
 
     def format_message(self) -> str: ...
 

@@ -81,13 +81,16 @@ def given(ctx: typer.Context) -> dict[str, Any]:
 
 def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
     """Take the options of a scenario out of the parameters of a command: those that were given, by field."""
-    taken = {field: parameters.pop(field, None) for field in options_of(scenario)}
+    options = options_of(scenario)
+    taken = {field: parameters.pop(field, None) for field in options}
     for key, (field, unit) in unit_keys(scenario).items():
         text = parameters.pop(key, None)
-        if text is not None and taken[field] is not None:
-            raise InputError(f"{flag(key)} and {flag(field)} exclude each other: give one of them")
-        if text is not None:
-            taken[field] = _in_unit(text, unit)
+        if text is None:
+            continue
+        for other in (field, *options[field].replaces):
+            if taken[other] is not None:
+                raise InputError(f"{flag(key)} and {flag(other)} exclude each other: give one of them")
+        taken[field] = _in_unit(text, unit)
     return {field: value for field, value in taken.items() if value is not None and value != ()}
 
 

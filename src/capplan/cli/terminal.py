@@ -62,7 +62,7 @@ def check_output(path: Path | None, endings: Collection[str] = ()) -> None:
     if endings and path.suffix.lower() not in endings:
         *most, last = sorted(endings)
         found = f"ends in {path.suffix}" if path.suffix else "has no ending"
-        raise InputError(f"{path} {found}, and the ending decides the format: write {', '.join(most)} or {last}")
+        raise InputError(f"{str(path)!r} {found}, and the ending decides the format: write {', '.join(most)} or {last}")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: folder {path.parent} does not exist")
     if path.is_dir():

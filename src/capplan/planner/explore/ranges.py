@@ -6,7 +6,8 @@
 A range includes both ends, as far as steps reach them. Whole numbers step by one if no step is given. Values and steps
 carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`, `10k..20k:2k`.
 
-A comma separates values. Three digits after it that begin with 0 are no value, so `10,000` is ten thousand.
+A comma separates values. Three digits after it that begin with 0 are no value, so `10,000` is ten thousand; `1,500` may
+be one rate or two, and is refused.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ class ValueType:
         The step of a range without one; None: a range must have one.
     example : str
         A range, for messages; empty if values have no order.
-    thousands : bool
-        Whether commas may separate thousands.
+    large : bool
+        Whether values are often thousands, so that a comma in them may separate either.
     """
 
     read: Callable[[str], Any]
     give: Callable[[Any], Any]
     step: Fraction | None = None
     example: str = ""
-    thousands: bool = False
+    large: bool = False
 
 
 def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
@@ -61,7 +62,7 @@ def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
         When a value cannot be read, a range goes down or does not end, or there are too many values.
     """
     found: dict[Any, None] = {}
-    for item in (_without_thousands(text) if its.thousands else text).split(","):
+    for item in (_without_thousands(text, its.large) if its.example else text).split(","):
         if not item.strip():
             raise InputError(f"{text!r} has a comma too many: write values such as {its.example or 'A,B'!r}")
         for value in _item(item.strip(), its):
@@ -74,17 +75,21 @@ def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
 _THOUSANDS = re.compile(r"(?<!\w)(?<!\d\.)\d{1,3}(?:,\d{3})+(?!\d)")
 
 
-def _without_thousands(text: str) -> str:
+_ONE_OR_TWO = re.compile(r"\d{1,2},\d{3}")
+
+
+def _without_thousands(text: str, large: bool) -> str:
     """Return a list of numbers without separators of thousands."""
-    if not re.search(r"\d,0\d\d(?!\d)", text):
+    if not re.search(r"\d,0\d\d(?!\d)", text) and not (large and _ONE_OR_TWO.fullmatch(text.strip())):
         return text
 
     def joined(match: re.Match[str]) -> str:
         first, *others = match[0].split(",")
-        if all(other.startswith("0") for other in others):
-            return first + "".join(others)
         whole = "".join((first, *others))
-        raise InputError(f"{match[0]!r} may be one number or several: write {whole}, or a blank after each comma")
+        if all(other.startswith("0") for other in others):
+            return whole
+        apart = ", ".join((first, *others))
+        raise InputError(f"{match[0]!r} may be one number or several: write {whole}, or '{apart}' with blanks")
 
     return _THOUSANDS.sub(joined, text)
 
@@ -172,7 +177,7 @@ def _yes_or_no(text: str) -> bool:
 
 
 LOAD = ValueType(_exact(_load), float, None, "10%..95%:5%")
-WHOLE = ValueType(_whole, int, Fraction(1), "3..12:3", thousands=True)
+WHOLE = ValueType(_whole, int, Fraction(1), "3..12:3")
 WHOLE_PER_DC = ValueType(_whole_per_dc, int, Fraction(1), "3..12:3")
 WORDS = ValueType(str, str)
 YES_OR_NO = ValueType(_yes_or_no, bool)
@@ -185,7 +190,7 @@ _EXAMPLES = {"RATE": "2000..20000:2000", "SHARE": "5%..20%:5%"}
 
 def numbers(read: Callable[[str], float] = _number, example: str = "1..3:0.5") -> ValueType:
     """Return the type of numbers that are read in some way."""
-    return ValueType(_exact(read), float, None, example, thousands=read is parse_rate_per_s)
+    return ValueType(_exact(read), float, None, example, large=read is parse_rate_per_s)
 
 
 def quantities(unit: str) -> ValueType:
