@@ -15,7 +15,7 @@ want of members that are up, does its work until then and has no response time.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 from itertools import islice, pairwise
