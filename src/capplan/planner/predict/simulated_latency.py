@@ -50,7 +50,7 @@ _TOO_LARGE = (
     "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
     "come from the analytic solver."
 )
-_OVERDRAWN = 10.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 6.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -165,17 +165,19 @@ def extended_to_all(
         bands: dict[str, Band | None] = {}
         for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
-                bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
+                bands[statistic] = uncertainty.of_time(analytic * 1e3, name, statistic)
                 gains.append(1.0)
                 continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = extended_band(relation, analytic, uncertainty, name)
+            bands[statistic] = extended_band(relation, analytic, uncertainty, name, statistic)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
 
 
-def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+def extended_band(
+    relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "", statistic: str = "mean"
+) -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters
@@ -186,10 +188,10 @@ def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncer
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
         The model error.
-    name
-        The request class.
+    name, statistic
+        The request class, and which figure it is.
     """
-    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name)
+    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name, statistic)
     low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
     return Band(
         value=band.value,
