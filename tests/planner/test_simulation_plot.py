@@ -9,7 +9,7 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
-from capplan.planner.reports.plot_page import COLOURS
+from capplan.planner.reports.visual_language import COLOURS
 from capplan.planner.reports.simulation_plot import FINEST, PANELS, merged_times, plot
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
 from capplan.simulator.analysis.sample import Sample

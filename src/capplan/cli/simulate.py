@@ -15,13 +15,13 @@ from capplan.cli.progress import simulating
 from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import (
-    PLOT_ENDINGS,
     PLOT_HELP,
     TABLE_ENDINGS,
     Csv,
     Json,
     Screen,
     check_output,
+    check_plot,
     refuse_both,
     write_frame,
     write_json,
@@ -86,7 +86,7 @@ def simulate_(
     """
     refuse_both(as_json, as_csv)
     check_output(trace, TABLE_ENDINGS)
-    check_output(plot, PLOT_ENDINGS)
+    check_plot(plot)
     subject = _subject(target, given(ctx), tps)
     design = _design(subject.network, horizon, warmup, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)

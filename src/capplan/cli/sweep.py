@@ -16,13 +16,13 @@ from capplan.cli.progress import counting
 from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import (
-    PLOT_ENDINGS,
     PLOT_HELP,
     TABLE_ENDINGS,
     Csv,
     Json,
     Screen,
     check_output,
+    check_plot,
     refuse_both,
     write_json,
 )
@@ -92,7 +92,7 @@ def sweep_(
     """
     refuse_both(as_json, as_csv)
     check_output(out, TABLE_ENDINGS)
-    check_output(plot, PLOT_ENDINGS)
+    check_plot(plot)
     if cluster is not None and processes is not None and cluster != "local":
         raise InputError("--processes is for --dask local and without --dask: a cluster has its own workers")
     texts = given(ctx)
@@ -104,7 +104,7 @@ def sweep_(
     if plot is not None:
         from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
 
-        write_plot(points, system(sweep.system), target, plot)
+        write_plot(points, system(sweep.system), target, plot, _objectives(sweep))
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)
 
@@ -135,6 +135,10 @@ def _sweep(
     sweep = Sweep(its.name, layouts, rates, chosen.fitted, draws, engine, seed, aim)
     check_objectives(base, chosen.fitted)
     return sweep
+
+
+def _objectives(sweep: Sweep) -> tuple[str, ...]:
+    return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
 
 
 def _engine(name: str) -> SweepEngine:

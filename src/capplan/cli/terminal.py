@@ -71,6 +71,21 @@ def check_output(path: Path | None, endings: Collection[str] = ()) -> None:
         raise InputError(f"{path} cannot be written: it is a device or a pipe, and would be replaced; give a file name")
 
 
+def check_plot(path: Path | None) -> None:
+    """Check the path of a plot before the computation.
+
+    Raises
+    ------
+    InputError
+        When it cannot be written, or pictures cannot be drawn here.
+    """
+    check_output(path, PLOT_ENDINGS)
+    if path is not None and path.suffix.lower() != ".html":
+        from capplan.planner.reports.plot_file import check_drawing  # slow to import
+
+        check_drawing(path)
+
+
 def write_json(value: Any) -> None:
     """Print frozen data as JSON."""
     sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
