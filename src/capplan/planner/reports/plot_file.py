@@ -89,8 +89,11 @@ def _drawn(figure: go.Figure, path: Path) -> bytes:
     options: dict[str, Any] = {"format": path.suffix.lower()[1:], "width": WIDTH, "height": figure.layout.height}
     if options["format"] == "png":
         options["scale"] = SHARP
+    named = go.Figure(figure)
+    for place, trace in enumerate(named.data):
+        trace.uid = str(place)  # plotly draws one by lot otherwise, and writes it into the picture
     try:
-        found: bytes = kaleido.calc_fig_sync(figure, opts=options, kopts={"mathjax": False})
+        found: bytes = kaleido.calc_fig_sync(named, opts=options, kopts={"mathjax": False})
     except (BrowserClosedError, BrowserFailedError, ChromeNotFoundError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path} cannot be drawn by Chrome or Chromium ({first}): write .html") from None

@@ -56,6 +56,7 @@ STEEP, HEADROOM = 0.97, 3.0  # the y axis ends at this many times what is at thi
 SPOKEN = {"p999": "p99.9"}
 AS_ASKED = "as asked"  # in what an outage assumes: nothing but what the scenario says
 ROW_LABEL = "row"
+NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a telephone
 
 
 @dataclass(frozen=True)
@@ -348,7 +349,7 @@ def _rows(answer: Answer) -> Iterator[_Row]:
     modelled = [(each, each.capacity_tps) for each in answer.outages if each.capacity_tps is not None]
     for place, (each, capacity) in enumerate(modelled, start=1):
         label = f"{lost_in_words(each.lost)} lost{'' if AS_ASKED in each.assumed else f', {each.assumed}'}"
-        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW)), answer.offered_tps, -place)
+        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), answer.offered_tps, -place)
 
 
 def _row(capacity: Band, label: str, offered: float, place: int) -> _Row:

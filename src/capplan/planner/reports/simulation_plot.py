@@ -71,7 +71,7 @@ def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
 def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]
-    traces = [list(_tail(seen)), list(_traffic(run)), list(_queues(run)), list(_utilisation(run))]
+    traces = [list(_tail(seen)), [*_traffic(run), *_asked(simulation)], list(_queues(run)), list(_utilisation(run))]
     limits = list(_limits(simulation))
     legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
     gap = AXIS_PIXELS + legend + HEADING_PIXELS
@@ -92,9 +92,6 @@ def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
             figure.add_trace(trace, row=row, col=1, secondary_y=True)
     for mark in limits:
         figure.add_trace(mark, row=1, col=1)
-    if simulation.offered_tps is not None:
-        line = {"color": ASKED, "width": 2, "dash": "dot"}
-        figure.add_hline(y=simulation.mean_tps or simulation.offered_tps, row=2, col=1, line=line, layer="below")
     _axes(figure, seen)
     _events(figure, run)
     _look(figure, simulation, (inner, legend, gap), page)
@@ -106,6 +103,21 @@ def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
     names = [len(trace.name) * 7 + 50 for trace in traces if trace.showlegend is not False]
     a_row = max(1, NARROW_PIXELS // max(names, default=1))
     return ENTRY_PIXELS * -(-len(names) // a_row)
+
+
+def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
+    """Yield a line at the mean of the rate that was asked for."""
+    rate = simulation.mean_tps if simulation.mean_tps is not None else simulation.offered_tps
+    if rate is not None:
+        yield go.Scatter(
+            x=[0, simulation.duration_s],
+            y=[rate, rate],
+            **{
+                "name": "asked, all classes",
+                "mode": "lines",
+                "line": {"color": ASKED, "width": 2, "dash": "longdash", "shape": "hv"},
+            },
+        )
 
 
 def _limits(simulation: Simulation) -> Iterator[go.Scatter]:
@@ -303,7 +315,7 @@ def _look(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, int]
     margin = {"l": 66, "r": 16, "t": toolbar + title_pixels(below) + HEADING_PIXELS, "b": AXIS_PIXELS + legend + 16}
     height = margin["t"] + inner + margin["b"]
     figure.update_layout(
-        template=LIGHT, height=height, margin=margin, title=title(simulation.target, below, height, toolbar)
+        template=LIGHT, height=height, margin=margin, title=title(Path(simulation.target).name, below, height, toolbar)
     )
     figure.update_annotations(selector={"xref": "paper"}, font={"size": HEADING_SIZE}, x=0, xanchor="left")
     bottom = inner
@@ -319,7 +331,7 @@ def _below(simulation: Simulation) -> list[str]:
     offered = simulation.offered_tps
     rate = "closed clients" if offered is None else f"{offered:,.10g} requests/s offered"
     if simulation.mean_tps is not None and simulation.mean_tps != offered:
-        rate += f" at peak, {simulation.mean_tps:,.0f} on average (green, dotted)"
+        rate += f" at peak, {simulation.mean_tps:,.0f} on average"
     first = "" if simulation.replications == 1 else f" (over time: the first of {simulation.replications} replications)"
     text = f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}"
     return textwrap.wrap(text, NARROW)

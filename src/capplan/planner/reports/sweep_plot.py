@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from capplan.planner.reports.visual_language import (
     HEADING_SIZE,
     LIGHT,
     NARROW,
+    NEUTRAL,
     RATE_AXIS,
     SMALL_SIZE,
     TOOLBAR_PIXELS,
@@ -41,9 +42,10 @@ MOST_LINES = 3  # of a panel, with bands that can be told apart
 MOST_CAPACITIES = 8  # lines of the panel of capacities
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
-PANEL_PIXELS, GAP_PIXELS = 330, 75
+PANEL_PIXELS, GAP_PIXELS = 330, 90
 BOTTOM_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 46, 25
 NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
+MOST_TICKS = 12
 CAPACITY = "capacity [per second]"
 Key = tuple[Any, ...]
 
@@ -118,6 +120,8 @@ def plot(
     shown = dict(itertools.islice(split.items(), MOST_PANELS))
     capacities = {}
     if many_rates and swept:
+        beside = [name for name in numbers if name in panels.panel] or [name for name in numbers if "nodes" in name]
+        field = max(beside or [field], key=lambda name: _count(answered, name))
         capacities = _capacities(answered, field, [name for name in swept if name != field], labels)
     count = len(shown) + bool(capacities)
     figure = make_subplots(
@@ -130,7 +134,7 @@ def plot(
     for number, lines in enumerate(shown.values(), start=1):
         for key, points in lines.items():
             drawn.line(number, key, points, panels.first if many_rates else "capacity_tps")
-    drawn.look(target, _text(answered, many_rates, len(split)), page)
+    drawn.look(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
     if many_rates:
         drawn.choose(_choices(answered, classes), slo, page)
     if capacities:
@@ -217,21 +221,20 @@ class _Drawn:
             x=capacity, row=panel, col=1, line={"color": look.colour, "width": 1.5, "dash": "dot"}, layer="below"
         )
 
-    def look(self, target: str, text: Sequence[str], page: bool) -> None:
+    def look(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
         """Set axes, title and legend."""
         rates, panels = self.panels.across == "offered_tps", len(self.figure.layout.annotations) or 1
         across = {"title_text": "offered peak rate [per second]", **RATE_AXIS}
         upward = latency_axis(_axis_title(self.panels.first))
         if not rates:
-            across, upward = (
-                {"title_text": self.panels.labels[self.panels.across]},
-                {"title_text": CAPACITY, **RATE_AXIS},
-            )
+            x = [row[self.panels.across] for rows, _ in self.points for row in rows]
+            across = {"title_text": self.panels.labels[self.panels.across], **_whole_ticks(x)}
+            upward = {"title_text": CAPACITY, **RATE_AXIS}
         for row in range(1, self.count + 1):
-            self.figure.update_xaxes(**across, row=row, col=1)
+            self.figure.update_xaxes(**across, matches=None if row == 1 else "x", row=row, col=1)
             self.figure.update_yaxes(**upward, matches=None if row == 1 else "y", row=row, col=1)
         self.figure.update_annotations(font={"size": HEADING_SIZE}, x=0, xanchor="left")
-        legend, above = self._legend_pixels(), panels > 1  # below a lone panel, where a gap is no gap
+        legend, above = self._legend_pixels(others), panels > 1  # below a lone panel, where a gap is no gap
         toolbar = TOOLBAR_PIXELS if page else 0
         menu = toolbar + title_pixels(text)
         top = menu + (MENU_PIXELS if rates and page else 0) + (legend if above else 0) + HEADING_PIXELS
@@ -266,7 +269,7 @@ class _Drawn:
         """Draw capacities against a field; a line that is in other panels looks as it does there."""
         known = {_words(self.panels.line, key): look for key, look in self.looks.items()}
         for words, points in lines.items():
-            look = known.setdefault(words, Line.number(len(known)))
+            look = known.setdefault(words, Line.number(len(known)) if words else Line(NEUTRAL, "solid"))
             x = [point[field] for point in points]
             if len(lines) <= MOST_LINES:
                 ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
@@ -280,12 +283,13 @@ class _Drawn:
                 hovertemplate="capacity %{y:,.0f} at %{x}",
             )
             self.figure.add_trace(line, row=row, col=1)
-        self.figure.update_xaxes(title_text=self.panels.labels[field], row=row, col=1)
+        self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
         self.figure.update_yaxes(title_text=CAPACITY, **RATE_AXIS, row=row, col=1)
 
-    def _legend_pixels(self) -> int:
+    def _legend_pixels(self, others: Iterable[str]) -> int:
         """Return how high the legend is on a narrow screen."""
-        labels = [len(_words(self.panels.line, key)) * 7 + 50 for key in self.looks if self.panels.line]
+        words = {_words(self.panels.line, key) for key in self.looks} | set(others)
+        labels = [len(each) * 7 + 50 for each in words if each]
         a_row = max(1, NARROW_PIXELS // max(labels, default=1))
         return 20 * math.ceil(len(labels) / a_row) + 12
 
@@ -312,6 +316,12 @@ class _Drawn:
         }
 
 
+def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:
+    """Return ticks at the values themselves where they are few whole numbers: half a node is no layout."""
+    found = sorted({value for value in values if isinstance(value, int)})
+    return {"tickvals": found} if 0 < len(found) <= MOST_TICKS and len(found) == len(set(values)) else {}
+
+
 def _inner(panels: int) -> int:
     return PANEL_PIXELS * panels + GAP_PIXELS * (panels - 1)
 
@@ -331,11 +341,13 @@ def _axis_title(name: str) -> str:
     return f"{_spoken(name)} [ms]"
 
 
-def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int) -> list[str]:
+def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequence[str]) -> list[str]:
     first = rows[0]
     caption = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
     if not many_rates:
         caption = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
+    if many_rates and slo:
+        caption += f" Dashed: objective {', '.join(slo)}."
     caption += f" Engine {first['engine']}, seed {first['seed']}."
     if panels > MOST_PANELS:
         caption += f" The first {MOST_PANELS} of {panels} panels: the table has all."

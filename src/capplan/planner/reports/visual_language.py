@@ -73,13 +73,13 @@ def title(text: str, below: Sequence[str], height: int, toolbar: int = 0) -> dic
     return {
         "text": text + "".join(f"<br>{small(line)}" for line in below),
         **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": TITLE_SIZE}},
-        "y": 1 - (toolbar + 12) / height,
+        "y": 1 - (toolbar + 18) / height,
     }
 
 
 def title_pixels(below: Sequence[str]) -> int:
     """Return how high a title is."""
-    return 40 + LINE_PIXELS * len(below)
+    return 46 + LINE_PIXELS * len(below)
 
 
 def latency_axis(text: str) -> dict[str, Any]:
