@@ -15,6 +15,7 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.assignment import assignment_note
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
@@ -238,6 +239,7 @@ def _notes(
         *_risk_note(case, capacity, relations, figures),
         its.rates,
         *its.notes(case, capacity, figures),
+        *assignment_note(case),
         *of_latency,
     )
     if case.objectives:
