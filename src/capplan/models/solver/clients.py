@@ -155,7 +155,7 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
     share, weight = analysis.share, state.weight
     mean = sum((share[name] * state.response_s[name] for name in share), np.zeros(1))
     second = sum(
-        (share[name] * np.sum(weight * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1) for name in share),
+        (share[name] * np.sum(weight[name] * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1) for name in share),
         np.zeros(1),
     )
     scv = np.maximum(second / mean**2 - 1, 1e-9)
@@ -182,7 +182,7 @@ def _stacked(states: Sequence[SteadyState]) -> SteadyState:
         np.stack([state.drop_rate for state in states]),
         np.stack([state.busy_units for state in states]),
         by_class("response_s"),
-        np.stack([state.weight for state in states]),
+        by_class("weight"),
         by_class("mean_s"),
         by_class("variance_s2"),
     )
