@@ -45,7 +45,7 @@ from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
 from capplan.models.solver.random_time import RandomTime
-from capplan.models.solver.regular_arrivals import missing_variance_s2
+from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
@@ -133,7 +133,7 @@ class Analysis:
 
     Attributes
     ----------
-    share : dict of float
+    share : mapping of float
         Share of each request class in the traffic.
     stations : dict of Station
         Stations by name. Of a station with a count, one member represents each class of alike members: the regular
@@ -166,10 +166,11 @@ class Analysis:
         self.network = network
         self.traffic = network.traffic
         self._whole: Analysis | None = None
+        self._arrival_scv: Number | None = None
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.share = request_shares(network)
+        self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
         self.demands = _per_member(
@@ -378,7 +379,7 @@ class Analysis:
         part.flows = group.flows
         part.share = {name: each / group.share for name, each in group.shares.items()}
         part.demands = {name: ServiceDemand().plus(1 / group.share, demand) for name, demand in self.demands.items()}
-        part._whole = self
+        part._whole, part._arrival_scv = self, group.arrival_scv
         return part
 
     @staticmethod
@@ -388,7 +389,7 @@ class Analysis:
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
-        """Flow-equivalent server of everything inside the outermost pools, as if they were alike; None without pools."""
+        """Flow-equivalent server of everything inside the outermost pools, taken as alike; None without pools."""
         if self.pool is None:
             return None
         size, queue = self.pool
@@ -396,8 +397,20 @@ class Analysis:
         inside = np.unique(np.minimum(states[1:], size))
         found = self.throughput_per_s(inside)
         return FlowEquivalent(
-            states, np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1), size
+            states,
+            np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1),
+            size,
+            self._peakedness,
         )
+
+    @cached_property
+    def _peakedness(self) -> Number:
+        """Variance of the number inside over that with Poisson arrivals."""
+        if self._arrival_scv is None:
+            return 1.0
+        mean = self.averaged(self.unloaded)
+        square = sum((self.share[name] * (time.variance + time.total**2) for name, time in self.unloaded.items()), 0.0)
+        return peakedness(self._arrival_scv, square / mean**2 - 1)
 
     def throughput_per_s(self, population: FloatArray) -> FloatArray:
         """Return the throughput with a constant number of requests inside the outermost pools.

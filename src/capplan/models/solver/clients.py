@@ -155,7 +155,10 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
     share, weight = analysis.share, state.weight
     mean = sum((share[name] * state.response_s[name] for name in share), np.zeros(1))
     second = sum(
-        (share[name] * np.sum(weight[name] * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1) for name in share),
+        (
+            share[name] * np.sum(weight[name] * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1)
+            for name in share
+        ),
         np.zeros(1),
     )
     scv = np.maximum(second / mean**2 - 1, 1e-9)

@@ -11,8 +11,9 @@ inside, which is at least about its square root.
 
 References
 ----------
-K. M. Chandy, U. Herzog and L. Woo, "Parametric analysis of queuing networks", *IBM Journal of Research and Development*
-19, 1975; E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
+A. A. Fredericks, "Congestion in blocking systems: a simple approximation technique", *Bell System Technical Journal*
+59, 1980; K. M. Chandy, U. Herzog and L. Woo, "Parametric analysis of queuing networks", *IBM Journal of Research and
+Development* 19, 1975; E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.single_station import in_proportion
 
 _EVERY = 256  # places up to which the grid has every state
 _RELATIVE = 0.08  # spacing over the distance from the states where probabilities may bend
+_ALWAYS, _RARE = 1 - 1e-15, 1e-9  # probabilities that count as 1, and as 0 beside 1
 _SPREAD = 0.5  # spacing over the square root of the number inside
 
 
@@ -84,11 +86,15 @@ class FlowEquivalent:
         X(n) for all states but the first.
     pool : int
         Size of the pool.
+    peakedness : float or array (draws,)
+        Variance of the number inside over that with Poisson arrivals. For the drop rate, probabilities are raised to
+        its inverse: Hayward's approximation for the loss of smooth traffic.
     """
 
     states: FloatArray
     throughput_per_s: FloatArray
     pool: int
+    peakedness: Number = 1.0
 
     @property
     def places(self) -> int:
@@ -110,6 +116,14 @@ class FlowEquivalent:
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
         return in_proportion(self.states * log_rate - self.log_work + np.log(self.weight))
 
+    def drop_rate(self, chance: FloatArray) -> FloatArray:
+        """Return the probability that all places are taken (..., draws), for probabilities from `chances`."""
+        if np.all(np.asarray(self.peakedness) == 1.0):
+            return chance[..., -1]
+        logs = np.log(np.maximum(chance, 1e-300) / self.weight) / np.expand_dims(self.peakedness, -1)
+        full = in_proportion(logs + np.log(self.weight))[..., -1]
+        return -np.expm1(self.peakedness * np.log1p(-np.minimum(full, _ALWAYS)))
+
     def blocking(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the probability that all places are taken, and its slope.
 
@@ -126,12 +140,23 @@ class FlowEquivalent:
             The logarithm, and its derivative with respect to the logarithm of the rate.
         """
         logs, empty = self.log_work[draws], self.places - self.states
-        logs = logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]
+        peakedness = np.broadcast_to(self.peakedness, self.log_work.shape[:1])[draws]
+        logs = (logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]) / peakedness[:, None]
         most = logs.max(axis=-1)
         weight = np.exp(logs - most[:, None]) * self.weight
         total = weight.sum(axis=-1)
         # BLAS would use all processors for each of many long rows, which costs more than it saves.
-        return -most - np.log(total), np.einsum("ij,j->i", weight, empty) / total
+        full, slope = -most - np.log(total), np.einsum("ij,j->i", weight, empty) / total / peakedness
+        if np.all(peakedness == 1.0):
+            return full, slope
+        # Servers are in units of the peakedness, so a state stands for several: the complement of the geometric sum.
+        chance = np.minimum(np.exp(full), _ALWAYS)
+        dropped = -np.expm1(peakedness * np.log1p(-chance))
+        rare = chance < _RARE
+        steeper = np.where(
+            rare, 1.0, peakedness * (1 - chance) ** (peakedness - 1) * chance / np.where(rare, 1.0, dropped)
+        )
+        return np.where(rare, np.log(peakedness) + full, np.log(np.where(rare, 1.0, dropped))), slope * steeper
 
     @cached_property
     def weight(self) -> FloatArray:

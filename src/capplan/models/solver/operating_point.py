@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.language.traffic import Bursty
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
@@ -75,7 +75,7 @@ class OperatingPoint:
     shares: tuple[FloatArray, ...]
     durations: tuple[float, ...]
     states: tuple[SteadyState, ...]
-    request_shares: Mapping[str, float]
+    request_shares: Mapping[str, Number]
 
     @property
     def drop_rate(self) -> FloatArray:
@@ -127,15 +127,17 @@ class OperatingPoint:
         """
         groups = [
             GammaMixture(
-                *map(_rows, (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name]))
+                *map(
+                    _rows, (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name])
+                )
             )
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
         ]
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
 
-    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
-        total = sum(self.request_shares[name] for name in requests)
+    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
+        total = sum((self.request_shares[name] for name in requests), 0.0)
         return {name: self.request_shares[name] / total for name in requests}
 
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
@@ -189,7 +191,9 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     array (draws,)
         Mean offered rate, in requests per second.
     """
-    each = [_capacity_per_s(part, analysis.drift_per_s * share, max_drop_rate) / share for share, part in analysis.parts]
+    each = [
+        _capacity_per_s(part, analysis.drift_per_s * share, max_drop_rate) / share for share, part in analysis.parts
+    ]
     return np.asarray(np.min(each, axis=0))
 
 
@@ -303,7 +307,7 @@ def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
     chance = analysis.server.chances(rate)
-    return steady_state(analysis.server, analysis.inside, chance, chance[..., -1])
+    return steady_state(analysis.server, analysis.inside, chance, analysis.server.drop_rate(chance))
 
 
 def _together(parts: Sequence[tuple[FloatArray, Analysis, SteadyState]]) -> SteadyState:
@@ -313,7 +317,9 @@ def _together(parts: Sequence[tuple[FloatArray, Analysis, SteadyState]]) -> Stea
     response: dict[str, FloatArray] = {}
     weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
     for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
-        done = [(share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share]
+        done = [
+            (share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share
+        ]
         total = np.maximum(sum((rate for rate, _ in done), np.zeros(1)), 1e-300)
         response[name] = np.asarray(sum((rate / total * each.response_s[name] for rate, each in done), np.zeros(1)))
         weight[name] = np.concatenate([(rate / total)[..., None] * each.weight[name] for rate, each in done], axis=-1)
