@@ -36,8 +36,8 @@ from capplan.models.solver.operating_point import OperatingPoint, SteadyState, s
 from capplan.models.solver.single_station import in_proportion
 
 _BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
-_HALVINGS = 40  # of the bracket of a pause
-_LONGEST = 1e9  # pause of throttled clients at most, over the response of a single request
+_CLOSE = 1e-6  # relative error of a rate, or of a pause that is almost none
+_STEPS = 60  # Newton steps, or halvings of a bracket, at most; five are usual
 
 
 def solve_clients(
@@ -87,7 +87,7 @@ def solve_clients(
 def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
     """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
-    numbers = np.unique(np.concatenate([np.arange(1.0, min(size, 200) + 1), state_grid(size, size, size)[1:]]))
+    numbers = state_grid(size, size, size)[1:]
     found = analysis.throughput_per_s(numbers)
     if any(station.rate is not None for station in analysis.stations.values()):
         return numbers, found
@@ -98,8 +98,8 @@ def _chain(analysis: Analysis, clients: int, numbers: FloatArray, throughput_per
     size, queue = (clients, 0) if analysis.pool is None else analysis.pool
     if analysis.pool is not None and any(pool.queue_limit is None for pool in analysis.outer_pools):
         queue = clients
-    size = min(size, clients)
-    states = state_grid(size, min(size + queue, clients), clients)
+    size, places = min(size, clients), min(size + queue, clients)
+    states = state_grid(size, places, clients)
     if len(numbers) == 1:
         return FlowEquivalent(states, np.repeat(throughput_per_s, len(states) - 1, axis=1), size)
     return FlowEquivalent(states, rows_interpolated(np.minimum(states[1:], size), numbers, throughput_per_s), size)
@@ -139,14 +139,22 @@ def _throttled(
 ) -> tuple[FloatArray, SteadyState]:
     """Return the rate of requests, and the steady state from a start of the request."""
     alone = analysis.averaged(analysis.unloaded)
-    low, high = np.log(_BRIEFEST * alone), np.log(_LONGEST * alone)
     wanted = np.broadcast_to(np.asarray(traffic.rate_per_s, dtype=float), alone.shape)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        pause = np.exp(middle)
-        faster = (_chances(chain, clients, pause) @ (clients - chain.states)) / pause > wanted
-        low, high = np.where(faster, middle, low), np.where(faster, high, middle)
-    rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(high) - analysis.outside_s, 0.0))
+    low = np.log(_BRIEFEST * alone)
+    high = np.log(np.maximum(clients / wanted, 2 * _BRIEFEST * alone))  # the pause if requests took no time
+    at = np.log(np.maximum(clients / wanted - alone, 2 * _BRIEFEST * alone))
+    for _ in range(_STEPS):
+        chance, pause = _chances(chain, clients, np.exp(at)), np.exp(at)
+        outside = clients - chain.states
+        mean, square = chance @ outside, chance @ outside**2
+        missing = np.log(np.maximum(mean, 1e-300) / pause / wanted)
+        low, high = np.where(missing > 0, at, low), np.where(missing > 0, high, at)
+        step = missing / np.maximum(1 - (square / np.maximum(mean, 1e-300) - mean), 1e-3)
+        inside = (at + step > low) & (at + step < high)
+        at = np.where(inside, at + step, (low + high) / 2)
+        if np.all((np.abs(missing) < _CLOSE) | (high - low < _CLOSE)):
+            break
+    rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(at) - analysis.outside_s, 0.0))
     return rate, state if clock == "actual" else _late(analysis, state, clients / wanted, rate < 0.999 * wanted)
 
 

@@ -19,7 +19,7 @@ Development* 19, 1975; E. D. Lazowska et al., *Quantitative System Performance*,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.single_station import in_proportion
 
-_EVERY = 256  # places up to which the grid has every state
+_EVERY, _FEW = 256, 24  # places up to which the grid has every state; and without drops
 _RELATIVE = 0.08  # spacing over the distance from the states where probabilities may bend
 _ALWAYS, _RARE = 1 - 1e-15, 1e-9  # probabilities that count as 1, and as 0 beside 1
 _SPREAD = 0.5  # spacing over the square root of the number inside
 
 
+@lru_cache(maxsize=1024)
 def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray:
     """Return the numbers of requests inside that represent all of 0 .. places.
 
@@ -42,15 +43,17 @@ def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray
         Size of the pool, and of the pool and its queue together.
     clients : int, optional
         Number of clients, if it is finite: the standard deviation of the number inside is at least about the square
-        root of the number outside.
+        root of the number outside. If none is ever dropped, fewer states suffice: the sum over a smooth probability
+        needs no more than one in each standard deviation.
 
     Returns
     -------
     array (states,)
         Whole numbers in ascending order, from 0 to `places`.
     """
-    if places <= _EVERY:
-        return np.arange(places + 1.0)
+    smooth = clients == places
+    if places <= (_FEW if smooth else _EVERY):
+        return _constant(np.arange(places + 1.0))
     bends = np.array([0.0, pool, places])
     numbers = [0]
     while numbers[-1] < places:
@@ -58,10 +61,17 @@ def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray
         ahead = np.min(bends[bends > last]) - last
         behind = last - np.max(bends[bends <= last])
         widest = _RELATIVE * min(behind, ahead) if last >= pool else min(_SPREAD * last**0.5, _RELATIVE * ahead)
-        if clients is not None:
+        if smooth:
+            widest = _SPREAD * min(last, places - last) ** 0.5
+        elif clients is not None:
             widest = min(widest, _SPREAD * last**0.5, _SPREAD * (clients - last) ** 0.5)
         numbers.append(last + int(max(1, min(widest, ahead - 1))))
-    return np.array(numbers, dtype=float)
+    return _constant(np.array(numbers, dtype=float))
+
+
+def _constant(values: FloatArray) -> FloatArray:
+    values.flags.writeable = False  # because calls share it
+    return values
 
 
 def grid_weights(states: FloatArray) -> FloatArray:
