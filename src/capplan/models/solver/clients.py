@@ -10,6 +10,10 @@ Throttled clients start evenly, which reduces the variance of arrivals. Their me
 wanted one; where no pause does, they are saturated. From the intended start, a request also waits for the answer to
 the one before: the wait in a D/G/1 queue whose service is the response (Krämer and Langenbach-Belz).
 
+A driver's limit, connections times requests in flight on each, is a pool around the whole flow: `Acquire` a unit of
+`Pool("driver", connections * in_flight)`. The wait for a unit is then part of the response, as at the client. A pool
+inside another bounds the throughput, without queueing for it.
+
 References
 ----------
 E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9; W. Krämer and
@@ -26,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -64,6 +68,8 @@ def solve_clients(
     ------
     InputError
         If the traffic is open, or a number of clients is below 1.
+    RefusedError
+        If the outermost pools are not alike and clients can fill one.
     """
     traffic = analysis.traffic
     if isinstance(traffic, Open):
@@ -71,6 +77,7 @@ def solve_clients(
     numbers = [traffic.clients] if clients is None else list(clients)
     if not numbers or min(numbers) < 1:
         raise InputError(f"clients = {numbers} has a number below 1: give at least one client")
+    _refuse_unlike_pools(analysis, max(numbers))
     chains = [_chain(analysis, count, *known) for known in [_table(analysis, max(numbers))] for count in numbers]
     rows = [
         _throttled(analysis, chain, count, traffic, clock)
@@ -84,11 +91,22 @@ def solve_clients(
     )
 
 
+def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:
+    if len(analysis.parts) < 2:
+        return
+    smallest = min(part.pool[0] for _, part in analysis.parts if part.pool is not None)
+    if most > smallest:
+        raise RefusedError(
+            f"the analytic solver does not support more clients ({most}) than units of the smallest pool ({smallest}) "
+            "if the outermost pools differ: simulate the network"
+        )
+
+
 def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
     """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
     numbers = state_grid(size, size, size)[1:]
-    found = analysis.throughput_per_s(numbers)
+    found = np.minimum(analysis.throughput_per_s(numbers), analysis.inner_pools_per_s[:, None])
     if any(station.rate is not None for station in analysis.stations.values()):
         return numbers, found
     return numbers, np.minimum(found, analysis.saturation_per_s[:, None])
