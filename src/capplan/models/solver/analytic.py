@@ -92,15 +92,31 @@ class Inside:
         places = self.response_s.shape[-1]
         return np.stack([np.zeros_like(inner[0]), *inner, np.full_like(inner[0], places)], axis=-1)
 
-    def passed(self, draw: NDArray[np.intp], place: NDArray[np.intp]) -> FloatArray:
-        """Return the share of each segment that the mean response exceeds, (..., segments); the last is endless."""
-        begin, width = self.ends_s[:, :-1], self._width_s
-        share = np.maximum((self.response_s[draw, place][..., None] - begin[draw]) / width[draw], 0.0)
-        np.minimum(share[..., :-1], 1.0, out=share[..., :-1])
-        return np.asarray(share)
+    def there(
+        self, draw: NDArray[np.intp], place: NDArray[np.intp]
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        """Return mean (s) and variance (s²) of the time after the wait at some places, by request class."""
+        segment = np.zeros(place.shape, dtype=np.intp)
+        for first in self.begins.T[1:-1]:
+            segment += place >= first[:, None]
+        at = draw * self.ends_s.shape[-1] + segment
+        begin, end = self.ends_s.take(at), self.ends_s.take(at + 1)
+        share = (self.response_s[draw, place] - begin) / np.maximum(end - begin, 1e-300)
+
+        def interpolated(ends: FloatArray) -> FloatArray:
+            low = ends.take(at)
+            return np.asarray(low + (ends.take(at + 1) - low) * share)
+
+        return (
+            {name: interpolated(ends) for name, ends in self.mean_s.items()},
+            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.variance_s2.items()},
+        )
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
-        """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
+        """Return the share of each segment that the mean response exceeds; the last is endless.
+
+        The sum over all places (..., draws, segments), with weights (..., draws, places).
+        """
         sums, moments = self._by_segment(weight), self._by_segment(weight * self.response_s)
         beyond = np.cumsum(sums[..., ::-1], axis=-1)[..., ::-1] - sums
         return np.asarray((moments - self.ends_s[:, :-1] * sums) / self._width_s + beyond)

@@ -355,17 +355,14 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(done.shape[-2])[:, None]
-    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
+    waiting_there_s, (mean_s, variance_s2) = inside.waiting_s[draw, columns], inside.there(draw, columns)
     return SteadyState(
         drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
         dict.fromkeys(inside.mean_s, weight),
-        {name: _interpolated(ends[:, None], passed_there) + waiting_there_s for name, ends in inside.mean_s.items()},
-        {
-            name: np.maximum(_interpolated(ends[:, None], passed_there), 0.0)
-            for name, ends in inside.variance_s2.items()
-        },
+        {name: mean + waiting_there_s for name, mean in mean_s.items()},
+        variance_s2,
     )
 
 
