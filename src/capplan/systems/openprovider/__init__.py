@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
@@ -39,6 +40,10 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     sessions_not_found = staticmethod(sessions_not_found)
     excess = staticmethod(excess)
     offset = staticmethod(offset)
+
+    def other_assignment(self, scenario: OpenproviderScenario, values: Values) -> Network:
+        """Return the network with cores in turn, the furthest form that the load tests do not rule out."""
+        return self.network(scenario, values, 1.0).with_assignment("round_robin")
 
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
