@@ -44,12 +44,15 @@ class PoolGroup:
         Their share of all requests, by request class.
     arrival_scv : number or array (draws,)
         Squared coefficient of variation of the times between their arrivals; 1 for Poisson arrivals.
+    in_turn : bool
+        Whether they take turns with all others.
     """
 
     pools: Pools
     flows: dict[str, Step]
     shares: dict[str, Number]
     arrival_scv: Number
+    in_turn: bool
 
     @property
     def share(self) -> Number:
@@ -85,7 +88,13 @@ def _group(pools: Pools, splits: Mapping[str, Split], share: Mapping[str, Number
     shares = {name: share[name] * part.share for name, part in passing.items()}
     variability = (shares[name] * (part.share if part.in_turn else 1.0) for name, part in passing.items())
     total: Number = sum(shares.values(), 0.0)
-    return PoolGroup(pools, {name: part.step for name, part in passing.items()}, shares, sum(variability, 0.0) / total)
+    return PoolGroup(
+        pools,
+        {name: part.step for name, part in passing.items()},
+        shares,
+        sum(variability, 0.0) / total,
+        all(part.in_turn for part in passing.values()),
+    )
 
 
 def _split(step: Step) -> Split:
