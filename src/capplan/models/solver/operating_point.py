@@ -25,7 +25,8 @@ MAX_DROP_RATE = 1e-3
 _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
-_BACKGROUNDS, _SETTLED = 3, 1e-3  # rates of the others at which a capacity with several groups is found
+_BACKGROUNDS, _SETTLED = 5, 1e-3  # rates of the others tried for the capacity of several groups, and their accuracy
+_STEEPEST = 20.0  # slope of a group's capacity over the rate of the others, at most
 _RELIEF = 0.01  # drop rate above which what is dropped relieves the others
 _STATES = 9  # states of the system in the mixture for percentiles
 
@@ -197,15 +198,27 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     groups, high = analysis.groups, analysis.drift_per_s
     if len(groups) < 2:
         return _capacity_per_s(analysis, high, max_drop_rate)
-    rate, peak = high, peak_ratio(analysis)
+    peak, rate, before = peak_ratio(analysis), high, None
     for _ in range(_BACKGROUNDS):
         parts = zip(groups, analysis.parts([rate * peak * group.share for group in groups]), strict=True)
         each = [_capacity_per_s(part, high * group.share, max_drop_rate) / group.share for group, part in parts]
         found = np.min(each, axis=0)
         if np.all(np.abs(found - rate) <= _SETTLED * rate):
-            break
-        rate = np.sqrt(rate * found)
-    return np.asarray(found)
+            return np.asarray(found)
+        here = np.log(rate), np.log(found)
+        rate, before = np.exp(_meeting(here, before)), here
+    return np.minimum(rate, high)
+
+
+def _meeting(here: tuple[FloatArray, FloatArray], before: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    """Return where a falling function equals its argument, by a secant; halfway between both from one point alone."""
+    at, value = here
+    if before is None:
+        return (at + value) / 2
+    run = at - before[0]
+    slope = np.where(np.abs(run) > 1e-9, (value - before[1]) / np.where(np.abs(run) > 1e-9, run, 1.0), 0.0)
+    slope = np.clip(slope, -_STEEPEST, 0.0)
+    return np.asarray((value - slope * at) / (1 - slope))
 
 
 def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) -> FloatArray:
