@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from capplan.calibration.system import Case
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import given, with_options
+from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
+from capplan.cli.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.systems.registry import resolve, system
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
@@ -41,6 +44,7 @@ def predict_(
             "band.",
         ),
     ] = None,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -50,16 +54,36 @@ def predict_(
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
     """
     refuse_both(as_json, as_csv)
+    check_plot(plot)
     chosen, wanted = read_target(target), _engine(engine, budget)
     budget_s = _budget_s(budget, wanted)
     scenario = with_options(chosen.scenario, given(ctx))
+    say_what_has_no_effect([scenario])
+    if plot is not None and system(scenario.system).ratios_only:
+        raise InputError(f"--plot shows latency against load, and {scenario.system} has ratios only: leave --plot out")
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
         )
+    if plot is not None:
+        _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
     _show(prediction, as_json, as_csv)
     if any(objective.met is False for objective in prediction.objectives):
         raise typer.Exit(1)
+
+
+def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
+    from capplan.planner.reports.prediction_plot import Answer, write_plot
+
+    if prediction.capacity_tps is not None and prediction.offered_tps is not None:
+        answer = Answer(
+            case.at(prediction.offered_tps),
+            prediction.offered_tps,
+            prediction.capacity_tps,
+            prediction.latency_ms,
+            prediction.outages,
+        )
+        write_plot(answer, path)
 
 
 def _engine(name: str | None, budget: str | None) -> PredictionEngine:
@@ -82,7 +106,10 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return None
     if engine == "analytic":
         raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
-    return parse_duration_s(text)
+    try:
+        return parse_duration_s(text)
+    except InputError as error:
+        raise InputError(f"--budget: {error}") from None
 
 
 def _show(prediction: Prediction, as_json: bool, as_csv: bool) -> None:

@@ -7,7 +7,7 @@ docs/reference/accuracy.md gives their measured errors against simulation.
    of a station with a count (`representatives.py`), so the work does not grow with their number.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
-   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
+   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation. Lanes are in `lanes.py`.
 3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). Its throughput X(n)
    with n requests inside follows from the response of the open network (`closed_throughput.py`). The virtual rate is
    the rate at which the open network has the mean response n / X(n). Pools that are not alike have a server for each
@@ -18,7 +18,7 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,8 +40,10 @@ from capplan.models.solver.flow_analysis import (
     ResponseReader,
     ServiceDemand,
     Shapes,
+    Sharing,
 )
 from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
 from capplan.models.solver.random_time import RandomTime
@@ -246,6 +248,7 @@ class Analysis:
             key = (
                 station.servers,
                 station.discipline,
+                station.assignment,
                 _key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
@@ -382,33 +385,27 @@ class Analysis:
 
     @cached_property
     def groups(self) -> tuple[PoolGroup, ...]:
-        """The requests by the outermost pools that they pass; alike pools at which they take turns are together."""
+        """The requests by the class of alike outermost pools that they pass."""
         groups = pool_groups(self.flows, self.share)
         if len(groups) < 2:
             return groups
         together: dict[tuple[object, ...], frozenset[str]] = {}
         for group in groups:
-            if group.in_turn:
-                key = self._signature(group)
-                together[key] = together.get(key, frozenset[str]()) | group.pools
+            key = self._signature(group)
+            together[key] = together.get(key, frozenset[str]()) | group.pools
         return pool_groups(self.flows, self.share, together.values())
 
     def parts(self, rates_per_s: Sequence[FloatArray]) -> tuple[Analysis, ...]:
-        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,).
-
-        Alike groups, which have equal rates, see the same network.
-        """
+        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,)."""
         own = [self._demands_of(group) for group in self.groups]
-        known: dict[tuple[object, ...], Analysis] = {}
-        for place, (group, key) in enumerate(zip(self.groups, self._signatures, strict=True)):
-            if key in known:
-                continue
+        parts = []
+        for place, group in enumerate(self.groups):
             others: dict[str, ServiceDemand] = {}
             for other, (rate, demands) in enumerate(zip(rates_per_s, own, strict=True)):
                 for name, demand in demands.items() if other != place else ():
                     others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
-            known[key] = self._part(group, own[place], others)
-        return tuple(known[key] for key in self._signatures)
+            parts.append(self._part(group, own[place], others))
+        return tuple(parts)
 
     @cached_property
     def _times_of_parts_s(self) -> dict[frozenset[str], dict[tuple[str, ...], FloatArray]]:
@@ -514,7 +511,8 @@ class Analysis:
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
         first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
         station = self.stations[first[0]]
-        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None or first[0] in self._others:
+        differs = station.rate is not None or station.has_lanes or first[0] in self._others
+        if len(first) > 1 or self.members[first[0]] > 1 or differs:
             if self._whole is None:
                 return found
             return np.minimum(found, np.minimum(population / alone[:, None], saturation[:, None]))
@@ -625,8 +623,15 @@ class Analysis:
         if name in self._others:
             demand, rate_per_s = self._others[name].plus(rate_per_s, demand), np.ones(1)
         busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
+        if self._counts_requests and not self.stations[name].has_lanes:
+            busy = replace(busy, sharing=None)
         less = self._variability[name]
         return busy if np.all(less == 1.0) else busy.scaled(less)
+
+    @cached_property
+    def _counts_requests(self) -> bool:
+        """Whether the solution tells apart how many requests are inside, and so how many share a station."""
+        return self.pool is not None or not isinstance(self.traffic, Open)
 
     @cached_property
     def _variability(self) -> dict[str, FloatArray]:
@@ -636,11 +641,9 @@ class Analysis:
         missing = missing_variance_s2(self.network, self.share)
         counts = {station.name: station.count or 1 for station in self.network.stations}
         found = dict.fromkeys(self.demands, np.ones(1))
-        for name, (less, square) in missing.items():
+        for name, less in missing.items():
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
-                if self.stations[name].discipline == "ps":  # the mean does not depend on the distribution of services
-                    second = np.maximum(second, 2 * square / counts[name])
                 found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
         return self._paced(found) if isinstance(self.traffic, Throttled) else found
 
@@ -728,15 +731,28 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
     return seen[id(flow)]
 
 
+def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed: FloatArray) -> Sharing:
+    """Return the slowdown of M/M/m under processor sharing, as those meet it who arrive.
+
+    They find m or more requests with the probability `delayed`, then a geometric number beyond m.
+    """
+    left, load = station.servers - busy, busy / station.servers
+    lost = delayed / left
+    service = np.maximum(demand.mean_s / np.maximum(demand.visits, 1e-12), 1e-300)
+    return Sharing(1 + lost, delayed * (1 + load) / left**2 - lost**2, left / service)
+
+
 def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
+    if station.has_lanes:
+        return lane_congestion(station, demand, rate_per_s)
     if station.rate is not None:
         asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
     busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
-        return Congestion(stretch=1 + delayed / (station.servers - busy))
+        return Congestion(1 + delayed / (station.servers - busy), sharing=_sharing(station, demand, busy, delayed))
     visits = np.maximum(rate_per_s * demand.visits, 1e-12)
     mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
     scv = np.maximum(

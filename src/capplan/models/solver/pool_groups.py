@@ -44,15 +44,12 @@ class PoolGroup:
         Their share of all requests, by request class.
     arrival_scv : number or array (draws,)
         Squared coefficient of variation of the times between their arrivals; 1 for Poisson arrivals.
-    in_turn : bool
-        Whether they take turns with all others.
     """
 
     pools: Pools
     flows: dict[str, Step]
     shares: dict[str, Number]
     arrival_scv: Number
-    in_turn: bool
 
     @property
     def share(self) -> Number:
@@ -93,7 +90,6 @@ def _group(pools: Pools, splits: Mapping[str, Split], share: Mapping[str, Number
         {name: part.step for name, part in passing.items()},
         shares,
         sum(variability, 0.0) / total,
-        all(part.in_turn for part in passing.values()),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,21 +12,31 @@ from capplan.calibration.case.solution import Figures
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.traffic import Bursty
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.assignment import assignment_note
 from capplan.planner.predict.budget import check_budget
+from capplan.planner.predict.capacity import (
+    DEFAULT_SHARE,
+    Relations,
+    at_most,
+    capacity_of,
+    chance_of_less,
+    objectives_at_a_rate,
+    rate_at,
+)
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
-_JUDGED = (
-    "Objectives at the offered rate are judged by simulated latencies; the capacity that meets them comes from the "
-    "analytic approximations."
-)
-DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+if TYPE_CHECKING:
+    from capplan.planner.predict.simulated_latency import SimulatedLatency
+
+_MOST_ROUNDS = 4
+_SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
+_TRICKLE = 0.02  # share of the capacity at which latencies are simulated if objectives hold at no rate
 
 PredictionEngine = Literal["compiled", "analytic", "simpy"]
 
@@ -125,8 +135,9 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
 def _predicted(case: Case[Any], method: _Method) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
-    capacity, given = capacity_of(case), case.scenario.offered_per_s()
-    offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
+    (capacity, relations), given = _capacity(case, method), case.scenario.offered_per_s()
+    carried = capacity.value or float(np.median(case.solution.capacity))  # where no rate meets the objectives
+    offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, carried)
     case = case.at(offered)
     figures = case.solution.at(offered)
     latency, notes = _latency(case, figures, method)
@@ -141,7 +152,7 @@ def _predicted(case: Case[Any], method: _Method) -> Prediction:
         busy_workers=_busy_workers(case, figures),
         outages=_outages(case, offered),
         session_not_found=case.system.sessions_not_found(case, figures),
-        evidence=_evidence(case, _notes(case, capacity, figures, notes)),
+        evidence=_evidence(case, _notes(case, capacity, relations, figures, notes)),
         engine=method.engine,
         seed=case.seed,
         version=version("capplan"),
@@ -149,8 +160,27 @@ def _predicted(case: Case[Any], method: _Method) -> Prediction:
     return _judged(prediction, case, figures)
 
 
-def _at_most(band: Band, highest: float) -> Band:
-    return replace(band, low=min(band.low, highest), high=min(band.high, highest))
+def _capacity(case: Case[Any], method: _Method) -> tuple[Capacity, Relations]:
+    """Return the capacity, and simulated over analytic latencies there if objectives limit it.
+
+    Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
+    limits it is then at its limit in the table of a prediction at this rate.
+    """
+    capacity: Capacity = capacity_of(case)
+    relations: Relations = {}
+    timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
+    if not timed or method.engine == "analytic":
+        return capacity, relations
+    for _ in range(_MOST_ROUNDS):
+        rate = max(capacity.value, _TRICKLE * float(np.median(case.solution.capacity)))
+        near = case.at(rate)
+        relations = _simulated(near, near.solution.at(rate), method).relations
+        found = capacity_of(near, relations)
+        settled = abs(found.value - capacity.value) <= _SETTLED * capacity.value
+        capacity = found
+        if settled:
+            break
+    return capacity, relations
 
 
 def _outages(case: Case[Any], offered: float) -> tuple[Outage, ...]:
@@ -159,7 +189,7 @@ def _outages(case: Case[Any], offered: float) -> tuple[Outage, ...]:
     if bound is None:
         return found
     return tuple(
-        replace(left, capacity_tps=_at_most(left.capacity_tps, more.capacity_tps.high))
+        replace(left, capacity_tps=at_most(left.capacity_tps, more.capacity_tps.high))
         if left.capacity_tps is not None and more.capacity_tps is not None
         else left
         for left, more in zip(found, case.system.outages(bound, offered), strict=True)
@@ -171,54 +201,21 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: case.uncertainty.of_busy(busy, float(np.max(units))) for tier, units in workers.items()}
 
 
-def capacity_of(case: Case[Any]) -> Capacity:
-    """Return what a layout completes with its objectives met, requests per second, with its band.
-
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
-    """
-    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
-    rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
-    if case.upper_bound is not None:
-        band = _at_most(band, capacity_of(case.upper_bound).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
-    if case.objectives:
-        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
-    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
-
-
-def default_rate(case: Case[Any]) -> float:
-    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
-
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
-    """
-    return rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity_with(case.objectives))))
-
-
-def rate_at(share: float, capacity: float) -> float:
-    """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
-    return max(round(share * capacity, -1), 1.0)
-
-
 def _latency(case: Case[Any], figures: Figures, method: _Method) -> tuple[dict[str, Latency], list[str]]:
     """Return latencies by class, with notes on how they were obtained."""
-    accuracy = case.system.notes.accuracy
     if method.engine == "analytic":
-        return solved_latency(figures, case.uncertainty), [accuracy]
-    from capplan.planner.predict.simulated_latency import (  # not needed for the analytic solver
-        SimulationSettings,
-        simulated_latency,
-    )
+        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy]
+    found = _simulated(case, figures, method)
+    return found.latency_ms, [found.note]
 
-    found = simulated_latency(
-        case, figures, SimulationSettings(case.seed, method.engine, method.budget_s, method.progress)
-    )
-    return found.latency_ms, [found.note, *([_JUDGED, accuracy] if case.objectives else [])]
+
+def _simulated(case: Case[Any], figures: Figures, method: _Method) -> SimulatedLatency:
+    from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+    if method.engine == "analytic":
+        raise ValueError("the analytic solver does not simulate")
+    settings = SimulationSettings(case.seed, method.engine, method.budget_s, method.progress)
+    return simulated_latency(case, figures, settings)
 
 
 def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Prediction:
@@ -233,13 +230,16 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
     return replace(prediction, objectives=tuple(objective.evaluate(lookup) for objective in case.objectives))
 
 
-def _notes(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
+def _notes(
+    case: Case[Any], capacity: Capacity, relations: Relations, figures: Figures, of_latency: list[str]
+) -> tuple[str, ...]:
     its = case.system.notes
     notes = (
         *_overload_note(figures),
-        *_risk_note(case, capacity, figures),
+        *_risk_note(case, capacity, relations, figures),
         its.rates,
         *its.notes(case, capacity, figures),
+        *assignment_note(case),
         *of_latency,
     )
     if case.objectives:
@@ -255,12 +255,12 @@ def _evidence(case: Case[Any], notes: tuple[str, ...]) -> EvidenceSummary:
     return EvidenceSummary(case.system.citations(), found.basis, why, case.system.notes.claims(case.scenario), notes)
 
 
-def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[str, ...]:
+def _risk_note(case: Case[Any], capacity: Capacity, relations: Relations, figures: Figures) -> tuple[str, ...]:
     """Return how likely it is that the offered rate is not sustained, where that is open."""
     offered = float(np.max(figures.peak_rate))
     if not capacity.low < offered <= capacity.value:
         return ()
-    chance = case.uncertainty.chance_of_less(case.solution.capacity_with(case.objectives), offered)
+    chance = chance_of_less(case, offered, relations)
     return (
         f"The offered rate lies within the capacity band. The chance that it is not sustained is about {chance:.0%}; "
         "the latencies assume that it is.",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.rhino_shcm.network import PARAMETERS, REPORTED, network, response_s, settling_s
+from capplan.systems.rhino_shcm.network import (
+    PARAMETERS,
+    REPORTED,
+    network,
+    other_assignment,
+    response_s,
+    settling_s,
+)
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
@@ -24,6 +31,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     reported = REPORTED
 
     network = staticmethod(network)
+    other_assignment = staticmethod(other_assignment)
     observations = cached_property(RhinoShcmObservations)
     notes = cached_property(lambda self: RhinoShcmNotes(self.evidence))
     response_s = staticmethod(response_s)
