@@ -242,6 +242,23 @@ class Solution:
         return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
 
     @property
+    def burst_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (draws,); 1 where traffic has no bursts."""
+        return self._every(peak_ratio(self.analysis))
+
+    def utilisation_at_capacity(self, resource: str) -> FloatArray:
+        """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
+        return self._every(
+            np.max([self._busy_at_capacity(n) for n in self.analysis.demands if kind_of(n) == resource], 0)
+        )
+
+    def _busy_at_capacity(self, name: str) -> FloatArray:
+        station, mean = self.analysis.stations[name], self._capacity / peak_ratio(self.analysis)
+        if station.rate is not None:
+            return busy_share(mean * self.analysis.demands[name].mean_s, station)
+        return np.minimum(mean * self.analysis.load(name), 1.0)
+
+    @property
     def bottleneck(self) -> str:
         """The resource that limits the capacity: a kind of station, `native-transport` or `workers`.
 

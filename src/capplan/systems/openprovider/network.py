@@ -90,8 +90,7 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         Request classes auth, start and update; see `REPORTED`.
     """
     cluster = build_cluster(scenario, values, down)
-    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
-    ratio = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    ratio = burst_ratio(scenario, values)
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
     fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
@@ -106,6 +105,15 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
         traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
     )
+
+
+def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
+    """Return the peak rate over the mean rate: as given, or as the load tests had it."""
+    if scenario.burst_ratio is not None:
+        return scenario.burst_ratio
+    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
+    ratio: Number = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    return ratio
 
 
 def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
@@ -164,6 +172,14 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
         return tuple(tuple(cell / 2 for cell in row) for row in given)
     half = round_trip_s(scenario.distance_m(), 1 + values["route_excess"]) / 2
     return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
+
+
+def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
+    """Return the shortest and the longest round trip between data centres, seconds; medians over draws."""
+    one_way = _one_way_s(scenario, values)
+    dcs = range(scenario.dcs)
+    found = [2 * float(np.median(one_way[a][b])) for a in dcs for b in dcs if a != b]
+    return min(found), max(found)
 
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
