@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 LABEL = 13  # columns of the label of a fact
-_UNIT = re.compile(r"(\d) (?=(?:ms|TPS|%|DCs?|nodes?|km)\b|%)")  # a figure stays in one line with its unit
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:ms|TPS|DCs?|nodes?|km)\b|%)|(?<=\bRF) (?=\d)"
+)  # a figure stays in one line with its unit
 _GAP = 2  # blanks between the columns of a table
 
 
@@ -22,7 +24,7 @@ def put(console: Console, text: str = "", style: str = "") -> None:
 def paragraph(console: Console, text: str, indent: int = 0, hanging: int | None = None, style: str = "") -> None:
     """Print a text in lines that fit the width; lines after the first are indented by `hanging`."""
     start, rest = " " * indent, " " * (indent if hanging is None else hanging)
-    tied = _UNIT.sub("\\1\N{NO-BREAK SPACE}", text)
+    tied = _UNIT.sub("\N{NO-BREAK SPACE}", text)
     for line in textwrap.wrap(
         tied, console.width, initial_indent=start, subsequent_indent=rest, break_on_hyphens=False
     ):

@@ -79,9 +79,16 @@ def _facts(prediction: Prediction, console: Console) -> None:
         risk = f"overload risk {share(prediction.offered.overload_probability)}"
         fact(console, "Offered", _offered(prediction.offered, prediction.capacity), risk)
         _objectives(prediction, console)
-    fact(console, prediction.evidence.basis.capitalize(), prediction.evidence.why)
+    fact(console, prediction.evidence.basis.capitalize(), _why(prediction))
     for number, caution in enumerate(prediction.evidence.cautions):
         fact(console, "" if number else "Caution", caution)
+
+
+def _why(prediction: Prediction) -> str:
+    """Return why the layout has its basis, and that times have another one."""
+    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
+    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
+    return prediction.evidence.why + (" Times were measured at other loads only." if elsewhere else "")
 
 
 def _answer(prediction: Prediction) -> str:
@@ -287,29 +294,33 @@ def _latency_by_statistic(latencies: Mapping[str, Latency], console: Console) ->
 
 
 def _outages(prediction: Prediction, console: Console) -> None:
-    if not prediction.outages or prediction.offered is None:
+    if not prediction.outages or not prediction.latency_ms:
         return
-    slowest = _slowest(prediction) if prediction.latency_ms else ""
-    title = ("Outage", "capacity left", f"{_offered_rate(prediction.offered)} TPS?", f"p99 {slowest}, ms", "busy")
+    slowest = _slowest(prediction)
     costs = [_cost(outage) for outage in prediction.outages]
-    rows = [_outage_row(outage, slowest) for outage in prediction.outages]
     put(console)
-    table(console, title, rows, lambda console: _stacked(console, title, rows))
+    if not _outage_table(prediction, list(prediction.latency_ms), console):
+        _outage_table(prediction, [slowest], console, stacked=True)
     for cost in dict.fromkeys(filter(None, costs)):
         paragraph(console, cost, indent=2, hanging=4)
 
 
-def _outage_row(outage: Outage, slowest: str) -> list[str]:
+def _outage_table(prediction: Prediction, classes: Sequence[str], console: Console, stacked: bool = False) -> bool:
+    """Print a row for each outage with the latency of some classes; return whether the table fits the width."""
+    asked = "" if prediction.offered is None else f"{_offered_rate(prediction.offered)} TPS?"
+    title = ("Outage", "capacity left", asked, *(f"p99 {name}, ms" for name in classes), "busy")
+    rows = [_outage_row(outage, classes) for outage in prediction.outages]
+    return table(console, title, rows, (lambda console: _stacked(console, title, rows)) if stacked else None)
+
+
+def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
     name = f"    at {'/'.join(dict.fromkeys(outage.lowered.values()))}" if outage.lowered else f"  {outage.name}"
     if not outage.available:
         return [name, outage.assumed, "no"]
     left = NOT_MODELLED if outage.capacity_tps is None else _figure(outage.capacity_tps, _rate)
-    latency = outage.latency_ms.get(slowest)
+    p99 = ["-" if latency is None else _figure(latency.p99) for latency in map(outage.latency_ms.get, classes)]
     busiest = max((band.value for band in outage.utilisation.values()), default=None)
-    p99 = "" if latency is None else _figure(latency.p99)
-    if not p99 and outage.carried == "no":
-        p99 = "-"
-    return [name, left, outage.carried or NOT_MODELLED, p99, "" if busiest is None else share(busiest)]
+    return [name, left, outage.carried or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
 
 
 def _cost(outage: Outage) -> str:

@@ -103,12 +103,11 @@ def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
         return []
     rate, mean = (float(np.median(each)) for each in (sustained, figures.latency_s("read", "mean")))
     alone = scenario.clients == 1
-    each = "The client waits" if alone else f"Each of the {scenario.clients:,} clients waits"
-    late = "it falls behind that rate" if alone else "they fall behind that rate, and all of them wait"
+    late = "the client falls behind" if alone else f"the {scenario.clients:,} clients fall behind, and all of them wait"
     return [
-        f"The offered rate exceeds the sustained rate of {rate:,.0f} per second. {each} for its answer before it asks "
-        f"again, so {late}. No request is dropped: the mean response time is {significant(mean * 1e3)} ms (clients "
-        "over throughput), counted from when a client asks."
+        f"The offered rate exceeds the sustained {rate:,.0f} per second, so {late}. No request is dropped: "
+        f"the mean response time is {significant(mean * 1e3)} ms (clients over throughput), counted from when a client "
+        "asks."
     ]
 
 

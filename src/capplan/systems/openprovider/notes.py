@@ -39,7 +39,7 @@ _BY_LINK = {
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
     """Return how far the layout lies outside the documented tests in what has no measured range.
 
-    These are wide-area links, consistency levels, encryption, and clients that are spread unevenly: by how many
+    These are wide-area links, consistency levels, bursts, encryption, and clients that are spread unevenly: by how many
     doublings the busiest data centre has more than its even share.
     """
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
@@ -55,7 +55,17 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
         inside = changed(scenario, consistency_read=usual[0], consistency_write=usual[1])
         found.append(Excess(_LEVELS, words, inside))
-    return [*found, *encryption_excess(scenario)]
+    return [*found, *_bursts(scenario), *encryption_excess(scenario)]
+
+
+def _bursts(scenario: OpenproviderScenario) -> Sequence[Excess]:
+    """Return how far a given burst ratio lies from that of the tests, which the fit only infers."""
+    if scenario.burst_ratio is None:
+        return []
+    words = f"a burst ratio of {scenario.burst_ratio:g}: that of the tests was not measured"
+    inside = changed(scenario, burst_ratio=None)
+    usual = 1 + defaults(PARAMETERS)["burst_excess"]
+    return [Excess(max(abs(math.log2(scenario.burst_ratio / usual)), _GIVEN), words, inside)]
 
 
 def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 
 from capplan.calibration.case.ensemble import Places
 from capplan.calibration.case.solution import Solution
@@ -39,7 +38,7 @@ def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[R
     Returns
     -------
     tuple of Remainder
-        Of unequal data centres, those are lost whose loss leaves the lowest capacity.
+        Of unequal data centres, those are lost whose loss leaves the lowest capacity, one after the other.
     """
     usual = [loss for loss in _USUAL if _possible(case.scenario, loss)]
     return tuple(left for loss in losses or usual for left in _remainders(case, _worst(case, loss)))
@@ -86,9 +85,11 @@ class _Lost:
         each = "/DC" if dcs > 1 else ""
         parts = [f"{self.nodes} node{'s' * (self.nodes > 1)}{each}"] if self.nodes else []
         parts += [f"{self.fronts} front{'s' * (self.fronts > 1)}{each}"] if self.fronts else []
+        count = f"{len(self.dcs)} DC{'s' * (len(self.dcs) > 1)}"
         if self.named:
-            return "+".join([*self.names, *parts])
-        return "+".join([f"{len(self.dcs)} DC{'s' * (len(self.dcs) > 1)}"] * bool(self.dcs) + parts)
+            named = ",".join(self.names)
+            return "+".join([f"{count} ({named})" if self.counts.get("dc") else named, *parts])
+        return "+".join([count] * bool(self.dcs) + parts)
 
     def alive_replicas(self, scenario: OpenproviderScenario) -> list[int]:
         """Return the live replicas by data centre of the row that has lost the most."""
@@ -115,7 +116,7 @@ class _Lost:
 
 
 def _worst(case: Case[OpenproviderScenario], loss: Loss) -> _Lost:
-    """Return a loss with its data centres: those that leave the least, and of equal ones the last."""
+    """Return a loss with its data centres: one after the other that leaves the least, and of equal ones the last."""
     scenario = case.scenario
     count = loss.counts.get("dc", 0)
     nodes, fronts = loss.counts.get("node", 0), loss.counts.get("front", 0)
@@ -126,9 +127,12 @@ def _worst(case: Case[OpenproviderScenario], loss: Loss) -> _Lost:
 
     if not count or not scenario.unequal:
         return lost(tuple(rest[len(rest) - count :]), bool(loss.dcs))
-    values = case.system.median_values(case.fitted, scenario)
-    every = [lost(more, True) for more in combinations(rest, count)]
-    return min(every, key=lambda each: _rank(scenario, values, each))
+    values, chosen = case.system.median_values(case.fitted, scenario), tuple[int, ...]()
+    for _ in range(count):
+        every = [lost((*chosen, dc), True) for dc in rest if dc not in chosen]
+        worst = min(every, key=lambda each: _rank(scenario, values, each))
+        chosen = tuple(dc for dc in worst.dcs if dc not in loss.dcs)
+    return lost(chosen, True)
 
 
 def _rank(scenario: OpenproviderScenario, values: Values, lost: _Lost) -> tuple[bool, float]:
