@@ -129,7 +129,7 @@ LADDERS = (
     ("ALL", "EACH_QUORUM", "QUORUM", "LOCAL_QUORUM", "LOCAL_ONE"),
     ("THREE", "TWO", "ONE"),
 )
-"""Levels from strong to weak; each survives the loss of at least what the one before it survives."""
+"""Levels of two kinds, from strong to weak: by quorums, and by a number of replicas."""
 
 
 def lower_levels(level: str) -> tuple[str, ...]:
