@@ -112,7 +112,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--seed", "x"], ["--seed"]),
         (["--consistency-write", "EACH_QOURUM"], ["'EACH_QOURUM'", "'EACH_QUORUM'"]),
         (["--consistency-write", "SERIAL"], ["'SERIAL'", "QUORUM"]),
-        (["--consistency-read", "EACH_QUORUM"], ["'EACH_QUORUM'"]),
+        (["--consistency-read", "SERIAL"], ["'SERIAL'"]),
         (["--dcs", "1", "--rf", "1", "--consistency-write", "TWO"], ["TWO"]),
         (["openprovidr"], ["'openprovidr'", "'openprovider'"]),
         ([""], ["''"]),

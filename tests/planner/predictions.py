@@ -46,6 +46,7 @@ def offered(peak: float, *, source: OfferedSource = "default", risk: float = 0.2
         sustained_tps=peak / 1.12,
         source=source,
         overload_probability=risk,
+        miss_probability=None,
         accepted_risk=0.5,
         carried=carried(risk),
     )

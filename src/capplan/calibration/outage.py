@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from capplan.calibration.case.ensemble import Places
 from capplan.calibration.case.solution import Solution
+from capplan.calibration.case.uncertainty import Offset
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 
@@ -48,6 +49,9 @@ class Remainder:
         What is assumed, such as the consistency levels.
     solved : function or None
         Analyses what is left; None: no request can succeed.
+    offset : function or None
+        Returns the part of the survivors' latencies that the model error does not cover, from parameter values, as
+        `System.offset` does; None: it is that of the whole layout.
     lowered : mapping of str
         Consistency levels that are assumed to be lower than asked, by operation (`read`, `write`).
     cost : str
@@ -59,6 +63,7 @@ class Remainder:
     lost_dcs: tuple[str, ...] = ()
     assumed: str
     solved: Solved | None
+    offset: Callable[[Values], Offset] | None = None
     lowered: Mapping[str, str] = field(default_factory=dict)
     cost: str = ""
 

@@ -168,7 +168,8 @@ class Outage:
     latency_ms
         Response times at the offered rate by request class; empty when not available, not carried or not modelled.
     utilisation
-        Share of each surviving resource that is busy at the offered rate; empty when not available or not modelled.
+        Share of each surviving resource that is busy at the offered rate, `workers` for the outermost pools; empty when
+        not available or not modelled.
     """
 
     name: str

@@ -88,7 +88,7 @@ def _why(prediction: Prediction) -> str:
     """Return why the layout has its basis, and that times have another one."""
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
-    return prediction.evidence.why + (" Times were measured at other loads only." if elsewhere else "")
+    return prediction.evidence.why + (" Times at other loads only." if elsewhere else "")
 
 
 def _answer(prediction: Prediction) -> str:
@@ -138,7 +138,15 @@ def _objectives(prediction: Prediction, console: Console) -> None:
     if not prediction.objectives:
         fact(console, "Objectives", f"none given{_example(prediction)}")
     for number, verdict in enumerate(prediction.objectives):
-        fact(console, "" if number else "Objectives", _verdict(verdict))
+        last = number == len(prediction.objectives) - 1
+        fact(console, "" if number else "Objectives", _verdict(verdict), _miss(prediction.offered) if last else "")
+
+
+def _miss(offered: Offered | None) -> str:
+    """Return how likely it is that the rate is above the one that meets the objectives."""
+    if offered is None or offered.miss_probability is None:
+        return ""
+    return f"risk of a miss {share(offered.miss_probability)}"
 
 
 def _example(prediction: Prediction) -> str:

@@ -25,7 +25,7 @@ from capplan.planner.explore.ranges import MAX_POINTS
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_compiled import simulated_points
 from capplan.planner.explore.sweep_table import SweepPoint, columns_of, layout_point, rate_fields
-from capplan.planner.predict.predict import DEFAULT_SHARE, rate_at
+from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
 from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.registry import resolve, system

@@ -16,11 +16,15 @@ import numpy as np
 
 from capplan.calibration.case.ensemble import SMALL_ENSEMBLE
 from capplan.calibration.case.solution import Figures, Solution
+from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.outage import Loss, Remainder, Solved
 from capplan.calibration.system import Case
 from capplan.models.language.units import FloatArray
 from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
 from capplan.planner.predict.basis import model_only
+
+WORKERS = "workers"
+"""Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,10 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
     figures = solution.at(whole.offered_per_s)
     busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
-    latency = {} if probability > LOST else _latency(whole, figures)
+    if (workers := figures.pool_utilisation()) is not None:
+        busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
+    times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.case.values))
+    latency = {} if probability > LOST else _latency(whole, figures, times)
     return _described(left, model_only(uncertainty.of_rate(draws)), probability, latency, busy)
 
 
@@ -136,7 +143,7 @@ def _at_most(band: Band | None, highest: Band) -> Band | None:
     return replace(band, high=high)
 
 
-def _latency(whole: Whole, figures: Figures) -> dict[str, Latency]:
+def _latency(whole: Whole, figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
     """Return the latencies of the survivors: those of the layout, times the ratio of the analytic figures."""
     found = {}
     for name in figures.asked:
@@ -147,7 +154,7 @@ def _latency(whole: Whole, figures: Figures) -> dict[str, Latency]:
                 ratio = left_s[place] / whole.times_s[name][place]
                 draws = whole_s[place] * ratio * _correction(whole, name, statistic, whole_s[place]) * 1e3
             draws = np.where(np.isnan(draws), np.inf, draws)
-            bands[statistic] = model_only(whole.case.uncertainty.of_time(draws, name))
+            bands[statistic] = model_only(uncertainty.of_time(draws, name, statistic))
         found[name] = Latency(**bands)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,24 +15,32 @@ from capplan.calibration.outage import losses_of
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.traffic import Bursty
 from capplan.models.number_words import share
 from capplan.models.objective import Metric
 from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
 from capplan.planner.predict.budget import check_budget
+from capplan.planner.predict.capacity import (
+    DEFAULT_SHARE,
+    Relations,
+    chance_of_less,
+    objectives_at_a_rate,
+    peak_and_sustained,
+    rate_at,
+)
 from capplan.planner.predict.outages import Whole, outages
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
-_JUDGED = (
-    "Objectives at the offered rate are judged by simulated latencies; the capacity that meets them comes from the "
-    "analytic approximations."
-)
-DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+if TYPE_CHECKING:
+    from capplan.planner.predict.simulated_latency import SimulatedLatency
+
+_MOST_ROUNDS = 4
+_SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
+_TRICKLE = 0.02  # share of the capacity at which latencies are simulated if objectives hold at no rate
 DEFAULT_RISK = LOST
 """Overload probability that is accepted by default."""
 
@@ -163,8 +171,9 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
     losses = losses_of(question.lose, case.system.losses, getattr(case.scenario, "dcs", 1))
-    capacity, given = _capacity(case), case.given_per_s
-    rate = given if given is not None else rate_at(DEFAULT_SHARE, capacity.peak_tps.value)
+    (capacity, relations), given = _capacity(case, question), case.given_per_s
+    sustained = capacity.peak_tps.value or capacity.overload_tps.value  # where no rate meets the objectives
+    rate = given if given is not None else rate_at(DEFAULT_SHARE, sustained)
     case = case.at(rate)
     figures = case.solution.at(rate)
     latency, notes = _latency(case, figures, question)
@@ -172,9 +181,9 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
-        capacity=capacity,
+        capacity=_based(case, capacity),
         limits=_limits(case),
-        offered=_offered(case, rate, question.risk),
+        offered=_offered(case, rate, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_not_modelled=case.system.tails_not_modelled,
         utilisation=_utilisation(case, figures, rate),
@@ -203,13 +212,14 @@ def _answered(prediction: Prediction) -> Prediction:
     return replace(prediction, answer=not why, why_not=tuple(why))
 
 
-def _offered(case: Case[Any], rate: float, risk: float) -> Offered:
+def _offered(case: Case[Any], rate: float, relations: Relations, risk: float) -> Offered:
     probability = case.uncertainty.chance_of_less(case.solution.capacity, rate)
     return Offered(
         peak_tps=rate,
         sustained_tps=rate / float(np.median(case.solution.burst_ratio)),
         source="default" if case.given_per_s is None else "given",
         overload_probability=probability,
+        miss_probability=chance_of_less(case, rate, relations) if objectives_at_a_rate(case) else None,
         accepted_risk=risk,
         carried=carried(probability),
     )
@@ -237,10 +247,6 @@ def _utilisation_at_capacity(case: Case[Any], resource: str) -> Band | None:
     return Band(middle, low, high, Parts(parameter=(high - low) / 2), "model only")
 
 
-def _at_most(band: Band, highest: float) -> Band:
-    return replace(band, low=min(band.low, highest), high=min(band.high, highest), value=min(band.value, highest))
-
-
 def _utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:
     bands = {name: case.uncertainty.of_share(figures.utilisation(name)) for name in case.solution.resources}
     return {name: with_basis(band, case.basis.of_utilisation(name, rate)) for name, band in bands.items()}
@@ -251,22 +257,42 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: model_only(case.uncertainty.of_busy(busy, float(np.max(units)))) for tier, units in workers.items()}
 
 
-def _capacity(case: Case[Any]) -> Capacity:
-    """Return what a layout completes, as peak and as mean rate, with its objectives met and without them."""
-    ratio, solution = case.solution.burst_ratio, case.solution
-    met = solution.capacity_with(case.objectives)
-    based = case.basis.of_capacity()
-    limited = _basis_of_objectives(case, met) if float(np.median(met)) < float(np.median(solution.capacity)) else based
-    low, middle, high = np.quantile(ratio, (0.05, 0.5, 0.95)).tolist()
-    width = Parts(parameter=(high - low) / 2)
-    return Capacity(
-        peak_tps=with_basis(capacity_of(case), limited),
-        sustained_tps=with_basis(
-            _bounded(case, met / ratio, 1 / middle), _weakest(limited, "model only") if middle > 1 else limited
-        ),
-        overload_tps=with_basis(_bounded(case, solution.capacity, 1.0), based),
-        burst_ratio=Band(middle, low, high, width, "model only") if high > low else Band.exactly(middle),
-        criterion=criterion(case),
+def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations]:
+    """Return the capacity, and simulated over analytic latencies there if objectives limit it.
+
+    Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
+    limits it is then at its limit in the table of a prediction at this rate.
+    """
+    capacity = peak_and_sustained(case)
+    relations: Relations = {}
+    timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
+    if not timed or question.engine == "analytic":
+        return capacity, relations
+    for _ in range(_MOST_ROUNDS):
+        before = capacity.peak_tps.value
+        rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
+        near = case.at(rate)
+        relations = _simulated(near, near.solution.at(rate), question).relations
+        capacity = peak_and_sustained(near, relations)
+        if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
+            break
+    return capacity, relations
+
+
+def _based(case: Case[Any], capacity: Capacity) -> Capacity:
+    """Return a capacity with the basis of each figure."""
+    plain = case.basis.of_capacity()
+    limited = plain
+    if capacity.peak_tps.value < capacity.overload_tps.value:
+        limited = _basis_of_objectives(case, capacity.peak_tps.value)
+    mean: Basis = _weakest(limited, "model only") if capacity.burst_ratio.value > 1 else limited
+    varied = capacity.burst_ratio.high > capacity.burst_ratio.low
+    return replace(
+        capacity,
+        peak_tps=with_basis(capacity.peak_tps, limited),
+        sustained_tps=with_basis(capacity.sustained_tps, mean),
+        overload_tps=with_basis(capacity.overload_tps, plain),
+        burst_ratio=model_only(capacity.burst_ratio) if varied else capacity.burst_ratio,
     )
 
 
@@ -277,75 +303,30 @@ def _weakest(*bases: Basis) -> Basis:
     return max(bases, key=_WEAKER.index)
 
 
-def _basis_of_objectives(case: Case[Any], met: Any) -> Basis:
+def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
     """Return the basis of a capacity that objectives limit: the weakest of the capacity and their figures."""
-    rate = max(float(np.median(met)), 1.0)
+    rate = max(capacity, 1.0)
     metrics = (metric for objective in case.objectives for metric in objective.metrics())
     times = (metric for metric in metrics if metric.kind == "duration")
     found = (case.basis.of_latency(metric.subject, metric.statistic, rate) for metric in times)
     return _weakest(case.basis.of_capacity(), *found)
 
 
-def capacity_of(case: Case[Any]) -> Band:
-    """Return the highest peak rate that a layout completes with its objectives met, requests per second.
-
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
-    """
-    return _bounded(case, case.solution.capacity_with(case.objectives), 1.0)
-
-
-def _bounded(case: Case[Any], draws: Any, share_of_peak: float) -> Band:
-    """Return the band of a rate, at most that share of the highest peak rate of the upper bound."""
-    band = case.uncertainty.of_rate(draws)
-    if case.upper_bound is None:
-        return band
-    return _at_most(band, capacity_of(case.upper_bound).high * share_of_peak)
-
-
-def criterion(case: Case[Any]) -> str:
-    """Return what "sustains" means, in words."""
-    rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
-    words = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
-    if case.objectives:
-        words += " and " + ", ".join(objective.text for objective in case.objectives)
-    return words
-
-
-def default_rate(case: Case[Any]) -> float:
-    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
-
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
-    """
-    return rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity_with(case.objectives))))
-
-
-def rate_at(share: float, capacity: float) -> float:
-    """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
-    return max(round(share * capacity, -1), 1.0)
-
-
 def _latency(case: Case[Any], figures: Figures, question: Question) -> tuple[dict[str, Latency], list[str]]:
     """Return latencies by class, with notes on how they were obtained."""
-    accuracy = case.system.notes.accuracy
     if question.engine == "analytic":
-        return solved_latency(figures, case.uncertainty), [accuracy]
-    from capplan.planner.predict.simulated_latency import (  # not needed for the analytic solver
-        SimulationSettings,
-        simulated_latency,
-    )
+        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy]
+    found = _simulated(case, figures, question)
+    return found.latency_ms, [found.note]
 
-    found = simulated_latency(
-        case,
-        figures,
-        SimulationSettings(case.seed, question.engine, question.budget_s or case.system.budget_s, question.progress),
-    )
-    return found.latency_ms, [found.note, *([_JUDGED, accuracy] if case.objectives else [])]
+
+def _simulated(case: Case[Any], figures: Figures, question: Question) -> SimulatedLatency:
+    from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+    if question.engine == "analytic":
+        raise ValueError("the analytic solver does not simulate")
+    budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
+    return simulated_latency(case, figures, SimulationSettings(case.seed, question.engine, budget_s, question.progress))
 
 
 def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Prediction:
@@ -362,7 +343,8 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
 
 def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
     its = case.system.notes
-    return (its.rates, *its.notes(case, capacity, figures), *of_latency)
+    judged = "Capacity after an outage is judged by drop rate and backlog only, not by the objectives."
+    return (its.rates, *its.notes(case, capacity, figures), *of_latency, *([judged] if case.objectives else []))
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ class Offered:
         `given` by the user, or the `default`, 80 % of capacity.
     overload_probability
         Probability that the layout does not sustain it, whatever the objectives.
+    miss_probability
+        Probability that it is above the rate that meets the objectives; null without objectives that a rate can miss.
     accepted_risk
         The overload probability that the user accepts.
     carried
@@ -78,6 +80,7 @@ class Offered:
     sustained_tps: float
     source: OfferedSource
     overload_probability: float
+    miss_probability: float | None
     accepted_risk: float
     carried: Carried
 

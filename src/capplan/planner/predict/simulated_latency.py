@@ -7,8 +7,8 @@ many bursts would take minutes, and bursts are long beside the time to settle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, cast
@@ -49,7 +49,7 @@ _TOO_LARGE = (
     "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
     "come from the analytic solver."
 )
-_OVERDRAWN = 10.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 6.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -78,10 +78,11 @@ class SimulationSettings:
 
 @dataclass(frozen=True)
 class SimulatedLatency:
-    """Latencies by reported class (ms), and a note on how they were obtained."""
+    """Latencies by reported class (ms), a note on how they were obtained, and what relates them to analytic ones."""
 
     latency_ms: dict[str, Latency]
     note: str
+    relations: dict[tuple[str, str], Relation] = field(default_factory=dict)
 
 
 def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSettings) -> SimulatedLatency:
@@ -113,8 +114,11 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
             return SimulatedLatency(solved_latency(figures, uncertainty), _TOO_LARGE.format(rate, cost))
     chosen = evenly_along(mean_response_s(figures), size.draws)
     simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
-    found, gains = extended_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
-    return SimulatedLatency(found, _note(size, figures, gains, len(simulation.phases) > 1))
+    relations = relations_of(simulation.run(range(size.draws)), chosen, figures)
+    found = extended_to_all(relations, figures, uncertainty)
+    gains = [1.0 if each is None else each.variance_ratio**0.5 for each in relations.values()]
+    note = _note(size, figures, gains, len(simulation.phases) > 1)
+    return SimulatedLatency(found, note, {key: each for key, each in relations.items() if each is not None})
 
 
 def settling_s(case: Case[Any], figures: Figures) -> float:
@@ -132,10 +136,10 @@ def mean_response_s(figures: Figures) -> FloatArray:
     return figures.point.response_s(*figures.point.request_shares)
 
 
-def extended_to_all(
-    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
-) -> tuple[dict[str, Latency], list[float]]:
-    """Return the latencies at all draws, in ms, from those that were simulated at some.
+def relations_of(
+    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures
+) -> dict[tuple[str, str], Relation | None]:
+    """Relate the latencies that were simulated at some draws to the analytic ones.
 
     Parameters
     ----------
@@ -145,36 +149,57 @@ def extended_to_all(
         Which draws these are.
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
-    uncertainty : Uncertainty
-        The model error.
 
     Returns
     -------
-    tuple
-        Latencies by reported class, from the closed form where some draw has no bound; and for each of their figures,
-        how much wider the simulation part of its band would be without the analytic solutions.
+    mapping
+        By reported class and statistic; None where an analytic figure has no bound at some draw. A class of which
+        no request completed in some draw is left out.
     """
-    found: dict[str, Latency] = {}
-    gains: list[float] = []
+    found: dict[tuple[str, str], Relation | None] = {}
     for name in figures.asked:
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
-        if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
-            found[name] = Latency()
+        if not np.all(np.isfinite(seen.mean_s)):
             continue
+        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
+            bounded = np.all(np.isfinite(analytic))  # no line goes through infinity
+            found[name, statistic] = related(analytic[chosen], seen, LEVELS.get(statistic)) if bounded else None
+    return found
+
+
+def extended_to_all(
+    relations: Mapping[tuple[str, str], Relation | None], figures: Figures, uncertainty: Uncertainty
+) -> dict[str, Latency]:
+    """Return the latencies at all draws by reported class, ms, from those that were simulated at some.
+
+    Parameters
+    ----------
+    relations
+        Simulated over analytic latencies, from `relations_of`; a latency with None is taken as solved.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The model error.
+    """
+    found: dict[str, Latency] = {}
+    for name in figures.asked:
         bands: dict[str, Band | None] = {}
         for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
-            if not np.all(np.isfinite(analytic)):  # no line goes through infinity
-                bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
-                gains.append(1.0)
+            if (name, statistic) not in relations:
                 continue
-            relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = extended_band(relation, analytic, uncertainty, name)
-            gains.append(relation.variance_ratio**0.5)
+            relation = relations[name, statistic]
+            bands[statistic] = (
+                uncertainty.of_time(analytic * 1e3, name, statistic)
+                if relation is None
+                else extended_band(relation, analytic, uncertainty, name, statistic)
+            )
         found[name] = Latency(**bands)
-    return found, gains
+    return found
 
 
-def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+def extended_band(
+    relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "", statistic: str = "mean"
+) -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters
@@ -185,10 +210,10 @@ def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncer
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
         The model error.
-    name
-        The request class.
+    name, statistic
+        The request class, and which figure it is.
     """
-    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name)
+    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name, statistic)
     low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
     return Band(
         value=band.value,

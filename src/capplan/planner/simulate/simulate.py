@@ -16,7 +16,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import check_number
-from capplan.planner.predict.predict import default_rate
+from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of
 from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.planner.simulate.simulation import (

@@ -12,10 +12,18 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, SETTLES_S, burst_ratio, network, round_trips_s
+from capplan.systems.openprovider.network import (
+    PARAMETERS,
+    REPORTED,
+    SETTLES_ROUND_TRIPS,
+    SETTLES_S,
+    burst_ratio,
+    network,
+)
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
+from capplan.systems.openprovider.round_trips import offset, round_trips_s
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 
@@ -53,6 +61,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     outages = staticmethod(outages)
     sessions_not_found = staticmethod(sessions_not_found)
     excess = staticmethod(excess)
+    offset = staticmethod(offset)
 
     def layout(self, scenario: OpenproviderScenario, values: Values) -> str:
         """Return data centres, nodes, replicas, levels and round trip in a few words."""
@@ -94,8 +103,8 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
 
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
-        del scenario, values, rate_per_s
-        return np.array(SETTLES_S)
+        del rate_per_s
+        return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * round_trips_s(scenario, values)[1]))
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
         """Return the worker threads of a policing node."""

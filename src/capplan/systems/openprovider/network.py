@@ -34,6 +34,8 @@ UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
 SETTLES_S = 0.2
 """From an empty system: four sessions of 50 ms, and many response times."""
+SETTLES_ROUND_TRIPS = 10
+"""The same where round trips are long."""
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
 """What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}
@@ -172,14 +174,6 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
         return tuple(tuple(cell / 2 for cell in row) for row in given)
     half = round_trip_s(scenario.distance_m(), 1 + values["route_excess"]) / 2
     return tuple(tuple(0.0 if a == b else half for b in range(scenario.dcs)) for a in range(scenario.dcs))
-
-
-def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
-    """Return the shortest and the longest round trip between data centres, seconds; medians over draws."""
-    one_way = _one_way_s(scenario, values)
-    dcs = range(scenario.dcs)
-    found = [2 * float(np.median(one_way[a][b])) for a in dcs for b in dcs if a != b]
-    return min(found), max(found)
 
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:

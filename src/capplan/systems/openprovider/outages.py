@@ -8,6 +8,7 @@ from functools import partial
 
 from capplan.calibration.case.ensemble import Places
 from capplan.calibration.case.solution import Solution
+from capplan.calibration.case.uncertainty import Offset
 from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
@@ -16,6 +17,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.network import REPORTED, network
+from capplan.systems.openprovider.round_trips import offset
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 _OPERATIONS = {"consistency_read": "read", "consistency_write": "write"}
@@ -154,6 +156,7 @@ def _remainders(case: Case[OpenproviderScenario], lost: _Lost) -> Iterator[Remai
             lost_dcs=lost.names,
             assumed=assumed,
             solved=None if left is None else partial(_left, left, lost),
+            offset=None if left is None else partial(_offset, left, lost),
             lowered={} if left is None else _lowered(scenario, left),
             cost=cost,
         )
@@ -197,6 +200,10 @@ def _left(scenario: OpenproviderScenario, lost: _Lost, values: Values, place: Pl
         even = len({share for share in shares if share}) == 1 and all(shares)
         left = changed(scenario, front_nodes=fronts, client_share=None if even else shares)
     return Solution(network(left, values, 1.0, lost.down(scenario)), REPORTED, place=place)
+
+
+def _offset(scenario: OpenproviderScenario, lost: _Lost, values: Values) -> Offset:
+    return offset(scenario, values, lost.down(scenario))
 
 
 def _levels(scenario: OpenproviderScenario) -> str:
