@@ -59,10 +59,13 @@ class Notes(Generic[S]):
         How rates and latencies of this system are defined.
     accuracy : str
         How far the analytic solver is off, compared with a simulation.
+    assignment : str
+        What the evidence says about how requests are assigned to cores.
     """
 
     rates: str = "Rates are requests per second over the whole layout; latencies are those of a client."
     accuracy: str = "Percentiles are approximations; --engine compiled simulates them."
+    assignment: str = "No load test shows which is right."
 
     def __init__(self, evidence: tuple[Evidence, ...] = ()) -> None:
         self.evidence = evidence
@@ -173,6 +176,26 @@ class System(ABC, Generic[S]):
         Network
             The network.
         """
+
+    def other_assignment(self, scenario: S, values: Values) -> Network | None:
+        """Return the network with the other form of queueing that cores may have, for one request per second.
+
+        By default requests are assigned to the servers of a station at random, or share one queue if they do not so
+        far. The difference shows how far latencies between idle and full are a guess.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+
+        Returns
+        -------
+        Network or None
+            None if no station has several servers.
+        """
+        own = self.network(scenario, values, 1.0)
+        some = next((each for each in own.stations if each.servers > 1 and each.rate is None), None)
+        return None if some is None else own.with_assignment("pooled" if some.has_lanes else "random")
 
     # In words
 

@@ -61,7 +61,11 @@ def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -
     for name in more:
         shown[name](prediction, console)
     hidden = [f"--{name}" for name in MORE if name not in more and _has(prediction, name)]
-    paragraph(console, f"More: {', '.join([*hidden, '--json', '--csv'])}", hanging=6, style="dim")
+    paragraph(console, f"More: {', '.join([*hidden, *_files(prediction), '--json', '--csv'])}", hanging=6, style="dim")
+
+
+def _files(prediction: Prediction) -> list[str]:
+    return ["--plot FILE"] if prediction.latency_ms else []
 
 
 def _has(prediction: Prediction, name: str) -> bool:

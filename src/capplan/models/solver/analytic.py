@@ -7,17 +7,18 @@ docs/reference/accuracy.md gives their measured errors against simulation.
    of a station with a count (`representatives.py`), so the work does not grow with their number.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
-   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
+   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation. Lanes are in `lanes.py`.
 3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). Its throughput X(n)
    with n requests inside follows from the response of the open network (`closed_throughput.py`). The virtual rate is
-   the rate at which the open network has the mean response n / X(n).
+   the rate at which the open network has the mean response n / X(n). Pools that are not alike have a server for each
+   class of alike ones (`pool_groups.py`).
 4. Bursts are a mixture of two constant rates. This is accurate if bursts last longer than the queues need to settle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,11 +40,14 @@ from capplan.models.solver.flow_analysis import (
     ResponseReader,
     ServiceDemand,
     Shapes,
+    Sharing,
 )
 from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
+from capplan.models.solver.pool_groups import PoolGroup, pool_groups
 from capplan.models.solver.random_time import RandomTime
-from capplan.models.solver.regular_arrivals import missing_variance_s2
+from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
@@ -51,6 +55,7 @@ from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
+_OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
@@ -89,15 +94,31 @@ class Inside:
         places = self.response_s.shape[-1]
         return np.stack([np.zeros_like(inner[0]), *inner, np.full_like(inner[0], places)], axis=-1)
 
-    def passed(self, draw: NDArray[np.intp], place: NDArray[np.intp]) -> FloatArray:
-        """Return the share of each segment that the mean response exceeds, (..., segments); the last is endless."""
-        begin, width = self.ends_s[:, :-1], self._width_s
-        share = np.maximum((self.response_s[draw, place][..., None] - begin[draw]) / width[draw], 0.0)
-        np.minimum(share[..., :-1], 1.0, out=share[..., :-1])
-        return np.asarray(share)
+    def there(
+        self, draw: NDArray[np.intp], place: NDArray[np.intp]
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        """Return mean (s) and variance (s²) of the time after the wait at some places, by request class."""
+        segment = np.zeros(place.shape, dtype=np.intp)
+        for first in self.begins.T[1:-1]:
+            segment += place >= first[:, None]
+        at = draw * self.ends_s.shape[-1] + segment
+        begin, end = self.ends_s.take(at), self.ends_s.take(at + 1)
+        share = (self.response_s[draw, place] - begin) / np.maximum(end - begin, 1e-300)
+
+        def interpolated(ends: FloatArray) -> FloatArray:
+            low = ends.take(at)
+            return np.asarray(low + (ends.take(at + 1) - low) * share)
+
+        return (
+            {name: interpolated(ends) for name, ends in self.mean_s.items()},
+            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.variance_s2.items()},
+        )
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
-        """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
+        """Return the share of each segment that the mean response exceeds; the last is endless.
+
+        The sum over all places (..., draws, segments), with weights (..., draws, places).
+        """
         sums, moments = self._by_segment(weight), self._by_segment(weight * self.response_s)
         beyond = np.cumsum(sums[..., ::-1], axis=-1)[..., ::-1] - sums
         return np.asarray((moments - self.ends_s[:, :-1] * sums) / self._width_s + beyond)
@@ -130,7 +151,7 @@ class Analysis:
 
     Attributes
     ----------
-    share : dict of float
+    share : mapping of float
         Share of each request class in the traffic.
     stations : dict of Station
         Stations by name. Of a station with a count, one member represents each class of alike members: the regular
@@ -162,10 +183,12 @@ class Analysis:
             _refuse_unknown(station)
         self.network = network
         self.traffic = network.traffic
+        self._whole: Analysis | None = None
+        self._arrival_scv: Number | None = None
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.share = request_shares(network)
+        self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
         self.demands = _per_member(
@@ -221,6 +244,7 @@ class Analysis:
             key = (
                 station.servers,
                 station.discipline,
+                station.assignment,
                 _key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
@@ -333,8 +357,58 @@ class Analysis:
         return sum(self.pool_members[pool.name] for pool in self.outer_pools)
 
     @cached_property
+    def parts(self) -> tuple[tuple[FloatArray, Analysis], ...]:
+        """The network as seen by the requests of each class of alike outermost pools, and their share of the traffic.
+
+        The network itself if all outermost pools are alike. The rate of a part is that of its own requests; those of
+        the other parts come in proportion. Shares are arrays (draws,).
+        """
+        groups = pool_groups(self.flows, self.share)
+        if len(groups) > 1:
+            alike: dict[tuple[object, ...], frozenset[str]] = {}
+            for group in groups:
+                key = self._signature(group)
+                alike[key] = alike.get(key, frozenset[str]()) | group.pools
+            groups = pool_groups(self.flows, self.share, alike.values())
+        if len(groups) < 2:
+            return ((np.ones(self.draws), self),)
+        return tuple((self._full(group.share), self._part(group)) for group in groups)
+
+    def _signature(self, group: PoolGroup) -> tuple[object, ...]:
+        """Return what groups of requests have in common if their pools are alike."""
+        own = _per_member(_combined(group.shares, self._demands_of(group)), self.members)
+        loads = sorted(
+            (self.stations[name].servers, self.stations[name].discipline, *_words(self.load(name), demand.mean_s))
+            for name, demand in own.items()
+        )
+        pools = [(self._pools[name], self.pool_members[name]) for name in group.pools]
+        units = sum(pool.size * members for pool, members in pools)
+        times = [self._idle_reader.of(flow).total for flow in group.flows.values()]
+        return (
+            frozenset((pool.size, pool.queue_limit) for pool, _ in pools),
+            *zip(group.flows, _words(*times), strict=True),
+            *_words(group.share / max(units, 1)),
+            *loads,
+        )
+
+    def _part(self, group: PoolGroup) -> Analysis:
+        """Return the network as the requests of a group see it."""
+        part = object.__new__(Analysis)
+        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
+        part.flows = group.flows
+        part.share = {name: each / group.share for name, each in group.shares.items()}
+        part.demands = {name: ServiceDemand().plus(1 / group.share, demand) for name, demand in self.demands.items()}
+        part._whole, part._arrival_scv = self, group.arrival_scv
+        return part
+
+    @staticmethod
+    def _demands_of(group: PoolGroup) -> dict[str, dict[str, ServiceDemand]]:
+        reader = DemandReader()
+        return {name: reader.of(flow) for name, flow in group.flows.items()}
+
+    @cached_property
     def server(self) -> FlowEquivalent | None:
-        """Flow-equivalent server of everything inside the outermost pools; None without pools."""
+        """Flow-equivalent server of everything inside the outermost pools, taken as alike; None without pools."""
         if self.pool is None:
             return None
         size, queue = self.pool
@@ -342,8 +416,20 @@ class Analysis:
         inside = np.unique(np.minimum(states[1:], size))
         found = self.throughput_per_s(inside)
         return FlowEquivalent(
-            states, np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1), size
+            states,
+            np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1),
+            size,
+            self._peakedness,
         )
+
+    @cached_property
+    def _peakedness(self) -> Number:
+        """Variance of the number inside over that with Poisson arrivals."""
+        if self._arrival_scv is None:
+            return 1.0
+        mean = self.averaged(self.unloaded)
+        square = sum((self.share[name] * (time.variance + time.total**2) for name, time in self.unloaded.items()), 0.0)
+        return peakedness(self._arrival_scv, square / mean**2 - 1)
 
     def throughput_per_s(self, population: FloatArray) -> FloatArray:
         """Return the throughput with a constant number of requests inside the outermost pools.
@@ -364,7 +450,7 @@ class Analysis:
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
         first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
         station = self.stations[first[0]]
-        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None:
+        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None or station.has_lanes:
             return found
         # One station saturates: correct by the error for this station and a delay, of which the exact answer is known.
         busy = station.servers / saturation
@@ -470,20 +556,27 @@ class Analysis:
     def _station_congestion(self, name: str, rate_per_s: FloatArray) -> Congestion:
         """Return the congestion of a station at mean request rates (..., draws)."""
         busy = _poisson_congestion(self.stations[name], self.demands[name], rate_per_s)
+        if self._counts_requests and not self.stations[name].has_lanes:
+            busy = replace(busy, sharing=None)
         less = self._variability[name]
         return busy if np.all(less == 1.0) else busy.scaled(less)
 
     @cached_property
+    def _counts_requests(self) -> bool:
+        """Whether the solution tells apart how many requests are inside, and so how many share a station."""
+        return self.pool is not None or not isinstance(self.traffic, Open)
+
+    @cached_property
     def _variability(self) -> dict[str, FloatArray]:
         """Variance of the work that arrives at each station, over that of Poisson arrivals."""
+        if self._whole is not None:
+            return self._whole._variability
         missing = missing_variance_s2(self.network, self.share)
         counts = {station.name: station.count or 1 for station in self.network.stations}
         found = dict.fromkeys(self.demands, np.ones(1))
-        for name, (less, square) in missing.items():
+        for name, less in missing.items():
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
-                if self.stations[name].discipline == "ps":  # the mean does not depend on the distribution of services
-                    second = np.maximum(second, 2 * square / counts[name])
                 found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
         return self._paced(found) if isinstance(self.traffic, Throttled) else found
 
@@ -499,6 +592,11 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _words(*values: Number) -> tuple[str, ...]:
+    """Return medians as words that are equal for values that differ by rounding."""
+    return tuple(f"{float(np.median(value)):.6e}" for value in values)
 
 
 def _key(table: RateTable | None) -> bytes:
@@ -533,7 +631,7 @@ def request_shares(network: Network) -> dict[str, float]:
 
 
 def _combined(
-    share: Mapping[str, float], class_demands: Mapping[str, dict[str, ServiceDemand]]
+    share: Mapping[str, Number], class_demands: Mapping[str, dict[str, ServiceDemand]]
 ) -> dict[str, ServiceDemand]:
     total: dict[str, ServiceDemand] = {}
     for name, weight in share.items():
@@ -561,15 +659,28 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
     return seen[id(flow)]
 
 
+def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed: FloatArray) -> Sharing:
+    """Return the slowdown of M/M/m under processor sharing, as those meet it who arrive.
+
+    They find m or more requests with the probability `delayed`, then a geometric number beyond m.
+    """
+    left, load = station.servers - busy, busy / station.servers
+    lost = delayed / left
+    service = np.maximum(demand.mean_s / np.maximum(demand.visits, 1e-12), 1e-300)
+    return Sharing(1 + lost, delayed * (1 + load) / left**2 - lost**2, left / service)
+
+
 def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
+    if station.has_lanes:
+        return lane_congestion(station, demand, rate_per_s)
     if station.rate is not None:
         asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
     busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
-        return Congestion(stretch=1 + delayed / (station.servers - busy))
+        return Congestion(1 + delayed / (station.servers - busy), sharing=_sharing(station, demand, busy, delayed))
     visits = np.maximum(rate_per_s * demand.visits, 1e-12)
     mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
     scv = np.maximum(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.language.traffic import Bursty
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
@@ -39,8 +39,8 @@ class SteadyState:
         Mean number of units of the outermost pools in use.
     response_s : dict of arrays (..., draws)
         Mean response by class, in seconds.
-    weight : array (..., draws, parts)
-        Weights of the mixture of gamma distributions that approximates the response.
+    weight : dict of arrays (..., draws, parts)
+        Weights of the mixture of gamma distributions that approximates the response, by class.
     mean_s, variance_s2 : dict of arrays (..., draws, parts)
         Means (s) and variances (s²) of the parts of the mixture, by class.
     """
@@ -48,7 +48,7 @@ class SteadyState:
     drop_rate: FloatArray
     busy_units: FloatArray
     response_s: dict[str, FloatArray]
-    weight: FloatArray
+    weight: dict[str, FloatArray]
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
 
@@ -75,7 +75,7 @@ class OperatingPoint:
     shares: tuple[FloatArray, ...]
     durations: tuple[float, ...]
     states: tuple[SteadyState, ...]
-    request_shares: Mapping[str, float]
+    request_shares: Mapping[str, Number]
 
     @property
     def drop_rate(self) -> FloatArray:
@@ -127,15 +127,17 @@ class OperatingPoint:
         """
         groups = [
             GammaMixture(
-                *map(_rows, (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]))
+                *map(
+                    _rows, (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name])
+                )
             )
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
         ]
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
 
-    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
-        total = sum(self.request_shares[name] for name in requests)
+    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
+        total = sum((self.request_shares[name] for name in requests), 0.0)
         return {name: self.request_shares[name] / total for name in requests}
 
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
@@ -173,7 +175,9 @@ def peak_ratio(analysis: Analysis) -> FloatArray:
 
 
 def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
-    """Return the largest sustained rate: the drop rate is within a limit and no backlog grows without bound.
+    """Return the largest sustained rate: drop rates are within a limit and no backlog grows without bound.
+
+    The first class of alike pools whose drop rate exceeds the limit determines the rate.
 
     Parameters
     ----------
@@ -187,7 +191,15 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     array (draws,)
         Mean offered rate, in requests per second.
     """
-    high, server = analysis.drift_per_s, analysis.server
+    each = [
+        _capacity_per_s(part, analysis.drift_per_s * share, max_drop_rate) / share for share, part in analysis.parts
+    ]
+    return np.asarray(np.min(each, axis=0))
+
+
+def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) -> FloatArray:
+    """Return the largest sustained rate of a network with alike outermost pools, at most `high`."""
+    server = analysis.server
     if server is None:
         return high
     blocked = partial(_log_drop_rate_and_slope, server, phases(analysis))
@@ -242,10 +254,12 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     -------
     array (draws,)
     """
-    if analysis.server is None:
-        return np.zeros(analysis.draws)
-    every = np.arange(analysis.draws)
-    return np.exp(_log_drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, every)[0])
+    every, total = np.arange(analysis.draws), np.zeros(analysis.draws)
+    for share, part in analysis.parts:
+        if part.server is not None:
+            blocked = _log_drop_rate_and_slope(part.server, phases(analysis), rate_per_s * share, every)[0]
+            total = total + share * np.exp(blocked)
+    return total
 
 
 def _log_drop_rate_and_slope(
@@ -285,10 +299,35 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 
 
 def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
+    return _together([(share, part, _state_of_part(part, rate * share)) for share, part in analysis.parts])
+
+
+def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
+    """Solve a network with alike outermost pools."""
     if analysis.server is None:
         return _open_state(analysis, rate)
     chance = analysis.server.chances(rate)
-    return steady_state(analysis.server, analysis.inside, chance, chance[..., -1])
+    return steady_state(analysis.server, analysis.inside, chance, analysis.server.drop_rate(chance))
+
+
+def _together(parts: Sequence[tuple[FloatArray, Analysis, SteadyState]]) -> SteadyState:
+    """Return the steady states of parts of the traffic as one; each counts by its requests that complete."""
+    if len(parts) == 1:
+        return parts[0][2]
+    response: dict[str, FloatArray] = {}
+    weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
+    for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
+        done = [
+            (share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share
+        ]
+        total = np.maximum(sum((rate for rate, _ in done), np.zeros(1)), 1e-300)
+        response[name] = np.asarray(sum((rate / total * each.response_s[name] for rate, each in done), np.zeros(1)))
+        weight[name] = np.concatenate([(rate / total)[..., None] * each.weight[name] for rate, each in done], axis=-1)
+        mean[name] = np.concatenate([each.mean_s[name] for _, each in done], axis=-1)
+        variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
+    dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
+    busy = np.asarray(sum((each.busy_units for _, _, each in parts), np.zeros(1)))
+    return SteadyState(dropped, busy, response, weight, mean, variance)
 
 
 def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
@@ -316,17 +355,14 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(done.shape[-2])[:, None]
-    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
+    waiting_there_s, (mean_s, variance_s2) = inside.waiting_s[draw, columns], inside.there(draw, columns)
     return SteadyState(
         drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
-        weight,
-        {name: _interpolated(ends[:, None], passed_there) + waiting_there_s for name, ends in inside.mean_s.items()},
-        {
-            name: np.maximum(_interpolated(ends[:, None], passed_there), 0.0)
-            for name, ends in inside.variance_s2.items()
-        },
+        dict.fromkeys(inside.mean_s, weight),
+        {name: mean + waiting_there_s for name, mean in mean_s.items()},
+        variance_s2,
     )
 
 
@@ -346,7 +382,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
         np.where(stable, 0.0, 1 - 1 / np.maximum(rate / analysis.saturation_per_s, 1.0)),
         busy,
         mean,
-        np.ones((*rate.shape, 1)),
+        dict.fromkeys(mean, np.ones((*rate.shape, 1))),
         {name: value[..., None] for name, value in mean.items()},
         {name: time[1][..., None] for name, time in times.items()},
     )

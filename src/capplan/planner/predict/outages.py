@@ -19,6 +19,7 @@ from capplan.calibration.case.solution import Figures, Solution
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.outage import Loss, Remainder, Solved
 from capplan.calibration.system import Case
+from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
 from capplan.planner.predict.basis import model_only
@@ -56,6 +57,11 @@ class Whole:
         return replace(self.case, draws=SMALL_ENSEMBLE)
 
     @cached_property
+    def every_value(self) -> Values:
+        """All parameter values, with all draws."""
+        return self.case.system.values(self.case.fitted, self.case.scenario)
+
+    @cached_property
     def capacity(self) -> FloatArray:
         """Capacity at the representative draws, in place of all draws (draws,)."""
         return self.few.solution.capacity
@@ -91,7 +97,7 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
     busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
     if (workers := figures.pool_utilisation()) is not None:
         busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
-    times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.case.values))
+    times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.every_value))
     latency = {} if probability > LOST else _latency(whole, figures, times)
     return _described(left, model_only(uncertainty.of_rate(draws)), probability, latency, busy)
 

@@ -19,6 +19,7 @@ from capplan.models.number_words import share
 from capplan.models.objective import Metric
 from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.assignment import assignment_note
 from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
@@ -344,7 +345,8 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
 def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
     its = case.system.notes
     judged = "Capacity after an outage is judged by drop rate and backlog only, not by the objectives."
-    return (its.rates, *its.notes(case, capacity, figures), *of_latency, *([judged] if case.objectives else []))
+    notes = (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
+    return (*notes, judged) if case.objectives else notes
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:

@@ -24,8 +24,11 @@ from capplan.models.language.per_dc import (
     per_dc_text,
     same_or_each,
 )
-from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, defaults_of
 from capplan.models.language.units import (
+    KILOMETRES_TEXT,
+    MILLISECONDS_TEXT,
+    READ_SHARE,
     AtLeastOne,
     PositivePerSecond,
     check_number,
@@ -162,19 +165,20 @@ class OpenproviderScenario(Scenario):
     )
     distance: Annotated[
         str,
+        KILOMETRES_TEXT,
         Option(
-            "Distance between data centres instead of --rtt, such as 150; a calibrated factor accounts for fibre "
+            "Distance between data centres instead of --rtt, such as 150km; a calibrated factor accounts for fibre "
             "routes.",
             "distance, km",
-            "KM",
+            "LENGTH",
             unit="km",
-            name="distance_km",
             read=_kilometres,
             replaces=("rtt",),
         ),
     ] = "150km"
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...] | None,
+        MILLISECONDS_TEXT,
         Option(
             "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
             "round trip, ms",
@@ -196,7 +200,7 @@ class OpenproviderScenario(Scenario):
         ),
     ] = 1.0
     encryption: Annotated[
-        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None
     vpn: Annotated[
         str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
@@ -204,6 +208,7 @@ class OpenproviderScenario(Scenario):
     reconnects: Annotated[
         float | None,
         Field(ge=0, le=1),
+        READ_SHARE,
         Option(
             "New TLS connections per statement, such as 0.01.",
             "TLS connections per statement",
@@ -241,7 +246,7 @@ class OpenproviderScenario(Scenario):
             replaces=("tps",),
         ),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
+    slo: Annotated[Objectives, Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -342,6 +347,14 @@ class OpenproviderScenario(Scenario):
         """Return the fields that are set; of distance and round trip, only the one in effect."""
         return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
+    def without_effect(self) -> tuple[str, ...]:
+        """Return what is said of the distance of a single data centre."""
+        if self.dcs > 1:
+            return ()
+        usual = defaults_of(type(self))
+        given = [name for name in ("distance", "rtt") if getattr(self, name) != usual[name]]
+        return tuple(f"{name} has no effect: the layout has one data centre" for name in given)
+
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""
         distance = parse_length_m(self.distance)
@@ -373,7 +386,10 @@ class OpenproviderScenario(Scenario):
 
 
 def _round_trip(text: str) -> float:
-    seconds = parse_duration_s(text, "ms")
+    try:
+        seconds = parse_duration_s(text, "ms")
+    except InputError as error:
+        raise InputError(f"rtt: {error}") from None
     if not 0 <= seconds <= 10:
         raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
     return seconds

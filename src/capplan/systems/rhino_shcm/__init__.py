@@ -7,7 +7,14 @@ from types import MappingProxyType
 
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.rhino_shcm.network import PARAMETERS, REPORTED, network, response_s, settling_s
+from capplan.systems.rhino_shcm.network import (
+    PARAMETERS,
+    REPORTED,
+    network,
+    other_assignment,
+    response_s,
+    settling_s,
+)
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
@@ -28,6 +35,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     tails_not_modelled = ("compaction", "speculative retry", "hints")
 
     network = staticmethod(network)
+    other_assignment = staticmethod(other_assignment)
     observations = cached_property(RhinoShcmObservations)
     notes = cached_property(lambda self: RhinoShcmNotes(self.evidence))
     response_s = staticmethod(response_s)
