@@ -292,7 +292,7 @@ def replica_sets(draw: st.DrawFn, around: Around, depth: int, name: str) -> Repl
     first = draw(st.sampled_from([None, *2 * around.members_of(among)]))
     inner = around.with_set(members, count, size)
     over: list[st.SearchStrategy[Step]] = [steps(inner, depth - 1)]
-    over += [] if Pick in around.without else 3 * [picks(inner, depth, "", members)]
+    over += [] if Pick in around.without else 5 * [picks(inner, depth, "", members)]
     over += [] if FanOut in around.without else 7 * [fan_outs(inner, depth, "")]
     step = draw(over[draw(EVENLY) % len(over)])
     return ReplicaSet(members, among, size, step, draw(st.sampled_from(PLACEMENTS)), first, name)

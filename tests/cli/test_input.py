@@ -194,6 +194,7 @@ def test_encryption_is_swept_with_none(capsys: pytest.CaptureFixture[str]) -> No
         (["simulate", "--trace", "out.xlsx"], ".parquet"),
         (["simulate", "--trace", "out"], ".parquet"),
         (["simulate", "--plot", "out.pdf"], ".svg"),
+        (["predict", "--plot", "out.jpeg"], ".svg"),
         (["sweep", "--plot", "out"], ".svg"),
         (["sweep", "--out", "out.json"], ".csv"),
     ],
@@ -233,3 +234,26 @@ def test_the_kinds_of_scenarios_agree_on_a_rate(folder: Path) -> None:
     for name in ("openprovider", "rhino-shcm", "arion", "fedora4"):
         made: Scenario = read_scenario(written(folder, f'system = "{name}"\ntps = "10k"\n'))
         assert made.tps == 10_000.0
+
+
+def test_a_prediction_is_plotted_to_the_same_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = answered(capsys, "predict", "fedora4", "--csv")
+
+    assert answered(capsys, "predict", "fedora4", "--csv", "--plot", "one.html") == plain
+    assert answered(capsys, "predict", "fedora4", "--csv", "--plot", "two.HTML") == plain
+    assert (folder / "one.html").read_bytes() == (folder / "two.HTML").read_bytes()
+
+
+def test_ratios_are_not_plotted_against_a_rate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "vcider" in refused(capsys, ["predict", "vcider", "--plot", "out.html"])
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_picture_without_a_browser_is_refused_before_the_work(
+    folder: Path, capsys: pytest.CaptureFixture[str], verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda **_: None)
+
+    assert "write .html" in refused(capsys, [verb, "--plot", "out.svg"])
+    assert list(folder.iterdir()) == []

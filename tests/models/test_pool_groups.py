@@ -59,15 +59,14 @@ def test_the_first_queue_that_drops_limits_the_capacity(shares: tuple[float, flo
 
 
 def test_alike_pools_are_one() -> None:
-    def both(sizes: tuple[int, int]) -> Network:
-        steps = tuple(
-            Acquire(f"pool {size}/{place}", Visit("cpu", Exponential(1.0))) for place, size in enumerate(sizes)
-        )
-        pools = [Pool(f"pool {size}/{place}", size, 0) for place, size in enumerate(sizes)]
-        return network(Choice((0.5, 0.5), steps), 1.0, [Station("cpu", 4, "ps")], pools)
+    def groups(sizes: tuple[int, int]) -> int:
+        named = [f"pool {size}/{place}" for place, size in enumerate(sizes)]
+        steps = tuple(Acquire(name, Visit("cpu", Exponential(1.0))) for name in named)
+        pools = [Pool(name, size, 0) for name, size in zip(named, sizes, strict=True)]
+        return len(Analysis(network(Choice((0.5, 0.5), steps), 1.0, [Station("cpu", 4, "ps")], pools)).groups)
 
-    assert len(Analysis(both((6, 6))).parts) == 1
-    assert len(Analysis(both((6, 7))).parts) == 2
+    assert groups((6, 6)) == 1
+    assert groups((6, 7)) == 2
 
 
 def test_requests_without_a_pool_are_not_dropped() -> None:
@@ -97,11 +96,11 @@ def test_pools_that_take_turns_lose_as_erlang_arrivals_do(rate_per_s: float) -> 
     assert dropped == pytest.approx(lost / 2, rel=0.2)
 
 
-@pytest.mark.parametrize(("private", "factor"), [(True, 1.3), (False, 2.2)])
-def test_a_shared_station_beside_the_compiled_engine(private: bool, factor: float) -> None:
-    """At 110 % of capacity, means within 5 %; drop rates within 30 %, or too high where only a shared station queues.
+@pytest.mark.parametrize("private", [False, True])
+def test_a_shared_station_beside_the_compiled_engine(private: bool) -> None:
+    """At 105 % of capacity, means within 5 % and drop rates within 45 %, as much as 2 % more traffic changes them.
 
-    The standard errors are some 8 % of the drop rate and 1 % of the mean.
+    The standard errors are some 1 % and 8 %.
     """
     stations, branches = [Station("shared", 8, "ps")], []
     for name, servers in (("small", 4), ("large", 6)):
@@ -110,11 +109,12 @@ def test_a_shared_station_beside_the_compiled_engine(private: bool, factor: floa
             stations.append(Station(name, servers, "ps"))
             steps = (*steps, Visit(name, Exponential(1.0)))
         branches.append(Acquire(name, Sequence(steps)))
-    pools, flow = [Pool("small", 24, 0), Pool("large", 64, 0)], Choice((0.5, 0.5), tuple(branches))
-    rate = 1.1 * float(capacity_per_s(Analysis(network(flow, 1.0, stations, pools)), 1e-3)[0])
+    pools = [Pool("small", 24, 0), Pool("large", 64, 0)]
+    flow = Choice((0.5, 0.5), tuple(branches))
+    rate = 1.05 * float(capacity_per_s(Analysis(network(flow, 1.0, stations, pools)), 1e-3)[0])
     made = network(flow, rate, stations, pools)
     run, point = simulate(made, 20_000.0, seed=2026, warmup_s=100.0), solve(Analysis(made), rate)
-    assert run.drop_rate() / 1.3 < point.drop_rate[0] < run.drop_rate() * factor
+    assert point.drop_rate[0] == pytest.approx(run.drop_rate(), rel=0.45)
     assert point.response_s("job")[0] == pytest.approx(run.report("job").latency("actual").mean_s, rel=0.05)
 
 

@@ -1,8 +1,8 @@
 """A load curve, fitted by a small network: lanes in which requests queue, and a delay that load does not stretch.
 
-A lane is a station with one server; each request visits one, chosen at random. So requests wait although other lanes
-are idle, and latency grows well before the throughput reaches its limit, the more so the fewer lanes there are. One
-lane is M/M/1-like. With a station of many servers instead, latency is flat up to a sharp knee.
+Each server of the station has its own queue; a request joins one at random. So requests wait although other servers are
+idle, and latency grows well before the throughput reaches its limit, the more so the fewer lanes there are. With one
+queue for many servers instead, latency is flat up to a sharp knee.
 
 Throughput that falls with more clients needs contention: each client lengthens the time in a lane, as switching between
 threads and sharing caches do. It is fitted only if the highest throughput is not that of the most clients.
@@ -19,7 +19,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station
-from capplan.models.language.step import Delay, Pick, Sequence, Visit
+from capplan.models.language.step import Delay, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -58,11 +58,10 @@ class LoadCurve:
     def network(self, clients: int) -> Network:
         """Return the network, with closed clients."""
         lane_s = self.lane_s * (1 + self.contention * clients)
-        visit = Pick("lane", "lane", "random", Visit("lane", Exponential(lane_s), member="lane"))
-        flow = Sequence((Delay(Exponential(self.delay_s)), visit))
+        flow = Sequence((Delay(Exponential(self.delay_s)), Visit("lanes", Exponential(lane_s))))
         return Network(
             "load curve",
-            (Station("lane", 1, count=self.lanes),),
+            (Station("lanes", self.lanes, assignment="random" if self.lanes > 1 else "pooled"),),
             (RequestClass("request", flow),),
             Closed(clients, Deterministic(0.0), {"request": 1.0}),
         )

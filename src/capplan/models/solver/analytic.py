@@ -17,7 +17,7 @@ docs/reference/accuracy.md gives their measured errors against simulation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -55,6 +55,8 @@ from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
+_NEARLY = 0.999  # most of a station that others may take from those who have the rest
+_SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
@@ -185,6 +187,8 @@ class Analysis:
         self.traffic = network.traffic
         self._whole: Analysis | None = None
         self._arrival_scv: Number | None = None
+        self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
+        self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
@@ -240,7 +244,7 @@ class Analysis:
                 if station.discipline == "ps"
                 else (demand.mean_s, demand.visits, demand.second_moment_s2)
             )
-            alike = (*alike, self._variability[name])
+            alike = (*alike, self._variability[name], self._room(name))
             key = (
                 station.servers,
                 station.discipline,
@@ -249,7 +253,9 @@ class Analysis:
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
             groups.setdefault(key, []).append(name)
-        ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
+        ranked = sorted(
+            groups.values(), key=lambda names: -float(np.median(self.load(names[0]) / self._room(names[0])))
+        )
         return [tuple(names) for names in ranked]
 
     @cached_property
@@ -287,18 +293,35 @@ class Analysis:
         found: dict[tuple[str, ...], FloatArray] = {}
         for names in self.clusters:
             first = next((known for known, time in found.items() if np.median(time) > 0), None)
-            if first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0])):
+            slight = first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0]))
+            if slight and names[0] not in self._others:
                 break
-            doubled = dict.fromkeys(names, Congestion(stretch=2.0))
-            found[names] = np.maximum(self.averaged(self.mean_response(doubled)) - unloaded, 0.0)
+            if names not in self._known_times_s:
+                self._known_times_s[names] = self._path_time_s(names, unloaded)
+            found[names] = self._known_times_s[names]
         if not any(np.median(time) > 0 for time in found.values()):
             raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
         return found
 
+    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray) -> FloatArray:
+        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,)."""
+        time = np.maximum(self._slowed(names, 2.0) - unloaded_s, 0.0)
+        return np.zeros(self.draws) if self._whole is not None and self._is_avoided(names, time) else time
+
+    def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
+        """Return the mean response if services at a cluster are stretched, in seconds (draws,)."""
+        return self.averaged(self.mean_response(dict.fromkeys(names, Congestion(stretch=stretch))))
+
+    def _is_avoided(self, names: tuple[str, ...], time_s: FloatArray) -> bool:
+        """Whether requests hardly wait for a cluster that is very slow, because quorums do without it."""
+        grown = self._slowed(names, 2 * _SLOW) - self._slowed(names, _SLOW)
+        return bool(np.median(grown) < _AVOIDED * _SLOW * np.median(time_s))
+
     @cached_property
     def saturation_per_s(self) -> FloatArray:
         """Mean request rate that saturates the first station on the response path, per second (draws,)."""
-        loads = [self.load(names[0]) for names, time in self.path_times_s.items() if np.median(time) > 0]
+        times = self.path_times_s.items()
+        loads = [self.load(names[0]) / self._room(names[0]) for names, time in times if np.median(time) > 0]
         return np.asarray(1 / np.max(loads, axis=0))
 
     @cached_property
@@ -340,10 +363,14 @@ class Analysis:
         pools = self.outer_pools
         if not pools:
             return None
-        size = sum(pool.size * self.pool_members[pool.name] for pool in pools)
+        size = sum(self.pool_size(pool.name) for pool in pools)
         if any(pool.queue_limit is None for pool in pools):
             return size, min(_ENDLESS * size, _LONGEST)
         return size, sum((pool.queue_limit or 0) * self.pool_members[pool.name] for pool in pools)
+
+    def pool_size(self, name: str) -> int:
+        """Return the number of units of all members of a pool."""
+        return self._pools[name].size * self.pool_members[name]
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
@@ -357,28 +384,46 @@ class Analysis:
         return sum(self.pool_members[pool.name] for pool in self.outer_pools)
 
     @cached_property
-    def parts(self) -> tuple[tuple[FloatArray, Analysis], ...]:
-        """The network as seen by the requests of each class of alike outermost pools, and their share of the traffic.
-
-        The network itself if all outermost pools are alike. The rate of a part is that of its own requests; those of
-        the other parts come in proportion. Shares are arrays (draws,).
-        """
+    def groups(self) -> tuple[PoolGroup, ...]:
+        """The requests by the class of alike outermost pools that they pass."""
         groups = pool_groups(self.flows, self.share)
-        if len(groups) > 1:
-            alike: dict[tuple[object, ...], frozenset[str]] = {}
-            for group in groups:
-                key = self._signature(group)
-                alike[key] = alike.get(key, frozenset[str]()) | group.pools
-            groups = pool_groups(self.flows, self.share, alike.values())
         if len(groups) < 2:
-            return ((np.ones(self.draws), self),)
-        return tuple((self._full(group.share), self._part(group)) for group in groups)
+            return groups
+        together: dict[tuple[object, ...], frozenset[str]] = {}
+        for group in groups:
+            key = self._signature(group)
+            together[key] = together.get(key, frozenset[str]()) | group.pools
+        return pool_groups(self.flows, self.share, together.values())
+
+    def parts(self, rates_per_s: Sequence[FloatArray]) -> tuple[Analysis, ...]:
+        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,)."""
+        own = [self._demands_of(group) for group in self.groups]
+        parts = []
+        for place, group in enumerate(self.groups):
+            others: dict[str, ServiceDemand] = {}
+            for other, (rate, demands) in enumerate(zip(rates_per_s, own, strict=True)):
+                for name, demand in demands.items() if other != place else ():
+                    others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
+            parts.append(self._part(group, own[place], others))
+        return tuple(parts)
+
+    @cached_property
+    def _times_of_parts_s(self) -> dict[frozenset[str], dict[tuple[str, ...], FloatArray]]:
+        return {}
+
+    @cached_property
+    def _signatures(self) -> list[tuple[object, ...]]:
+        return [self._signature(group) for group in self.groups]
 
     def _signature(self, group: PoolGroup) -> tuple[object, ...]:
         """Return what groups of requests have in common if their pools are alike."""
-        own = _per_member(_combined(group.shares, self._demands_of(group)), self.members)
+        own = self._demands_of(group)
         loads = sorted(
-            (self.stations[name].servers, self.stations[name].discipline, *_words(self.load(name), demand.mean_s))
+            (
+                self.stations[name].servers,
+                self.stations[name].discipline,
+                *_words(self.load(name), group.share * demand.mean_s),
+            )
             for name, demand in own.items()
         )
         pools = [(self._pools[name], self.pool_members[name]) for name in group.pools]
@@ -391,20 +436,35 @@ class Analysis:
             *loads,
         )
 
-    def _part(self, group: PoolGroup) -> Analysis:
-        """Return the network as the requests of a group see it."""
+    def _part(self, group: PoolGroup, own: dict[str, ServiceDemand], others: Mapping[str, ServiceDemand]) -> Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
-        part.flows = group.flows
-        part.share = {name: each / group.share for name, each in group.shares.items()}
-        part.demands = {name: ServiceDemand().plus(1 / group.share, demand) for name, demand in self.demands.items()}
+        part.flows, part.demands, part.share = group.flows, own, _within(group)
         part._whole, part._arrival_scv = self, group.arrival_scv
+        part._known_times_s = self._times_of_parts_s.setdefault(group.pools, {})
+        part._others = {
+            name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
+            for name in own.keys() & others.keys()
+        }
         return part
 
-    @staticmethod
-    def _demands_of(group: PoolGroup) -> dict[str, dict[str, ServiceDemand]]:
+    def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
+        """Return the share of the others' work that is done: in an overload, all have their share of the servers."""
+        most = (1 - share * own.mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
+        return np.asarray(np.minimum(1.0, _NEARLY * most / np.maximum(others.mean_s, 1e-300)))
+
+    def _demands_of(self, group: PoolGroup) -> dict[str, ServiceDemand]:
+        """Return the demands of an average request of a group, at one member of each class."""
         reader = DemandReader()
-        return {name: reader.of(flow) for name, flow in group.flows.items()}
+        return _per_member(
+            _combined(_within(group), {name: reader.of(flow) for name, flow in group.flows.items()}), self.members
+        )
+
+    def _room(self, name: str) -> FloatArray:
+        """Return the share of a station that other parts of the traffic leave."""
+        if name not in self._others:
+            return np.ones(1)
+        return np.asarray(1 - self._others[name].mean_s / endless_speed(self.stations[name]))
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
@@ -444,14 +504,18 @@ class Analysis:
         array (draws, n)
             Requests per second.
         """
-        alone = self._full(self.averaged(self.unloaded) - self.outside_s)
+        first_s = self.averaged(self.unloaded) if self._whole is None else self.curve[0][:, 0]
+        alone = self._full(first_s - self.outside_s)
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
         first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
         station = self.stations[first[0]]
-        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None or station.has_lanes:
-            return found
+        differs = station.rate is not None or station.has_lanes or first[0] in self._others
+        if len(first) > 1 or self.members[first[0]] > 1 or differs:
+            if self._whole is None:
+                return found
+            return np.minimum(found, np.minimum(population / alone[:, None], saturation[:, None]))
         # One station saturates: correct by the error for this station and a delay, of which the exact answer is known.
         busy = station.servers / saturation
         idle = np.maximum(alone - busy, 1e-9 * busy)
@@ -483,7 +547,7 @@ class Analysis:
             busy = self._station_congestion(names[0], rate)
             mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
             total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
-        return total
+        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1))
 
     @cached_property
     def outside_s(self) -> FloatArray:
@@ -555,7 +619,10 @@ class Analysis:
 
     def _station_congestion(self, name: str, rate_per_s: FloatArray) -> Congestion:
         """Return the congestion of a station at mean request rates (..., draws)."""
-        busy = _poisson_congestion(self.stations[name], self.demands[name], rate_per_s)
+        demand = self.demands[name]
+        if name in self._others:
+            demand, rate_per_s = self._others[name].plus(rate_per_s, demand), np.ones(1)
+        busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
         if self._counts_requests and not self.stations[name].has_lanes:
             busy = replace(busy, sharing=None)
         less = self._variability[name]
@@ -592,6 +659,11 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _within(group: PoolGroup) -> dict[str, Number]:
+    """Return the shares of the request classes within a group."""
+    return {name: each / group.share for name, each in group.shares.items()}
 
 
 def _words(*values: Number) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_throughput import rows_interpolated
 from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
-from capplan.models.solver.operating_point import OperatingPoint, SteadyState, steady_state
+from capplan.models.solver.operating_point import OperatingPoint, SteadyState, stacked, steady_state
 from capplan.models.solver.single_station import in_proportion
 
 _BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
@@ -87,14 +87,14 @@ def solve_clients(
     ]
     rate = np.stack([each for each, _ in rows])
     return OperatingPoint(
-        rate, (np.ones(analysis.draws),), (1.0,), (_stacked([state for _, state in rows]),), analysis.share
+        rate, (np.ones(analysis.draws),), (1.0,), (stacked([state for _, state in rows], (len(rows),)),), analysis.share
     )
 
 
 def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:
-    if len(analysis.parts) < 2:
+    if len(analysis.groups) < 2:
         return
-    smallest = min(part.pool[0] for _, part in analysis.parts if part.pool is not None)
+    smallest = min(sum(analysis.pool_size(name) for name in group.pools) for group in analysis.groups if group.pools)
     if most > smallest:
         raise RefusedError(
             f"the analytic solver does not support more clients ({most}) than units of the smallest pool ({smallest}) "
@@ -197,21 +197,4 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
         response_s={name: value + wait for name, value in state.response_s.items()},
         mean_s={name: value + wait[..., None] for name, value in state.mean_s.items()},
         variance_s2={name: value + variance[..., None] for name, value in state.variance_s2.items()},
-    )
-
-
-def _stacked(states: Sequence[SteadyState]) -> SteadyState:
-    """Return steady states as one, with a first axis for their number."""
-    classes = states[0].response_s
-
-    def by_class(attribute: str) -> dict[str, FloatArray]:
-        return {name: np.stack([getattr(state, attribute)[name] for state in states]) for name in classes}
-
-    return SteadyState(
-        np.stack([state.drop_rate for state in states]),
-        np.stack([state.busy_units for state in states]),
-        by_class("response_s"),
-        by_class("weight"),
-        by_class("mean_s"),
-        by_class("variance_s2"),
     )

@@ -18,12 +18,16 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
+from capplan.models.solver.pool_groups import PoolGroup
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
 _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
+_BACKGROUNDS, _SETTLED = 5, 1e-3  # rates of the others tried for the capacity of several groups, and their accuracy
+_STEEPEST = 20.0  # slope of a group's capacity over the rate of the others, at most
+_RELIEF = 0.01  # drop rate above which what is dropped relieves the others
 _STATES = 9  # states of the system in the mixture for percentiles
 
 
@@ -191,10 +195,30 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     array (draws,)
         Mean offered rate, in requests per second.
     """
-    each = [
-        _capacity_per_s(part, analysis.drift_per_s * share, max_drop_rate) / share for share, part in analysis.parts
-    ]
-    return np.asarray(np.min(each, axis=0))
+    groups, high = analysis.groups, analysis.drift_per_s
+    if len(groups) < 2:
+        return _capacity_per_s(analysis, high, max_drop_rate)
+    peak, rate, before = peak_ratio(analysis), high, None
+    for _ in range(_BACKGROUNDS):
+        parts = zip(groups, analysis.parts([rate * peak * group.share for group in groups]), strict=True)
+        each = [_capacity_per_s(part, high * group.share, max_drop_rate) / group.share for group, part in parts]
+        found = np.min(each, axis=0)
+        if np.all(np.abs(found - rate) <= _SETTLED * rate):
+            return np.asarray(found)
+        here = np.log(rate), np.log(found)
+        rate, before = np.exp(_meeting(here, before)), here
+    return np.minimum(rate, high)
+
+
+def _meeting(here: tuple[FloatArray, FloatArray], before: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    """Return where a falling function equals its argument, by a secant; halfway between both from one point alone."""
+    at, value = here
+    if before is None:
+        return (at + value) / 2
+    run = at - before[0]
+    slope = np.where(np.abs(run) > 1e-9, (value - before[1]) / np.where(np.abs(run) > 1e-9, run, 1.0), 0.0)
+    slope = np.clip(slope, -_STEEPEST, 0.0)
+    return np.asarray((value - slope * at) / (1 - slope))
 
 
 def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) -> FloatArray:
@@ -255,10 +279,12 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     array (draws,)
     """
     every, total = np.arange(analysis.draws), np.zeros(analysis.draws)
-    for share, part in analysis.parts:
+    for group, part in _parts(analysis, rate_per_s):
         if part.server is not None:
-            blocked = _log_drop_rate_and_slope(part.server, phases(analysis), rate_per_s * share, every)[0]
-            total = total + share * np.exp(blocked)
+            rate = rate_per_s * group.share
+            total = total + group.share * np.exp(
+                _log_drop_rate_and_slope(part.server, phases(analysis), rate, every)[0]
+            )
     return total
 
 
@@ -299,7 +325,52 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 
 
 def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
-    return _together([(share, part, _state_of_part(part, rate * share)) for share, part in analysis.parts])
+    if len(analysis.groups) < 2:
+        return _state_of_part(analysis, rate)
+    rows = rate.reshape(-1, analysis.draws)
+    states = [
+        _together(
+            [(group.share, part, _state_of_part(part, row * group.share)) for group, part in _parts(analysis, row)]
+        )
+        for row in rows
+    ]
+    return stacked(states, rate.shape[:-1])
+
+
+def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analysis]]:
+    """Return the parts of the network at a rate (draws,), each with the requests of others that are not dropped."""
+    groups = analysis.groups
+    if len(groups) < 2:
+        return [(groups[0], analysis)]
+    rates = [rate * group.share for group in groups]
+    parts = analysis.parts(rates)
+    every = np.arange(analysis.draws)
+    lost = [
+        np.zeros(1) if part.server is None else np.exp(part.server.blocking(each, every)[0])
+        for part, each in zip(parts, rates, strict=True)
+    ]
+    if np.max(np.concatenate(lost)) > _RELIEF:
+        parts = analysis.parts([each * (1 - dropped) for each, dropped in zip(rates, lost, strict=True)])
+    return list(zip(groups, parts, strict=True))
+
+
+def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:
+    """Return steady states, each (draws,), as one with first axes of a shape."""
+
+    def by_class(attribute: str) -> dict[str, FloatArray]:
+        return {name: joined([getattr(state, attribute)[name] for state in states]) for name in states[0].response_s}
+
+    def joined(values: list[FloatArray]) -> FloatArray:
+        return np.stack(values).reshape(*shape, *values[0].shape)
+
+    return SteadyState(
+        joined([state.drop_rate for state in states]),
+        joined([state.busy_units for state in states]),
+        by_class("response_s"),
+        by_class("weight"),
+        by_class("mean_s"),
+        by_class("variance_s2"),
+    )
 
 
 def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
@@ -310,10 +381,8 @@ def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
     return steady_state(analysis.server, analysis.inside, chance, analysis.server.drop_rate(chance))
 
 
-def _together(parts: Sequence[tuple[FloatArray, Analysis, SteadyState]]) -> SteadyState:
+def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadyState:
     """Return the steady states of parts of the traffic as one; each counts by its requests that complete."""
-    if len(parts) == 1:
-        return parts[0][2]
     response: dict[str, FloatArray] = {}
     weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
     for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):

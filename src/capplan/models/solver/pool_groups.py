@@ -85,7 +85,12 @@ def _group(pools: Pools, splits: Mapping[str, Split], share: Mapping[str, Number
     shares = {name: share[name] * part.share for name, part in passing.items()}
     variability = (shares[name] * (part.share if part.in_turn else 1.0) for name, part in passing.items())
     total: Number = sum(shares.values(), 0.0)
-    return PoolGroup(pools, {name: part.step for name, part in passing.items()}, shares, sum(variability, 0.0) / total)
+    return PoolGroup(
+        pools,
+        {name: part.step for name, part in passing.items()},
+        shares,
+        sum(variability, 0.0) / total,
+    )
 
 
 def _split(step: Step) -> Split:

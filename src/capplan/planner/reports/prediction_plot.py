@@ -193,8 +193,10 @@ class _Drawn:
             self._add(measured, row)
             self._add(legend_entry("measured", mode="markers", marker=_diamond(NEUTRAL)), row)
         for each in self.rows:
-            at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "showarrow": False}
-            self.figure.add_annotation(text=each.label, **at, xref="x domain", name=ROW_LABEL, row=row, col=1)
+            at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "align": "left"}
+            self.figure.add_annotation(
+                text=each.label, showarrow=False, **at, xref="x domain", name=ROW_LABEL, row=row, col=1
+            )
         shown = {"tickvals": [each.place for each in self.rows], "showticklabels": False}
         self.figure.update_yaxes(**shown, range=[0.6 - len(self.rows), 0.75], row=row, col=1)
         self._guides(row)

@@ -110,7 +110,7 @@ def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL)
 
 def asked_line(rate: float) -> dict[str, Any]:
     """Return the shape of the asked rate across a panel."""
-    across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "above"}
+    across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
     return {"type": "line", "x0": rate, "x1": rate, **across, "line": {"color": ASKED, "width": 2}}
 
 

@@ -89,6 +89,10 @@ def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
 class Fedora4Notes(Notes[Fedora4Scenario]):
     """What a reader must know of `fedora4`."""
 
+    assignment = (
+        "The load tests cannot tell: all forms fit them alike, because no latency was measured between idle and "
+        "capacity (record 0019)."
+    )
     rates = (
         "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, including "
         "the round trip."

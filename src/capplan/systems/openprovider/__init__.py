@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
@@ -62,6 +63,10 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     sessions_not_found = staticmethod(sessions_not_found)
     excess = staticmethod(excess)
     offset = staticmethod(offset)
+
+    def other_assignment(self, scenario: OpenproviderScenario, values: Values) -> Network:
+        """Return the network with cores in turn, the furthest form that the load tests do not rule out."""
+        return self.network(scenario, values, 1.0).with_assignment("round_robin")
 
     def layout(self, scenario: OpenproviderScenario, values: Values) -> str:
         """Return data centres, nodes, replicas, levels and round trip in a few words."""

@@ -22,7 +22,7 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import proportions
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import Number
@@ -30,6 +30,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
+ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
 SETTLES_S = 0.2
@@ -99,7 +100,10 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
     return Network(
         name=scenario.system,
         stations=(
-            *(Station(_front(dc), FRONT_CORES, "ps", count=count) for dc, count in fronts.items()),
+            *(
+                Station(_front(dc), FRONT_CORES, "ps", count=count, assignment=ASSIGNMENT)
+                for dc, count in fronts.items()
+            ),
             *stations(cluster),
         ),
         pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
@@ -165,6 +169,7 @@ def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[in
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
         down=down,
+        assignment=ASSIGNMENT,
     )
 
 

@@ -161,6 +161,10 @@ def _left(case: Case[RhinoShcmScenario], count: int, values: Values, place: Plac
 class RhinoShcmNotes(Notes[RhinoShcmScenario]):
     """What a reader must know of `rhino-shcm`."""
 
+    assignment = (
+        "The load tests speak for one queue: medians hardly rise with load, and a queue for each core fits far worse "
+        "(record 0019)."
+    )
     rates = f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests."
     accuracy = (
         "Analytic latencies come from a closed form without Cassandra's own servers: up to 18 % below simulation with "
