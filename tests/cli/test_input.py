@@ -11,7 +11,7 @@ from capplan.systems.registry import read_scenario, scenario
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 QUICK = {
-    "predict": ["--engine", "analytic"],
+    "predict": ["--engine", "analytic", "--risk", "100%"],  # the rates are beyond some capacities
     "simulate": ["--duration", "1s"],
     "sweep": ["--draws", "2", "--processes", "1"],
 }

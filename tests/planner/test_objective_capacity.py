@@ -22,7 +22,7 @@ def p99(scenario: OpenproviderScenario, engine: PredictionEngine) -> Band:
 @pytest.mark.parametrize("limit_ms", LIMITS_MS)
 @pytest.mark.parametrize("engine", ["analytic", "compiled"])
 def test_at_the_capacity_the_limiting_figure_is_at_its_limit(engine: PredictionEngine, limit_ms: float) -> None:
-    capacity = predict(asked(limit_ms), engine=engine).capacity_tps
+    capacity = predict(asked(limit_ms), engine=engine).peak_tps
     assert capacity is not None
     assert 0 < capacity.value < 10_400  # without the objective
 
@@ -33,7 +33,7 @@ def test_at_the_capacity_the_limiting_figure_is_at_its_limit(engine: PredictionE
 
 @pytest.mark.parametrize("limit_ms", LIMITS_MS)
 def test_the_verdict_agrees_with_the_capacity(limit_ms: float) -> None:
-    capacity = predict(asked(limit_ms)).capacity_tps
+    capacity = predict(asked(limit_ms)).peak_tps
     assert capacity is not None
 
     for share in (0.5, 0.8, 0.9):
@@ -47,7 +47,7 @@ def test_the_band_of_the_capacity_has_the_error_of_the_latency() -> None:
     """Where the band of an idle system's latency includes the limit, so does that of the capacity include nothing."""
     idle = p99(asked(10.0, 100.0), "analytic")
     for limit_ms, carries in ((0.9 * idle.low, False), (1.1 * idle.low, True)):
-        capacity = predict(asked(limit_ms), engine="analytic").capacity_tps
+        capacity = predict(asked(limit_ms), engine="analytic").peak_tps
         assert capacity is not None
         assert capacity.value == capacity.low == 0
         assert (capacity.high > 0) == carries

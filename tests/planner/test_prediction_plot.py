@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from tests.planner.predictions import offered_tps
 
-from capplan.planner.predict.predict import predict_case
+from capplan.planner.predict.predict import Question, predict_case
 from capplan.planner.reports.plot_file import page
 from capplan.planner.reports.prediction_plot import LOADS, Answer, plot
 from capplan.planner.reports.visual_language import ASKED, LIMIT, NEUTRAL
@@ -19,10 +20,10 @@ SLO = ("acct.p99<20ms", "acct.p999<60ms")
 @cache
 def answer(name: str = "openprovider", tps: float | None = None, slo: tuple[str, ...] = ()) -> Answer:
     case = resolve(scenario(name, tps=tps, slo=slo))
-    found = predict_case(case, engine="analytic")
-    assert found.capacity_tps is not None
-    assert found.offered_tps is not None
-    return Answer(case.at(found.offered_tps), found.offered_tps, found.capacity_tps, found.latency_ms, found.outages)
+    found = predict_case(case, Question("analytic"))
+    assert found.peak_tps is not None
+    offered = offered_tps(found)
+    return Answer(case.at(offered), offered, found.peak_tps, found.latency_ms, found.outages)
 
 
 @cache
@@ -88,10 +89,10 @@ def test_a_layout_that_was_measured_shows_what_was_measured() -> None:
 
 def test_a_layout_that_was_not_measured_shows_no_measurement() -> None:
     case = replace(resolve(scenario("openprovider", cass_nodes=7)), draws=8)
-    found = predict_case(case, engine="analytic")
-    assert found.capacity_tps is not None
-    assert found.offered_tps is not None
-    figure = plot(Answer(case.at(found.offered_tps), found.offered_tps, found.capacity_tps, found.latency_ms))
+    found = predict_case(case, Question("analytic"))
+    assert found.peak_tps is not None
+    offered = offered_tps(found)
+    figure = plot(Answer(case.at(offered), offered, found.peak_tps, found.latency_ms))
 
     assert not any(each.marker.symbol == "diamond-open" for each in figure.data)
     assert "what failures leave of the capacity" not in [each.text for each in figure.layout.annotations]

@@ -123,6 +123,11 @@ class Figures:
         """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
         return self._every(self.point.busy_units / max(self.analysis.outer_pool_count, 1))
 
+    def pool_utilisation(self) -> FloatArray | None:
+        """Return the mean share of busy units of the outermost pools (..., draws); None without such pools."""
+        pool = self.analysis.pool
+        return None if pool is None else self._every(self.point.busy_units / pool[0])
+
     @property
     def drop_rate(self) -> FloatArray:
         """Share of the requests that are dropped (..., draws)."""
@@ -214,6 +219,23 @@ class Solution:
     def at_shares(self, shares: FloatArray) -> Figures:
         """Return the figures at shares (rates,) of each draw's capacity; arrays (rates, draws)."""
         return self.at(shares[:, None] * self._capacity)
+
+    @property
+    def burst_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (draws,); 1 where traffic has no bursts."""
+        return self._every(peak_ratio(self.analysis))
+
+    def utilisation_at_capacity(self, resource: str) -> FloatArray:
+        """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
+        return self._every(
+            np.max([self._busy_at_capacity(n) for n in self.analysis.demands if kind_of(n) == resource], 0)
+        )
+
+    def _busy_at_capacity(self, name: str) -> FloatArray:
+        station, mean = self.analysis.stations[name], self._capacity / peak_ratio(self.analysis)
+        if station.rate is not None:
+            return busy_share(mean * self.analysis.demands[name].mean_s, station)
+        return np.minimum(mean * self.analysis.load(name), 1.0)
 
     @property
     def bottleneck(self) -> str:

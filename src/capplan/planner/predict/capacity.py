@@ -41,8 +41,8 @@ class _Draws(NamedTuple):
     repeated: FloatArray
 
 
-def capacity_of(case: Case[Any], relations: Relations | None = None) -> Capacity:
-    """Return what a layout completes with its objectives met, requests per second, with its band.
+def capacity_of(case: Case[Any], relations: Relations | None = None, over: FloatArray | None = None) -> Band:
+    """Return the highest peak rate that a layout completes with its objectives met, requests per second.
 
     Parameters
     ----------
@@ -50,20 +50,57 @@ def capacity_of(case: Case[Any], relations: Relations | None = None) -> Capacity
         The layout. With objectives, its offered rate says how far latencies are extrapolated.
     relations : mapping, optional
         Simulated over analytic latencies near the capacity; those that are missing are taken as solved.
+    over : array (draws,), optional
+        What the rate is divided by, such as the burst ratio for the mean rate; 1 by default.
 
     Raises
     ------
     InputError
         When an objective of the scenario cannot be read.
     """
-    band = _band(case, relations or {})
+    band = _band(case, relations or {}, np.ones(1) if over is None else over)
+    if case.upper_bound is None:
+        return band
+    return at_most(band, capacity_of(case.upper_bound, relations, over).high)
+
+
+def peak_and_sustained(case: Case[Any], relations: Relations | None = None) -> Capacity:
+    """Return the capacity as peak and as mean rate, and the rate of overload, without the basis of each.
+
+    Parameters
+    ----------
+    case, relations
+        As for `capacity_of`.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    ratio = case.solution.burst_ratio
+    low, middle, high = np.quantile(ratio, (LOW, 0.5, HIGH)).tolist()
+    peak, bound = capacity_of(case, relations), case.upper_bound
+    overload = case.uncertainty.of_rate(case.solution.capacity)
+    if bound is not None:
+        overload = at_most(overload, bound.uncertainty.of_rate(bound.solution.capacity).high)
+    return Capacity(
+        peak_tps=peak,
+        sustained_tps=capacity_of(case, relations, ratio) if middle > 1 else peak,
+        overload_tps=overload,
+        burst_ratio=Band(middle, low, high, Parts(parameter=_half_width(ratio)))
+        if high > low
+        else Band.exactly(middle),
+        criterion=_criterion(case),
+    )
+
+
+def _criterion(case: Case[Any]) -> str:
+    """Return what "sustains" means, in words."""
     rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
-    if case.upper_bound is not None:
-        band = at_most(band, capacity_of(case.upper_bound, relations).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
+    words = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
     if case.objectives:
-        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
-    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
+        words += " and " + ", ".join(objective.text for objective in case.objectives)
+    return words
 
 
 def default_rate(case: Case[Any]) -> float:
@@ -85,8 +122,8 @@ def rate_at(share: float, capacity: float) -> float:
 
 
 def at_most(band: Band, highest: float) -> Band:
-    """Return a band of which nothing but the value lies above a bound."""
-    return replace(band, low=min(band.low, highest), high=min(band.high, highest))
+    """Return a band of which nothing lies above a bound."""
+    return replace(band, value=min(band.value, highest), low=min(band.low, highest), high=min(band.high, highest))
 
 
 def chance_of_less(case: Case[Any], rate_per_s: float, relations: Relations | None = None) -> float:
@@ -102,12 +139,12 @@ def objectives_at_a_rate(case: Case[Any]) -> tuple[Objective, ...]:
     return tuple(each for each in case.objectives if all(metric.name != "capacity" for metric in each.metrics()))
 
 
-def _band(case: Case[Any], relations: Relations) -> Band:
+def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     objectives = objectives_at_a_rate(case)
-    plain = case.uncertainty.of_rate(case.solution.capacity)
+    plain = case.uncertainty.of_rate(case.solution.capacity / over)
     if not objectives:
         return plain
-    predicted, repeated = _draws(case, objectives, relations)
+    predicted, repeated = (each / over for each in _draws(case, objectives, relations))
     value = float(np.median(predicted))
     if value == plain.value:  # no objective limits it
         return plain

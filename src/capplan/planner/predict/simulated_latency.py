@@ -21,8 +21,7 @@ from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import DEFAULT_BUDGET_S, Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.traffic import Open
+from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import Effort, cost_s, effort
@@ -269,27 +268,28 @@ class ChosenDraws:
         self.chosen, self.reported, values = chosen, case.system.reported, case.values
         self.settling = partial(case.system.settling_s, case.scenario, values)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-        self.phases = _phases(mine, len(chosen))
+        self.phases = _phases(cast("Open", case.solution.network.traffic).arrivals, chosen)
         count = len(self.phases)
         every = {
             name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
         }
-        if "burst_excess" in every:
-            every["burst_excess"] = 0.0
         self._network = case.system.network(case.scenario, every, np.ones(count * len(chosen)))
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw in the first phase, and then for each in the next."""
         traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
-        return replace(self._network, traffic=replace(traffic, rate_per_s=rates))
+        return replace(self._network, traffic=replace(traffic, rate_per_s=rates, arrivals=Poisson()))
 
 
-def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
+def _phases(arrivals: Arrivals, chosen: IntArray) -> tuple[Phase, ...]:
     """Return the time between bursts and the bursts; one phase where the traffic has none."""
-    every = np.ones(draws)
-    if "burst_excess" not in values:
+    every = np.ones(len(chosen))
+    if not isinstance(arrivals, Bursty) or np.all(np.asarray(arrivals.burst_ratio) == 1):
         return (Phase(every, every, 1.0),)
-    ratio, fraction = 1 + values["burst_excess"], values["burst_fraction"]
+    ratio, fraction = (
+        value[chosen] if isinstance(value, np.ndarray) else value
+        for value in (arrivals.burst_ratio, arrivals.burst_fraction)
+    )
     in_bursts = np.asarray(fraction * ratio * every)
     calm = np.asarray((1 / ratio - fraction) / (1 - fraction) * every)
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)

@@ -20,10 +20,9 @@ from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.system import Case
 from capplan.models.number_words import rate
 from capplan.models.objective import Comparison
-from capplan.models.results import STATISTICS, Band, Capacity, Latency, Outage
+from capplan.models.results import STATISTICS, Band, Carried, Latency, Outage
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_table import SweepPoint, rate_fields
-from capplan.planner.predict.prediction import lost_in_words
 from capplan.planner.reports.plot_file import is_page, write_figure
 from capplan.planner.reports.visual_language import (
     ASKED,
@@ -54,7 +53,6 @@ BEYOND = 1.12  # times the largest rate, where the x axis ends
 PANEL_PIXELS, GAP_PIXELS, ROW_PIXELS, BOTTOM_PIXELS, ENTRY_PIXELS = 300, 70, 48, 62, 20
 STEEP, HEADROOM = 0.97, 3.0  # the y axis ends at this many times what is at this share of the capacity
 SPOKEN = {"p999": "p99.9"}
-AS_ASKED = "as asked"  # in what an outage assumes: nothing but what the scenario says
 ROW_LABEL = "row"
 NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a telephone
 
@@ -69,8 +67,8 @@ class Answer:
         The layout.
     offered_tps : float
         The asked peak rate, requests per second.
-    capacity : Capacity
-        The capacity, with its band.
+    capacity : Band
+        The highest peak rate, with its band.
     latency_ms : mapping of Latency
         Latencies at the asked rate, by request class.
     outages : sequence of Outage
@@ -79,7 +77,7 @@ class Answer:
 
     case: Case[Any]
     offered_tps: float
-    capacity: Capacity
+    capacity: Band
     latency_ms: Mapping[str, Latency]
     outages: Sequence[Outage] = ()
 
@@ -347,18 +345,23 @@ def _rows(answer: Answer) -> Iterator[_Row]:
     """Yield the intact layout, then what each failure leaves."""
     if not answer.outages:
         return
-    yield _row(answer.capacity, "nothing lost", answer.offered_tps, 0)
+    yield _row(answer.capacity, "nothing lost", _carried(answer.capacity, answer.offered_tps), 0)
     modelled = [(each, each.capacity_tps) for each in answer.outages if each.capacity_tps is not None]
     for place, (each, capacity) in enumerate(modelled, start=1):
-        label = f"{lost_in_words(each.lost)} lost{'' if AS_ASKED in each.assumed else f', {each.assumed}'}"
-        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), answer.offered_tps, -place)
+        label = f"{each.name} lost{'' if each.available and not each.lowered else f', {each.assumed}'}"
+        carried = each.carried or _carried(capacity, answer.offered_tps)
+        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), carried, -place)
 
 
-def _row(capacity: Band, label: str, offered: float, place: int) -> _Row:
+def _carried(capacity: Band, offered: float) -> Carried:
+    """Return whether a rate is sustained: by the definition of a band, its low end is exceeded in 95 % of cases."""
     if capacity.low >= offered:
-        verdict = "carries the asked rate"
-    else:
-        verdict = "at risk" if capacity.high >= offered else "does not carry it"
+        return "yes"
+    return "at risk" if capacity.value >= offered else "no"
+
+
+def _row(capacity: Band, label: str, carried: Carried, place: int) -> _Row:
+    verdict = {"yes": "carries the asked rate", "at risk": "at risk", "no": "does not carry it"}[carried]
     return _Row(capacity.value, capacity.low, capacity.high, label=label, verdict=verdict, place=place)
 
 

@@ -74,8 +74,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
             f"run `capplan predict {scenario.system}` instead"
         )
-    given = scenario.offered_per_s()
-    offered = default_rate(case) if given is None else float(np.max(given))
+    given = case.given_per_s
+    offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
     return Subject(network, scenario.given(), offered, "default" if given is None else "given")
 

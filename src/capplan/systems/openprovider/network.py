@@ -93,8 +93,7 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         Request classes auth, start and update; see `REPORTED`.
     """
     cluster = build_cluster(scenario, values, down)
-    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
-    ratio = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    ratio = burst_ratio(scenario, values)
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
     fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
@@ -112,6 +111,15 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
         traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
     )
+
+
+def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
+    """Return the peak rate over the mean rate: as given, or as the load tests had it."""
+    if scenario.burst_ratio is not None:
+        return scenario.burst_ratio
+    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
+    ratio: Number = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    return ratio
 
 
 def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:

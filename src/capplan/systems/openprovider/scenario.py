@@ -50,6 +50,14 @@ def _factor(text: str) -> float:
         raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
 
 
+def _ratio(text: str) -> float:
+    try:
+        return float(check_number(float(text), "burst ratio", at_least=1.0))
+    except (ValueError, OverflowError):
+        raise InputError(f"{text!r} is not a burst ratio: give a number from 1, such as 1.5") from None
+
+
+MOST_BURST_RATIO = 19.0  # bursts take 5 % of the time: at 20 nothing would come between them
 LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 LARGEST_POOL = 4096  # worker threads of a policing node
 _COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
@@ -101,8 +109,13 @@ class OpenproviderScenario(Scenario):
         Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
     reconnects
         New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
+    burst_ratio
+        Peak rate over mean rate of the traffic, at least 1; by default as in the load tests, about 1.1. The peak rate
+        lasts for bursts of about a second, 5 % of the time.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
+    tps_sustained
+        Offered mean rate over all data centres, requests per second; instead of `tps`.
     slo
         Objectives, such as `acct.p99<20ms`.
 
@@ -203,9 +216,35 @@ class OpenproviderScenario(Scenario):
             read=parse_share,
         ),
     ] = None
+    burst_ratio: Annotated[
+        float | None,
+        Field(ge=1, le=MOST_BURST_RATIO),
+        Option(
+            "Peak rate over mean rate of the traffic, such as 1.5; 1 for no bursts.",
+            "times the mean rate",
+            "X",
+            read=_ratio,
+        ),
+    ] = None
     tps: Annotated[
         PositivePerSecond | None,
-        Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+        Option(
+            "Offered peak rate over all data centres.",
+            "offered rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps_sustained",),
+        ),
+    ] = None
+    tps_sustained: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered mean rate over all data centres, instead of --tps.",
+            "offered mean rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps",),
+        ),
     ] = None
     slo: Annotated[Objectives, Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
@@ -226,6 +265,11 @@ class OpenproviderScenario(Scenario):
     def __post_init__(self) -> None:
         if self.dcs > LARGEST:
             raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
+        if self.tps is not None and self.tps_sustained is not None:
+            raise InputError(
+                f"tps = {self.tps:g} and tps_sustained = {self.tps_sustained:g} both give the offered rate: "
+                "give one of them"
+            )
         if self.front_workers > LARGEST_POOL:
             raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
         self._normalise()
