@@ -187,6 +187,7 @@ class Analysis:
         self.traffic = network.traffic
         self._whole: Analysis | None = None
         self._arrival_scv: Number | None = None
+        self._like: Analysis | None = None
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
         self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
         plain = representatives(network)
@@ -395,8 +396,11 @@ class Analysis:
             together[key] = together.get(key, frozenset[str]()) | group.pools
         return pool_groups(self.flows, self.share, together.values())
 
-    def parts(self, rates_per_s: Sequence[FloatArray]) -> tuple[Analysis, ...]:
-        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,)."""
+    def parts(self, rates_per_s: Sequence[FloatArray], like: Sequence[Analysis] | None = None) -> tuple[Analysis, ...]:
+        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,).
+
+        Parts at nearby rates, if given, spare the integrals over quorums: their effect on queueing hardly changes.
+        """
         own = [self._demands_of(group) for group in self.groups]
         parts = []
         for place, group in enumerate(self.groups):
@@ -405,6 +409,7 @@ class Analysis:
                 for name, demand in demands.items() if other != place else ():
                     others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
             parts.append(self._part(group, own[place], others))
+            parts[-1]._like = None if like is None else like[place]
         return tuple(parts)
 
     @cached_property
@@ -504,8 +509,7 @@ class Analysis:
         array (draws, n)
             Requests per second.
         """
-        first_s = self.averaged(self.unloaded) if self._whole is None else self.curve[0][:, 0]
-        alone = self._full(first_s - self.outside_s)
+        alone = self._full(self._first_s() - self.outside_s)
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
@@ -533,11 +537,26 @@ class Analysis:
         """
         from scipy.interpolate import PchipInterpolator  # slow to import
 
-        means, shares = self.curve[0].T, _SHARES[1:]
-        factor = (means[1:] - means[0]) / np.maximum(self._queueing_s(shares), 1e-300)
-        factor = np.where(means[1:] - means[0] > 1e-9 * means[0], factor, 1.0)
+        shares = _SHARES[1:]
         at = np.clip(special.expit(logit), shares[0], shares[-1])
-        return np.asarray(self._queueing_s(special.expit(logit)) * PchipInterpolator(shares, factor)(at))
+        return np.asarray(self._queueing_s(special.expit(logit)) * PchipInterpolator(shares, self._factor)(at))
+
+    @cached_property
+    def _factor(self) -> FloatArray:
+        """Time that queueing adds to the mean response, over the sum over stations (virtual rates but 0, draws)."""
+        if self._like is not None:
+            return self._like._factor
+        means = self.curve[0].T
+        factor = (means[1:] - means[0]) / np.maximum(self._queueing_s(_SHARES[1:]), 1e-300)
+        return np.where(means[1:] - means[0] > 1e-9 * means[0], factor, 1.0)
+
+    def _first_s(self) -> FloatArray:
+        """Return the mean response of a request that is alone inside the pools, beside the others (draws,)."""
+        if self._whole is None:
+            return self.averaged(self.unloaded)
+        if self._like is not None:
+            return np.asarray(self.averaged(self.unloaded) + self._like._factor[0] * self._queueing_s(np.zeros(1))[0])
+        return self.curve[0][:, 0]
 
     def _queueing_s(self, share: FloatArray) -> FloatArray:
         """Return the sum of the times that queueing adds at the stations, at shares of saturation (shares, draws)."""

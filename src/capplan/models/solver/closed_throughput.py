@@ -23,6 +23,8 @@ _NEGLIGIBLE = 1e-18  # probability of a number of requests, relative to the most
 _STEP = 0.1  # of the logit of the rate over its saturation
 _FEWEST = 0.05  # mean number at the lowest rate
 _NEAREST = 0.9998  # highest rate over saturation
+_LEAST_RISE = 0.5  # of the logarithms of the number inside over the rate, which is at least 1 if responses rise
+_MOST_FASTER = 5.0  # logarithm of the throughput over that without queueing, which is at most 0 in theory
 _POINTS = 48  # populations at which machine repair is computed exactly; values between are interpolated
 
 
@@ -75,7 +77,7 @@ def throughput_per_s(
     # Derivatives with respect to the logarithm of the rate: cumulants of the number inside. Those of logarithms are
     # exact for few requests, whose number is in proportion to a power of the rate.
     idle = 1 - share
-    rise = _derivative(np.log(number)) / idle
+    rise = np.maximum(_derivative(np.log(number)) / idle, _LEAST_RISE)
     second = number * rise
     skew = rise + _derivative(np.log(rise)) / idle
     third = second * skew
@@ -88,7 +90,7 @@ def throughput_per_s(
     log_number = np.log(number + 0.5)
     found = _rows_hermite(np.log(population), log_number.T, slowed.T, (_derivative(slowed) / _derivative(log_number)).T)
     found[:, population == 1.0] = 0.0
-    result = population / alone_s[:, None] * np.exp(-found)
+    result = population / alone_s[:, None] * np.exp(np.minimum(-found, _MOST_FASTER))
     beyond = population > number[-3][:, None] + 0.5
     return np.where(beyond, np.minimum(result, saturation_per_s[:, None]), result)
 

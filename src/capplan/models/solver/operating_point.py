@@ -198,10 +198,11 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     groups, high = analysis.groups, analysis.drift_per_s
     if len(groups) < 2:
         return _capacity_per_s(analysis, high, max_drop_rate)
-    peak, rate, before = peak_ratio(analysis), high, None
+    peak, rate, before, parts = peak_ratio(analysis), high, None, None
     for _ in range(_BACKGROUNDS):
-        parts = zip(groups, analysis.parts([rate * peak * group.share for group in groups]), strict=True)
-        each = [_capacity_per_s(part, high * group.share, max_drop_rate) / group.share for group, part in parts]
+        parts = analysis.parts([rate * peak * group.share for group in groups], parts)
+        pairs = zip(groups, parts, strict=True)
+        each = [_capacity_per_s(part, high * group.share, max_drop_rate) / group.share for group, part in pairs]
         found = np.min(each, axis=0)
         if np.all(np.abs(found - rate) <= _SETTLED * rate):
             return np.asarray(found)
