@@ -10,6 +10,9 @@ The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 - A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
   which answer the coordinator directly.
 - The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
+- A mutation takes space in the memtables from before it is applied until the storage path has taken it. If flushes fall
+  behind and the space is full, further mutations wait, and so do the clients ("Cassandra blocks writes until the next
+  flush succeeds", documentation of 2.2, "How is data written?").
 
 The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
 Speculative retries, digest mismatches, hints and timeouts are not modelled.
@@ -46,6 +49,14 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 
 NATIVE_TRANSPORT_THREADS = 128
+MEMTABLE_MUTATIONS = 100_000
+"""Mutations that the memtables of a node hold before writers block: a guess, 20 thousand to 2 million.
+
+`memtable_heap_space_in_mb` is a quarter of the heap by default, and the heap at most 8 GiB. A flush begins when a third
+of that space is taken, 1 / (`memtable_flush_writers` + 1). Mutations during the flush therefore have 340 MiB (with a
+heap of 2 GiB) to 1.3 GiB (8 GiB). One of them takes 0.7 to 16 KiB there, as its row has one or many cells. The guess
+decides how long an overload lasts until writers block, but not at which rate they do.
+"""
 LOCAL_READ_REPAIR_CHANCE = 0.1
 STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
 
@@ -180,7 +191,7 @@ def stations(cluster: Cluster) -> tuple[Station, ...]:
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """Return the pools of a cluster: the native transport threads of the nodes of each data centre.
+    """Return the pools of a cluster: the native transport threads and the memtable space of the nodes.
 
     Parameters
     ----------
@@ -191,7 +202,9 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
     -------
     tuple of Pool
     """
-    return tuple(Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    threads = (Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    memtables = (Pool(_memtable(dc), MEMTABLE_MUTATIONS, count=cluster.nodes[dc]) for dc in cluster.living)
+    return (*threads, *memtables)
 
 
 def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Step:
@@ -342,12 +355,15 @@ class _Statement:
         stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)
         work = Visit(_cores(dc), _work(self._busy_s(costs.mutation, messages)), name="mutation", member=_REPLICA)
         unseen = _unseen(dc, costs.mutation * costs.unseen)
-        return (*there, work, unseen, ForkJoin((stored,), 0), *self._answer(dc, back))
+        # The answer is detached, so that the mutation keeps its place in the memtables until it is stored.
+        kept = Steps((work, unseen, *self._answer(dc, back), stored))
+        return (*there, Acquire(_memtable(dc), kept, member=_REPLICA))
 
     def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
-        if self.wanted.total:
-            return (*back, Signal("all"))
-        return (*back, Signal(f"dc{dc + 1}")) if dc in self.wanted.by_dc else ()
+        if not self.wanted.total and dc not in self.wanted.by_dc:
+            return ()
+        signal = Signal("all" if self.wanted.total else f"dc{dc + 1}")
+        return (ForkJoin((Steps((*back, signal), name="answer"),), 0),) if back else (signal,)
 
 
 def _unseen(dc: int, demand_s: Number) -> Step:
@@ -372,6 +388,10 @@ def _storage(dc: int) -> str:
 
 def _native(dc: int) -> str:
     return f"native-transport/dc{dc + 1}"
+
+
+def _memtable(dc: int) -> str:
+    return f"memtable/dc{dc + 1}"
 
 
 def _scalar(value: Number) -> float:

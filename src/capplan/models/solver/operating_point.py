@@ -7,7 +7,7 @@ steady state. This is accurate if bursts last longer than the queues need to set
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 
@@ -60,8 +61,8 @@ class OperatingPoint:
     Attributes
     ----------
     rate_per_s : array (..., draws)
-        Mean offered rate, per second.
-    shares : tuple of arrays (draws,)
+        Mean rate at which requests are sent, per second: the offered one, less what failed sessions no longer send.
+    shares : tuple of arrays (..., draws)
         Share of the requests that arrive in each state.
     durations : tuple of float
         Share of the time in each state.
@@ -160,9 +161,71 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     given = np.asarray(rate_per_s, dtype=float)
     rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
-    states = tuple(_state(analysis, rate * ratio) for _, ratio in parts)
-    seen, durations = tuple(time * ratio for time, ratio in parts), tuple(time for time, _ in parts)
-    return OperatingPoint(rate, seen, durations, states, analysis.share)
+    rates, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(time for time, _ in parts)
+    total = sum((time * each for time, each in zip(durations, rates, strict=True)), np.zeros(1))
+    shares = tuple(time * each / np.maximum(total, 1e-300) for time, each in zip(durations, rates, strict=True))
+    states = tuple(_state(analysis, each) for each in rates)
+    return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
+
+
+def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:
+    """Slow completions down to what all stations keep up with that requests visit with a unit of a pool.
+
+    In a lasting overload all places are taken, so times are in inverse proportion to the completions (Little's law).
+    """
+    dropped = analysis.least_drop_rate(rate) if analysis.server is not None else np.zeros(1)
+    if not np.any(dropped > point.drop_rate):
+        return point
+    slow = dropped > point.drop_rate
+    total = np.where(slow, rate * sent(analysis.chains, dropped)[0], point.rate_per_s)
+    before, after = point.rate_per_s * (1 - point.drop_rate), total * (1 - np.where(slow, dropped, point.drop_rate))
+    longer = np.where(slow, np.maximum(before / np.maximum(after, 1e-300), 1.0), 1.0)
+    states = tuple(_slower(state, np.where(slow, dropped, state.drop_rate), longer) for state in point.states)
+    return replace(point, rate_per_s=total, states=states)
+
+
+def _slower(state: SteadyState, drop_rate: FloatArray, longer: FloatArray) -> SteadyState:
+    parts = longer[..., None]
+    return replace(
+        state,
+        drop_rate=drop_rate,
+        response_s={name: time * longer for name, time in state.response_s.items()},
+        mean_s={name: time * parts for name, time in state.mean_s.items()},
+        variance_s2={name: square * parts**2 for name, square in state.variance_s2.items()},
+    )
+
+
+def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    """Return the rate at which requests are sent, (..., draws): sessions end at a failure."""
+    if analysis.server is None or all(len(part.classes) == 1 for part in analysis.chains):
+        return rate
+    draws = np.broadcast_to(np.arange(analysis.draws), rate.shape).ravel()
+    return _sent(analysis.server, analysis.chains, rate.ravel(), draws)[0].reshape(rate.shape)
+
+
+def _sent(
+    server: FlowEquivalent, parts: Sequence[Chain], rate: FloatArray, draws: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the rate at which requests are sent, their drop rate, and its elasticity over `rate`, by Newton's method.
+
+    `rate` is the rate at which requests would be sent if none were dropped; the mix of the classes is taken as fixed.
+    """
+    if all(len(part.classes) == 1 for part in parts):
+        return (rate, *server.blocking(rate, draws))
+    log_rate = np.log(np.maximum(rate, 1e-300))
+    low, high, log_sent = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate, log_rate
+    for step in range(_STEPS):
+        dropped, slope = server.blocking(np.exp(log_sent), draws)
+        share, fall = sent(parts, dropped)
+        gap = log_sent - log_rate - np.log(share)
+        if np.all(np.abs(gap) < _CLOSE):
+            break
+        low, high = np.where(gap < 0, log_sent, low), np.where(gap > 0, log_sent, high)
+        wanted = log_sent - gap / (1 - fall * slope)
+        # Beyond the knee Newton's steps can alternate between two points, so each fourth one halves the interval.
+        inside = (wanted >= low) & (wanted <= high) & (step % 4 < 3)
+        log_sent = np.where(inside, wanted, (low + high) / 2)
+    return np.exp(log_sent), dropped, slope / (1 - fall * slope)
 
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
@@ -190,7 +253,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     high, server = analysis.drift_per_s, analysis.server
     if server is None:
         return high
-    blocked = partial(_drop_rate_and_slope, server, phases(analysis))
+    blocked = partial(_drop_rate_and_slope, server, analysis.chains, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
     pilots = every[:: max(analysis.draws // _PILOTS, 1)]
@@ -243,21 +306,26 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     """
     if analysis.server is None:
         return np.zeros(analysis.draws)
-    return _drop_rate_and_slope(analysis.server, phases(analysis), rate_per_s, np.arange(analysis.draws))[0]
+    every = np.arange(analysis.draws)
+    return _drop_rate_and_slope(analysis.server, analysis.chains, phases(analysis), rate_per_s, every)[0]
 
 
 def _drop_rate_and_slope(
     server: FlowEquivalent,
+    sessions: Sequence[Chain],
     parts: Sequence[tuple[float, FloatArray]],
     rate_per_s: FloatArray,
     draws: NDArray[np.intp],
 ) -> tuple[FloatArray, FloatArray]:
     """Return the drop rates of some draws, and the slopes of their logarithms over the logarithm of the rate."""
-    dropped, rise = np.zeros(len(draws)), np.zeros(len(draws))
+    total, dropped, rise, growth = (np.zeros(len(draws)) for _ in range(4))
     for time, ratio in parts:
-        blocked, slope = server.blocking(rate_per_s * ratio[draws], draws)
-        dropped, rise = dropped + time * ratio[draws] * blocked, rise + time * ratio[draws] * blocked * slope
-    return dropped, rise / np.maximum(dropped, 1e-300)
+        rate = rate_per_s * ratio[draws]
+        each, blocked, slope = _sent(server, sessions, rate, draws)
+        grows = 1 + sent(sessions, blocked)[1] * slope
+        total, growth = total + time * each, growth + time * each * grows
+        dropped, rise = dropped + time * each * blocked, rise + time * each * blocked * (slope + grows)
+    return dropped / np.maximum(total, 1e-300), rise / np.maximum(dropped, 1e-300) - growth / np.maximum(total, 1e-300)
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
