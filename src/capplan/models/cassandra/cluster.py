@@ -76,6 +76,9 @@ class Costs:
         Costs that no request waits for (garbage collection, flush, compaction, kernel), as a share of the costs above.
     storage : number or array (draws,)
         Time of the storage path (commit log, flush, compaction) per mutation, detached; seconds.
+    message : number or array (draws,), optional
+        Cost of a message between nodes at each of them, on the response path: serialise and send it, or receive and
+        deserialise it; seconds. None leaves it out.
     links : mapping of Exchanges
         Encryption costs of one exchange at each end of a link, by operation (`read`, `write`); seconds.
     """
@@ -85,7 +88,15 @@ class Costs:
     mutation: Number
     unseen: Number
     storage: Number
+    message: Number | None = None
     links: Mapping[str, Exchanges] = field(default_factory=dict)
+
+    def exchange_s(self, operation: str) -> Number | None:
+        """Return the cost at one node of a message to another node and its answer; None if not modelled."""
+        encryption = self.links.get(operation, Exchanges()).internode
+        if self.message is None:
+            return encryption
+        return MESSAGES * self.message + (0.0 if encryption is None else encryption)
 
     def with_links(self, shares: Exchanges) -> Costs:
         """Add the costs of encrypted links.
@@ -240,7 +251,7 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     _check_living(cluster, wanted, dc, level)
     links = costs.links.get(operation, Exchanges())
     parse_s = costs.coordinator if links.client is None else costs.coordinator + links.client
-    builder = _Statement(cluster, costs, dc, wanted, links.internode)
+    builder = _Statement(cluster, costs, dc, wanted, costs.exchange_s(operation))
     replicated = builder.read() if operation == "read" else builder.write()
     found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
     parsed = Steps((Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR), found))
@@ -262,7 +273,7 @@ class _Statement:
 
     def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
-        self.exchange_s = exchange_s  # encryption cost at one end of a link between nodes
+        self.exchange_s = exchange_s  # cost at one end of a link between nodes
 
     def read(self) -> Step:
         """Return a read."""
@@ -310,11 +321,11 @@ class _Statement:
         return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
-        """Add the cost of encrypting messages, sent or received, to a node's work."""
+        """Add the cost of messages, sent or received, to a node's work."""
         return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
 
     def _messages(self, member: str, dc: int, messages: float) -> tuple[Step, ...]:
-        """Return a node's encryption of messages; no steps without encryption."""
+        """Return a node's work on messages to and from others; no steps if it is not modelled."""
         if self.exchange_s is None:
             return ()
         return (Visit(_cores(dc), _work(self.exchange_s * (messages / MESSAGES)), name="messages", member=member),)
@@ -349,7 +360,7 @@ class _Statement:
     def _apply(self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
         """Return the mutation at one replica, its detached work, and its answer if the level counts it.
 
-        The replica encrypts or decrypts `messages` messages if the links are encrypted.
+        The replica sends or receives `messages` messages.
         """
         costs = self.costs
         stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)

@@ -47,6 +47,14 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("route_excess", 0.2, "1", "prior", 0.5, "fibre routes are 1.1 to 1.5 times the straight line"),
     Parameter("coordinator_s", 0.2e-3, "s", "guess", 0.3, "parsing and coordinating one statement"),
     Parameter(
+        "message_share",
+        0.03,
+        "1",
+        "guess",
+        1.0,
+        "a message between nodes at each of them, as a share of a mutation: 0.5 to 15 %; netty alone takes 0.4 us",
+    ),
+    Parameter(
         "profile_excess", 0.15, "1", "guess", 0.5, "extra cost of reading a session row that holds the LDAP profile"
     ),
     Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a policing node's own work on one message"),
@@ -169,6 +177,7 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         mutation=values["mutation_s"],
         unseen=values["unseen_work"],
         storage=values["storage_s"],
+        message=values["message_share"] * values["mutation_s"],
     )
     # Encryption costs a share of an operation in the load test; it costs no more with old data.
     links = young.with_links(encrypted(scenario.encryption, values)).links
