@@ -260,6 +260,22 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
 
 
+def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
+    """Return the mean number of nodes of which each alone delays a statement if it pauses.
+
+    The coordinator does. A replica does if the statement waits for all that it contacts.
+    """
+    wanted, own = cluster.need(level, dc), cluster.rf[dc] / cluster.nodes[dc]
+    if operation == "read":
+        count = wanted.total or wanted.by_dc[dc]
+        repaired = LOCAL_READ_REPAIR_CHANCE if count < cluster.most_replicas(dc) else 0.0
+        return 1 + (1 - repaired) * (count - own)
+    slack = [cluster.rf[each] - count for each, count in wanted.by_dc.items()]
+    if wanted.total:
+        slack = [sum(cluster.rf) - wanted.total]
+    return 1 if min(slack) > 0 else 1 + max(wanted.total, sum(wanted.by_dc.values())) - own
+
+
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
     fewest = [cluster.fewest_replicas(each) for each in range(len(cluster.nodes))]
     short = [each for each, count in wanted.by_dc.items() if fewest[each] < count]

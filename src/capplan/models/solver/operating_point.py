@@ -19,6 +19,9 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
+from capplan.models.solver.pauses import RareDelay
+
+Parts = tuple[FloatArray, FloatArray, FloatArray]
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
@@ -111,7 +114,9 @@ class OperatingPoint:
         """Return one approximate quantile of the response; see `quantiles_s`."""
         return np.asarray(self.quantiles_s((level,), *requests)[0])
 
-    def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
+    def quantiles_s(
+        self, levels: Sequence[float], *requests: str, delays: Mapping[str, RareDelay] | None = None
+    ) -> FloatArray:
         """Return approximate quantiles of the response over the requests of some classes.
 
         Parameters
@@ -120,6 +125,8 @@ class OperatingPoint:
             Probabilities above 0 and below 1.
         *requests : str
             Names of the request classes.
+        delays : mapping of RareDelay, optional
+            Delays that some requests have in addition, by request class.
 
         Returns
         -------
@@ -127,11 +134,13 @@ class OperatingPoint:
             Seconds.
         """
         groups = [
-            GammaMixture(
-                *map(_rows, (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]))
-            )
+            GammaMixture(*map(_rows, mixed))
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
+            for mixed in _with_delay(
+                (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]),
+                None if delays is None else delays.get(name),
+            )
         ]
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
 
@@ -142,6 +151,15 @@ class OperatingPoint:
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
         parts = [share * value for share, value in zip(self.shares, by_state, strict=True)]
         return np.asarray(np.sum(parts, axis=0))
+
+
+def _with_delay(parts: Parts, delay: RareDelay | None) -> list[Parts]:
+    """Split a mixture, (weight, mean, variance), into the requests without and with a delay."""
+    if delay is None:
+        return [parts]
+    weight, mean, variance = parts
+    chance, more = (np.asarray(each)[..., None] for each in delay)
+    return [((1 - chance) * weight, mean, variance), (chance * weight, mean + more, variance + more**2)]
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
