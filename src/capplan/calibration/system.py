@@ -448,8 +448,13 @@ class System(ABC, Generic[S]):
             closed,
             self.bounded(scenario),
             place,
-            lambda analysis, rate_per_s: self.pauses(scenario, values, analysis, rate_per_s),
+            self._pausing(scenario, values),
         )
+
+    def _pausing(self, scenario: S, values: Values) -> Pausing | None:
+        if type(self).pauses is System.pauses:
+            return None
+        return lambda analysis, rate_per_s: self.pauses(scenario, values, analysis, rate_per_s)
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
         if type(self).response_s is System.response_s:

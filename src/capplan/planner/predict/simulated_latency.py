@@ -163,7 +163,8 @@ def extended_to_all(
         bands: dict[str, Band | None] = {}
         paused = figures.latencies_s(name)
         plain = paused if figures.pausing is None else figures.without_pauses.latencies_s(name)
-        for statistic, analytic, longer in zip(STATISTICS, plain, paused - plain, strict=True):
+        more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
+        for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
                 bands[statistic] = uncertainty.of_time((analytic + longer) * 1e3, name)
                 gains.append(1.0)
