@@ -22,7 +22,7 @@ import numpy as np
 from capplan.calibration.case.ensemble import Places, Representatives, at_draws, representatives
 from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
 from capplan.calibration.case.model_error import ModelErrors, model_errors
-from capplan.calibration.case.solution import ClosedForm, Figures, Solution
+from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
 from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
