@@ -32,7 +32,9 @@ trust:
 docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/architecture.py
+    uv run python docs/generate/tls.py
     uv run python docs/generate/validation.py
+    uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
 
 # Regenerate the snapshots that tests compare the audits of the evidence with; review the difference
@@ -42,6 +44,10 @@ audit-snapshots:
 # Measure how often intervals contain the truth, for the accuracy page (an hour; resumes if interrupted)
 coverage:
     uv run python docs/generate/coverage_of_intervals.py
+
+# Refit every system with its prior medians moved, for the page about priors (half an hour; resumes if interrupted)
+priors:
+    uv run python docs/generate/priors.py
 
 # Check the contents of the wheel, then build the sdist and the wheel into dist/
 build:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import experiments
+import nodes
 import precision
 import sweeps
 from contenders import QUICK_PARTS, SECTIONS, lengths
@@ -18,7 +19,7 @@ from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes")
 
 
 def main() -> int:
@@ -37,6 +38,8 @@ def main() -> int:
         found["experiments"] = experiments.measured(mode)
     if "sweeps" in parts:
         found["sweeps"] = sweeps.measured(mode, rounds)
+    if "nodes" in parts:
+        found["nodes"] = nodes.measured(mode, rounds)
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
@@ -66,7 +69,12 @@ def _length(contender: Any) -> dict[str, Any]:
 
 def _faults(found: dict[str, Any]) -> list[str]:
     """List what is wrong with all that was measured."""
-    contests = [*found["sections"].values(), *found.get("precision", {}).values(), found.get("sweeps", [])]
+    contests = [
+        *found["sections"].values(),
+        *found.get("precision", {}).values(),
+        found.get("sweeps", []),
+        found.get("nodes", []),
+    ]
     rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]
     others = [*found.get("lengths", ()), found.get("experiments", {})]

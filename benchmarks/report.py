@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import experiments
+import nodes
 import precision
 import sweeps
 from contenders import YARDSTICK
@@ -54,6 +55,7 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         yield "Long runs", note, _lengths(found["lengths"])
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
+    yield from nodes.tables(found.get("nodes"))
 
 
 def _contest(rows: list[Row]) -> Table:

@@ -204,7 +204,7 @@ def steps(draw: st.DrawFn, around: Around, depth: int = 3) -> Step:
         options[Signal] = lambda: Signal(draw(st.sampled_from(around.groups)), name)
     if depth:
         options |= _nested(draw, around, depth, name) | _of_members(draw, around, depth, name)
-    often = (Route, Route, *2 * (Acquire, If, FanOut, ReplicaSet))
+    often = (Route, *2 * (Hedge, Batch, If, FanOut), Choice, CountdownLatch, Acquire)
     kinds = [kind for kind in (*options, *often) if kind in options and kind not in around.without]
     return options[draw(st.sampled_from(kinds))]()
 
@@ -279,9 +279,21 @@ def replica_sets(draw: st.DrawFn, around: Around, depth: int, name: str) -> Repl
     inner = around.with_set(members, count, size)
     over: list[st.SearchStrategy[Step]] = [steps(inner, depth - 1)]
     over += [] if Pick in around.without else 3 * [picks(inner, depth, "", members)]
-    over += [] if FanOut in around.without else 3 * [fan_outs(inner, depth, "")]
+    over += [] if FanOut in around.without else 7 * [fan_outs(inner, depth, "")]
     step = draw(over[draw(EVENLY) % len(over)])
     return ReplicaSet(members, among, size, step, draw(st.sampled_from(PLACEMENTS)), first, name)
+
+
+@st.composite
+def coordinated(draw: st.DrawFn, around: Around) -> Step:
+    """Requests as in a cluster: a pick, perhaps a unit of the member's pool, and a replica set."""
+    coordinator, policy = draw(st.sampled_from(BOUND_NAMES)), draw(st.sampled_from(POLICIES))
+    later = around.pools[around.pools.index(THREADS) + 1 :] if THREADS in around.pools else ()
+    inner = replace(around.with_member(coordinator, around.counts[THREADS]), pools=later)
+    step: Step = draw(replica_sets(inner, 2, "replicas"))
+    if THREADS in around.pools and draw(EVENLY) % 3:
+        step = Acquire(THREADS, step, "threads", coordinator)
+    return Pick(coordinator, draw(st.sampled_from([*NODES, THREADS])), policy, step, "coordinator")
 
 
 @st.composite
@@ -289,8 +301,11 @@ def fan_outs(draw: st.DrawFn, around: Around, depth: int, name: str) -> FanOut:
     """Fan-outs over all or some members of a set, which need none to all of their branches."""
     over = draw(st.sampled_from(tuple(around.sets)))
     count, size = around.sets[over]
-    contacted, member = draw(st.none() | st.integers(1, size)), draw(st.sampled_from(BOUND_NAMES))
-    step = draw(steps(around.with_member(member, count), depth - 1))
+    contacted = draw(st.integers(1, size)) if draw(EVENLY) % 2 else None
+    member = draw(st.sampled_from(BOUND_NAMES))
+    inner = around.with_member(member, count)
+    alike = If in around.without or draw(EVENLY) % 3
+    step = draw(steps(inner, depth - 1) if alike else comparisons(inner, depth, ""))
     return FanOut(over, member, step, draw(st.integers(0, contacted or size)), contacted, name)
 
 
@@ -417,7 +432,8 @@ def networks(draw: st.DrawFn, without: Without = NOTHING) -> Network:
     nodes, edges = draw(st.integers(2, 4)), draw(st.integers(1, 3))
     counts = {**dict.fromkeys(NODES, nodes), EDGES: edges, THREADS: nodes}
     around = Around(without, counts, () if Acquire in without else POOL_NAMES)
-    flows = (steps(around), steps(around) if Pick in without else picks(around, 4, "coordinator"))
+    of_members = (picks(around, 4, "coordinator"), *2 * [coordinated(around)])
+    flows = (steps(around), steps(around) if Pick in without else of_members[draw(EVENLY) % 3])
     classes = tuple(
         RequestClass(name, draw(flow), draw(st.none() | DURATIONS_S), None if Retry in without else draw(retry))
         for name, flow in zip(CLASS_NAMES, flows, strict=True)

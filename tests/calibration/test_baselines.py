@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from capplan.calibration.validation.baselines import BASELINES, affine, linear, persistence, universal_scalability
 
@@ -32,6 +34,23 @@ def test_affine_is_exact_on_a_line() -> None:
 
 def test_affine_says_the_mean_where_there_is_no_slope() -> None:
     assert affine(np.array([3.0, 3.0]), np.array([7000.0, 7200.0]), 9.0) == 7100.0
+
+
+def test_affine_takes_the_nearest_layout_where_its_line_is_below_zero() -> None:
+    falling = np.array([300.0, 100.0, 50.0])
+
+    assert affine(np.array([1.0, 2.0]), falling[:2], 4.0) == 100.0
+    assert affine(np.array([1.0, 2.0]), falling[:2], 1.75) == pytest.approx(150.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.5, 100.0), st.floats(1e-3, 1e4)), min_size=2, max_size=6),
+    st.floats(0.5, 100.0),
+)
+def test_every_rule_gives_a_figure_above_zero(layouts: list[tuple[float, float]], wanted: float) -> None:
+    sizes, figures = np.array(layouts).T
+
+    assert all(0 < rule(sizes, figures, wanted) < np.inf for rule in BASELINES.values())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.calibration.case.ensemble import evenly_along, representatives, thinned
-from capplan.models.cassandra.encryption import INTERNODE_SHARE
+from capplan.models.cassandra.encryption import INTERNODE_S
 from capplan.systems.registry import resolve, scenario, system
 
 FITTED = system("openprovider").fitted()
@@ -30,7 +30,7 @@ def test_draws_are_told_apart_by_the_cost_of_encryption_too() -> None:
     """The other parameters hardly matter beside it: without encryption, capacities of draws differ by 1 %."""
     values = resolve(scenario("openprovider", encryption="internode")).values
     few = representatives(values, 40)
-    share = np.log(np.asarray(values[INTERNODE_SHARE]))
+    share = np.log(np.asarray(values[INTERNODE_S]))
 
     assert np.corrcoef(share, share[few.chosen][few.place])[0, 1] > 0.8
 

@@ -76,7 +76,7 @@ def test_unequal_data_centres_are_written_with_slashes() -> None:
         ("--front-nodes 2/2/0", "data centre 3"),
         ("--client-share 50%/30%", "80%"),
         ("--client-share half/half", "'half'"),
-        ("--rtt dc1-dc2=3ms,dc1-dc3=20ms", "dc2-dc3"),
+        ("--dcs 3 --rtt dc1-dc2=3ms", "dc2-dc3"),
     ],
 )
 def test_unequal_data_centres_that_do_not_fit_are_refused(
@@ -162,8 +162,9 @@ def test_every_default_and_flag_is_described() -> None:
 TYPED = {
     "openprovider": "--dcs 2 --cass-nodes 4 --rf 2 --front-nodes 3 --front-workers 32 --consistency-read ONE "
     "--consistency-write ALL --rtt 3ms --proxy --ldap --data-factor 2 --encryption client --vpn user "
-    "--client-share 70%/30% --tps 10",
-    "rhino-shcm": "--cass-nodes 5 --rf 2 --colocated --no-cache --encryption internode --vpn kernel --sps 10",
+    "--client-share 70%/30% --reconnects 1% --tps 10",
+    "rhino-shcm": "--cass-nodes 5 --rf 2 --colocated --no-cache --encryption client --vpn user "
+    "--reconnects 0.5 --sps 10",
     "fedora4": "--nodes 2 --write-share 5% --region eu --tps 10/s",
     "vcider": "--rf 1 --column-bytes 64 --encryption none",
     "arion": "--servers 2 --clients 50 --stream-messages 10 --rps-per-client 3",

@@ -12,8 +12,8 @@ from tests.simulator.same_path import assert_same, both
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import (
-    CLIENT_SHARE,
-    INTERNODE_SHARE,
+    CLIENT_S,
+    INTERNODE_S,
     LINKS,
     End,
     Exchanges,
@@ -37,7 +37,7 @@ from capplan.systems.vcider.scenario import VciderScenario
 
 WAN_S = 0.01
 PLAIN = Costs(coordinator=1.0, read=2.0, mutation=3.0, unseen=0.5, storage=1.0)
-COSTS = {CLIENT_SHARE: 0.6, INTERNODE_SHARE: 0.08}
+COSTS = {CLIENT_S: 1.2e-3, INTERNODE_S: 2e-4}
 LAYOUTS: list[Scenario] = [
     OpenproviderScenario(dcs=1),
     OpenproviderScenario(dcs=3, cass_nodes=4),
@@ -77,13 +77,6 @@ def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[
     return {dc: round(float(seconds), 9) for dc, seconds in total.items()}
 
 
-def test_a_plain_operation_is_all_its_work_with_one_replica() -> None:
-    links = PLAIN.with_links(Exchanges(0.5, 0.1)).links
-
-    assert (links["read"].client, links["read"].internode) == pytest.approx((2.0, 0.4))
-    assert (links["write"].client, links["write"].internode) == pytest.approx((2.75, 0.55))
-
-
 @pytest.mark.parametrize(
     ("nodes", "rf", "level", "operation", "exchanges"),
     [
@@ -103,19 +96,16 @@ def test_a_plain_operation_is_all_its_work_with_one_replica() -> None:
 def test_work_on_links_between_nodes_by_hand(
     nodes: tuple[int, ...], rf: int, level: str, operation: str, exchanges: dict[str, float]
 ) -> None:
-    each_s = 0.1 * (4.0 if operation == "read" else 5.5)
     found = added(cluster(*nodes, rf=rf), level, operation, Exchanges(internode=0.1))
 
-    assert found == pytest.approx({dc: count * each_s for dc, count in exchanges.items()}, abs=1e-8)
+    assert found == pytest.approx({dc: 0.1 * count for dc, count in exchanges.items()}, abs=1e-8)
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_work_on_client_links_is_one_exchange_of_the_coordinator(operation: str) -> None:
     found = added(cluster(3, 3, rf=3), "QUORUM", operation, Exchanges(client=0.5))
 
-    assert {dc: seconds for dc, seconds in found.items() if seconds} == {
-        "dc1": pytest.approx(0.5 * (4.0 if operation == "read" else 5.5))
-    }
+    assert {dc: seconds for dc, seconds in found.items() if seconds} == {"dc1": pytest.approx(0.5)}
 
 
 def _there(scenario: Scenario) -> list[str]:
@@ -184,7 +174,7 @@ def test_the_application_s_server_works_on_its_ends_of_client_links(scenario: Rh
     asked = changed(scenario, encryption="client")
 
     more_s = 1 / saturation_per_s(asked, values) - 1 / saturation_per_s(scenario, values)
-    assert more_s == pytest.approx(ends * 0.6 * float(values["cassandra_s"]) / CORES)
+    assert more_s == pytest.approx(ends * COSTS[CLIENT_S] / CORES)
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 5])
@@ -198,9 +188,9 @@ def test_cassandra_s_own_servers_work_on_their_ends(nodes: int) -> None:
     asked = changed(plain, encryption="client+internode")
 
     with_it, without = (Analysis(network(each, values, 1.0)) for each in (asked, plain))
-    ends = 0.6 + 2 * remote_replicas(plain) * 0.08
+    ends_s = COSTS[CLIENT_S] + 2 * remote_replicas(plain) * COSTS[INTERNODE_S]
     more = float(with_it.load("cassandra")[0] - without.load("cassandra")[0])  # of one node
-    assert more == pytest.approx(ends * float(values["cassandra_s"]) / CORES / nodes)
+    assert more == pytest.approx(ends_s / CORES / nodes)
     assert remote_replicas(RhinoShcmScenario(cass_nodes=5)) == pytest.approx(2.4)
 
 
@@ -232,10 +222,11 @@ def test_both_engines_walk_the_same_path(scenario: Scenario) -> None:
     assert_same(*both(its.network(changed(scenario, encryption="client+internode"), values, 1500.0), 7, 300))
 
 
-def test_shares_of_links() -> None:
+def test_costs_of_links() -> None:
     assert encrypted(None, {}) == Exchanges()
-    assert encrypted("client", COSTS) == Exchanges(client=0.6)
-    assert encrypted("client+internode", COSTS) == Exchanges(0.6, 0.08)
+    assert encrypted("client", COSTS) == Exchanges(client=1.2e-3)
+    assert encrypted("client+internode", COSTS) == Exchanges(1.2e-3, 2e-4)
+    assert Exchanges(client=0.5).times(2) == Exchanges(client=1.0)
     assert End(0.1, 1e-3).exchange(100) == pytest.approx(0.3)
 
 
@@ -246,6 +237,10 @@ def test_shares_of_links() -> None:
         ({"encryption": "clients"}, ("encryption 'clients'", "'client'")),
         ({"encryption": "client", "vpn": "kernal"}, ("vpn 'kernal'", "'kernel'")),
         ({"vpn": "kernel"}, ("vpn 'kernel'", "encryption")),
+        ({"reconnects": 0.1}, ("reconnects 0.1", "encryption 'client'")),
+        ({"reconnects": 0.1, "encryption": "internode"}, ("reconnects 0.1", "'client+internode'")),
+        ({"reconnects": 0.1, "encryption": "client", "vpn": "kernel"}, ("reconnects 0.1", "vpn 'kernel'")),
+        ({"reconnects": 1.5, "encryption": "client"}, ("reconnects", "1.5")),
     ],
 )
 def test_what_a_scenario_cannot_say_of_encryption(

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tests", ["test_same_path.py", "test_both_engines.py"])
+@pytest.mark.parametrize("tests", ["test_same_path.py", "test_both_engines.py", "test_members.py"])
 def test_the_kernel_stays_within_its_arrays(tests: str, tmp_path: Path) -> None:
     around = {**compile_checked(tmp_path), "CAPPLAN_TRUST_NETWORKS": NETWORKS}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"tests/simulator/{tests}"]

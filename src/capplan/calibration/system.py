@@ -20,8 +20,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from capplan.calibration.case.ensemble import Places, Representatives, at_draws, representatives
-from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
+from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, Responses, extrapolation
 from capplan.calibration.case.model_error import ModelErrors, model_errors
+from capplan.calibration.case.response import Layout, responses
 from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
 from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
@@ -331,6 +332,9 @@ class System(ABC, Generic[S]):
     def excess(self, scenario: S, tests: Sequence[LoadTest[S]]) -> Sequence[Excess]:
         """Return how far a layout lies outside the measured ones, apart from its numeric fields.
 
+        A band widens only for figures that respond to an excess. `Excess.inside` is the layout to compare with; without
+        it, all figures are taken to respond.
+
         Parameters
         ----------
         scenario : Scenario
@@ -497,6 +501,28 @@ class System(ABC, Generic[S]):
         words = f"{rate_per_s:,.0f} requests per second: none measured above {highest:,.0f}"
         return [Excess(math.log2(rate_per_s / highest), words)]
 
+    def responses(self, fitted: Fitted, scenario: S, far: Extrapolation) -> Responses:
+        """Measure how far each way in which a layout lies outside moves each figure, at one value of each parameter.
+
+        Parameters
+        ----------
+        fitted : Fitted
+            The calibration.
+        scenario : Scenario
+            The layout.
+        far : Extrapolation
+            Its distance from the measured layouts.
+        """
+
+        def solved(layout: S) -> Layout:
+            values = self.median_values(fitted, layout)
+            if self.ratios_only:
+                return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
+            solution = self.solution(layout, values)
+            return Layout(solution.capacity, solution)
+
+        return responses((*far.excess, *far.excess_of_rates), solved, scenario)
+
     def model_errors(self, fitted: Fitted, unseen: str | None = None) -> ModelErrors:
         """Estimate the model errors; see `capplan.calibration.case.model_error.model_errors`."""
         return model_errors(self.observations, fitted, unseen)
@@ -523,7 +549,7 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-_KEPT = ("representatives", "values", "solution", "objectives", "_near")  # independent of the offered rate
+_KEPT = ("representatives", "values", "solution", "objectives", "responses", "_near")  # independent of the offered rate
 
 
 @dataclass(frozen=True)
@@ -603,9 +629,17 @@ class Case(Generic[S]):
         return self.system.extrapolation(self.scenario, self.offered_per_s)
 
     @cached_property
+    def responses(self) -> Responses:
+        """How far each way in which the layout lies outside the measured ones moves each figure."""
+        return self.system.responses(self.fitted, self.scenario, self.system.extrapolation(self.scenario))
+
+    @cached_property
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the figures: of rates as at the capacity, of times as at the offered rate."""
-        return self._near.widened(time=self.extrapolation.factors(self.system.widening)["time"])
+        return self._near.widened(times={name: self._factor(self.extrapolation, name) for name in self.system.reported})
+
+    def _factor(self, far: Extrapolation, figure: str) -> float:
+        return far.factor(self.system.widening, figure, self.responses)
 
     @cached_property
     def _near(self) -> Uncertainty:
@@ -615,7 +649,7 @@ class Case(Generic[S]):
         every = self.values if self.draws is None else system.values(self.fitted, self.scenario)
         at_capacity = system.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
         return replace(measured, offset=system.offset(self.scenario, every)).widened(
-            rate=at_capacity.factors(system.widening)["rate"]
+            rate=self._factor(at_capacity, RATE)
         )
 
     @cached_property

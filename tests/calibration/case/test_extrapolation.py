@@ -1,10 +1,11 @@
 """The distance of a layout from the measured ones, in doublings, and how much it widens a band."""
 
+import math
 from typing import Any
 
 import pytest
 
-from capplan.calibration.case.extrapolation import Excess, Extrapolation, extrapolation
+from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, extrapolation
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
@@ -38,7 +39,8 @@ def test_distance_is_counted_in_doublings_of_the_axes(
     far = extrapolation(changed(OpenproviderScenario(), **fields), MEASURED, AXES)
 
     assert far.basis == basis
-    assert (far.doublings, far.doublings_of_times) == pytest.approx((doublings, doublings), abs=1e-3)
+    assert far.doublings == pytest.approx(doublings, abs=1e-3)
+    assert far.excess_of_rates == ()
     assert all(each in far.why for each in named)
 
 
@@ -56,15 +58,45 @@ def test_other_ways_of_being_outside_add_up_and_some_concern_rates_only() -> Non
         OpenproviderScenario(dcs=8), MEASURED, AXES, [Excess(0.5, "a load")], [Excess(0.25, "a mixture")]
     )
 
-    assert (far.doublings, far.doublings_of_times) == pytest.approx((1.75, 1.5))
+    assert far.doublings == pytest.approx(1.75)
+    assert [far.factor(1.0, name, {}) for name in (RATE, "acct")] == pytest.approx([2.75, 2.5])
     assert all(each in far.why for each in ("data centres", "a load", "a mixture"))
+
+
+FAR = Extrapolation((Excess(1.0, "nodes"),), (Excess(0.5, "a mixture"),), "extrapolated", "made up")
 
 
 @pytest.mark.parametrize(("widening", "rate", "time"), [(0.0, 1.0, 1.0), (0.5, 1.75, 1.5), (1.0, 2.5, 2.0)])
 def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: float) -> None:
-    far = Extrapolation(1.5, 1.0, "extrapolated", "made up")
+    assert FAR.factor(widening, RATE, {}) == pytest.approx(rate)
+    assert FAR.factor(widening, "acct", {}) == pytest.approx(time)
 
-    assert far.factors(widening) == pytest.approx({"rate": rate, "time": time})
+
+@pytest.mark.parametrize(
+    ("response", "factor"), [(0.0, 1.0), (0.01, 1.1), (0.05, 1.5), (0.1, 2.0), (1.0, 2.0), (math.inf, 2.0)]
+)
+def test_what_hardly_moves_a_figure_hardly_widens_its_band(response: float, factor: float) -> None:
+    """From a tenth of a doubling of the figure per doubling of the axis, the excess counts fully."""
+    responses = {FAR.excess[0]: {"acct": response}}
+
+    assert FAR.factor(1.0, "acct", responses) == pytest.approx(factor)
+    assert FAR.factor(1.0, "auth", responses) == pytest.approx(2.0)  # not measured: fully
+    assert FAR.without_effect(responses) == (FAR.excess if response == 0 else ())
+
+
+def test_the_layout_inside_has_the_nearest_measured_value_and_is_otherwise_the_same() -> None:
+    asked = OpenproviderScenario(dcs=3, cass_nodes=(12, 3, 2), rf=2)
+    few, many = extrapolation(asked, MEASURED, AXES).excess
+
+    assert few.inside == changed(asked, cass_nodes=(12, 3, 3))
+    assert many.inside == changed(asked, cass_nodes=(3, 3, 2))
+
+
+def test_without_such_a_layout_inside_every_figure_is_taken_to_respond() -> None:
+    """Five replicas on three nodes are no layout."""
+    (nodes,) = extrapolation(OpenproviderScenario(cass_nodes=5, rf=5), MEASURED, {"cass_nodes": "nodes"}).excess
+
+    assert nodes.inside is None
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_bias_counts_in_full() -> None:
     found = errors_of(left_out_at(FITTED, 0.1))
 
     assert (found.rate.log_sd, found.time.log_sd) == pytest.approx((0.1, 0.1))
-    assert (found.rate.scenarios, found.time.scenarios) == (4, 4)
+    assert (found.rate.scenarios, found.time.scenarios) == (3, 3)  # TS1 to TS3: TS4 is not scored
 
 
 def test_figures_that_tell_of_nothing_do_not_count() -> None:
@@ -126,9 +126,9 @@ def test_an_unseen_scenario_bears_on_nothing(name: str) -> None:
 
 
 def test_nested_errors_by_hand() -> None:
-    """Three other scenarios, whose nested refits err by 1, 2 and 2 per cent: as many rates as times each."""
-    made = nested_at(FITTED, {"TS1": 5.0, "TS2": 0.01, "TS3": -0.02, "TS4": 0.02})
+    """Two other scenarios, whose nested refits err by 1 and 2 per cent, and TS4, which is not scored."""
+    made = nested_at(FITTED, {"TS1": 5.0, "TS2": 0.01, "TS3": -0.02, "TS4": 4.0})
     found = errors_of(made, unseen="TS1")
 
-    assert found.rate == pytest.approx(ModelError(math.sqrt((1 + 4 + 4) / 3) / 100, 3))
-    assert found.time.scenarios == 3
+    assert found.rate == pytest.approx(ModelError(math.sqrt((1 + 4) / 2) / 100, 2))
+    assert found.time.scenarios == 2

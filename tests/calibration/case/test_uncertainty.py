@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.case.extrapolation import Extrapolation
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Offset, Uncertainty
 from capplan.systems.registry import scenario, system
@@ -90,20 +89,22 @@ def test_the_model_error_is_the_error_where_a_scenario_was_left_out() -> None:
     assert found.seed == 3
 
 
-def test_each_doubling_adds_as_much_again() -> None:
+def test_model_errors_widen_by_their_factors_and_keep_their_scenarios() -> None:
     near = OPENPROVIDER.uncertainty(FITTED, ASKED, 1)
-    doublings = Extrapolation(2.0, 1.0, "extrapolated", "two doublings, one of which only rates are outside of")
-    far = near.widened(**doublings.factors(1.0))
+    far = near.widened(3.0, {"auth": 1.5, "acct": 2.0})
 
     assert near.rate.log_sd > 0
     assert near.time.log_sd > 0
     assert far.rate.log_sd == pytest.approx(3 * near.rate.log_sd)
-    assert far.time.log_sd == pytest.approx(2 * near.time.log_sd)
+    assert far.by_class["auth"].log_sd == pytest.approx(1.5 * near.time.log_sd)
+    assert far.time.log_sd == pytest.approx(2 * near.time.log_sd)  # of no class: the largest factor
     assert (far.rate.scenarios, far.time.scenarios) == (near.rate.scenarios, near.time.scenarios)
 
 
-def test_times_of_a_class_widen_with_all_times() -> None:
-    known = Uncertainty(ModelError(0.1), ModelError(0.2, 4), 1, {"read": ModelError(0.3, 2)}).widened(1.0, 2.0)
+def test_times_of_a_class_widen_from_their_own_model_error() -> None:
+    known = Uncertainty(ModelError(0.1), ModelError(0.2, 4), 1, {"read": ModelError(0.3, 2)}).widened(
+        1.0, {"read": 2.0}
+    )
 
     assert known.rate == ModelError(0.1)
     assert known.time == ModelError(0.4, 4)

@@ -116,24 +116,6 @@ def test_a_family_with_one_scenario_is_said_nothing_of() -> None:
     assert set(found["F.a"]) == set(BASELINES)
 
 
-def test_a_rule_that_says_less_than_nothing_has_that_alone_as_its_band() -> None:
-    falling = [("F", "a", 1.0, 300.0), ("F", "b", 2.0, 100.0), ("F", "c", 4.0, 50.0)]
-    found = said(falling)["F.c"]["affine"]
-
-    assert found.value == pytest.approx(-300.0)
-    assert (found.low, found.high) == (found.value, found.value)
-    assert found.interval_score(50.0) == math.inf
-
-
-def test_a_rule_that_said_less_than_nothing_elsewhere_may_be_off_by_anything() -> None:
-    """Of `d` the line through the others is above zero, but of `c` that through `a` and `b` was below."""
-    falling = [("F", "a", 1.0, 300.0), ("F", "b", 2.0, 100.0), ("F", "c", 4.0, 50.0), ("F", "d", 0.5, 350.0)]
-    found = said(falling)["F.d"]["affine"]
-
-    assert found.value > 0
-    assert (found.low, found.high) == (0.0, math.inf)
-
-
 def test_the_order_of_figures_does_not_matter() -> None:
     tied = [("F", "a", 2.0, 100.0), ("F", "b", 4.0, 300.0), ("F", "c", 3.0, 250.0), ("F", "d", 8.0, 500.0)]
 

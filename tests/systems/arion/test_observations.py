@@ -116,7 +116,17 @@ def test_what_tells_of_rates_and_of_times() -> None:
 
     assert {name for name, kind in kinds.items() if kind == "rate"} == {"peak.rps", "clients1000.peak"}
     assert {name for name, kind in kinds.items() if kind == "time"} == {"peak.clients", "clients1000.r30000.mean"}
-    assert all(ITS.scored(row) is None for row in ROWS.values())
+
+
+def test_rules_learn_each_highest_rate_and_each_time_from_the_other() -> None:
+    families = {name: scored.family for name, row in ROWS.items() if (scored := ITS.scored(row)) is not None}
+
+    assert families == {
+        "peak.rps": "highest rate",
+        "clients1000.peak": "highest rate",
+        "clients300.mean": "mean time",
+        "clients1000.r30000.mean": "mean time",
+    }
 
 
 def test_the_time_of_300_clients_scatters_as_their_throughput_does_sevenfold() -> None:

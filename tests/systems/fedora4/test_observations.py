@@ -201,6 +201,10 @@ def test_the_study_judges_rates_and_times_and_scores_capacities() -> None:
     assert ITS.kind_of(ROWS["alone.n4.create"]) == "time"
     assert ITS.kind_of(ROWS["region.eu.r100.mean"]) is None
     assert ITS.scored(ROWS["region.eu.r100.mean"]) is None
+    assert ITS.scored(ROWS["region.us-east.r100.mean"]) == ITS.scored(ROWS["alone.n4.read"])
+    runs = [ITS.scored(ROWS[f"throttled.n{nodes}.r3000.mean"]) for nodes in (1, 3, 4)]
+    assert [each.size for each in runs if each is not None] == [1.0, 3.0, 4.0]
+    assert len({each.family for each in runs if each is not None}) == 1
     scored = ITS.scored(ROWS["capacity.n4.mixed"])
     assert scored is not None
     assert scored.size == 4.0

@@ -16,6 +16,7 @@ from capplan.models.language.traffic import Closed
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.compiled.engine import simulate
+from capplan.systems.vcider import SYSTEM
 from capplan.systems.vcider.network import (
     COLUMNS,
     NOMINAL_S,
@@ -168,6 +169,15 @@ def test_both_engines_walk_the_same_path(rf: int) -> None:
 
 def test_all_four_nodes_hold_the_rows_evenly() -> None:
     assert [remote_replicas(VciderScenario(rf=rf)) for rf in range(1, NODES + 1)] == [0.75, 1.5, 2.25, 3.0]
+
+
+def test_the_kernel_never_costs_more_than_user_space() -> None:
+    """In every draw of the calibration: nothing in the model forces it, the ratios do."""
+    values = SYSTEM.fitted().values(SYSTEM.parameters)
+    kernel, user = in_kernel(values, 640.0), user_space(values, 640.0)
+
+    assert np.all(np.asarray(kernel.client) < np.asarray(user.client))
+    assert np.all(np.asarray(kernel.internode) < np.asarray(user.internode))
 
 
 def test_links_in_user_space_and_in_the_kernel() -> None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE
+from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 
@@ -24,8 +24,9 @@ Places = NDArray[np.intp]
 """Indices of draws in an ensemble."""
 
 _COST_OF_ENCRYPTION = 3.0
-"""Weight of an encryption cost relative to a parameter: on encrypted links, these costs change the capacity most. With
-48 of 512 draws at half the capacity, figures and ends of bands are up to 7 % off without the weight, up to 4 % with it.
+"""Weight of an encryption cost relative to a parameter: where clients reconnect often, it changes the capacity most.
+With 48 of 512 draws, the 5th percentile of such capacities is 27 % off if these costs count as all others, and at most
+9 % with the weight and without the logarithm.
 """
 
 
@@ -93,7 +94,7 @@ def representatives(values: Values, count: int) -> Representatives:
 
     Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
     Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard
-    deviation. Costs of encryption are compared without the logarithm, because many are close to zero. The choice is
+    deviation. Costs of encryption are compared without the logarithm, because only the high ones matter. The choice is
     deterministic.
 
     Parameters
@@ -128,7 +129,7 @@ def _representatives(values: tuple[tuple[str, bytes], ...], count: int) -> Repre
 
 def _along(name: str, values: FloatArray) -> FloatArray:
     """Return the coordinates of the draws along one parameter."""
-    if name in (CLIENT_SHARE, INTERNODE_SHARE):
+    if name in (CLIENT_S, INTERNODE_S):
         return _COST_OF_ENCRYPTION * values / max(float(values.std()), 1e-12)
     logs = np.log(values)
     return np.asarray(logs / max(float(logs.std()), 1e-12))

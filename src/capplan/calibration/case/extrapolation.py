@@ -1,4 +1,8 @@
-"""Distance of a layout from the measured ones, in doublings of its axes."""
+"""Distance of a layout from the measured ones, in doublings of its axes, and which figures respond to it.
+
+A model error widens with the distance, for figures that respond to it. `capplan.calibration.case.response` measures
+which do.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed
 
 Basis = Literal["measured", "interpolated", "extrapolated"]
 
@@ -23,10 +28,22 @@ class Excess(NamedTuple):
         How far outside, in doublings.
     words : str
         In what way, as a clause for the reader.
+    inside : Scenario or None
+        The layout as it would be without this excess, everything else the same: the figures of both show whether a
+        figure responds to it. None: every figure is taken to respond.
     """
 
     doublings: float
     words: str
+    inside: Scenario | None = None
+
+
+Responses = Mapping[Excess, Mapping[str, float]]
+"""By way of being outside: how far it moves each figure, in doublings; what is not named responds fully."""
+RATE = "rate"
+"""Name of the capacity among the figures; the others are reported request classes, whose times they are."""
+_FULL = 0.1
+"""Doublings of a figure per doubling of an axis from which the excess counts fully; below, it counts in proportion."""
 
 
 @dataclass(frozen=True)
@@ -35,35 +52,54 @@ class Extrapolation:
 
     Attributes
     ----------
-    doublings : float
-        Doublings outside the measured range, summed over the axes.
-    doublings_of_times : float
-        The same sum for times, without the ways that matter to rates only.
+    excess : tuple of Excess
+        Ways in which the layout lies outside, for every figure.
+    excess_of_rates : tuple of Excess
+        Ways that matter to rates only.
     basis : str
         `measured`: every axis has a measured value; `interpolated`: between measured values; `extrapolated`: outside.
     why : str
         One sentence that names the axes.
     """
 
-    doublings: float
-    doublings_of_times: float
+    excess: tuple[Excess, ...]
+    excess_of_rates: tuple[Excess, ...]
     basis: Basis
     why: str
 
-    def factors(self, widening: float) -> dict[str, float]:
-        """Return the factors that widen the model errors.
+    @property
+    def doublings(self) -> float:
+        """Doublings outside the measured range, summed over all ways."""
+        return sum(each.doublings for each in (*self.excess, *self.excess_of_rates))
+
+    def factor(self, widening: float, figure: str, responses: Responses) -> float:
+        """Return the factor that widens the model error of a figure.
 
         Parameters
         ----------
         widening : float
             Growth of a model error per doubling, as a share of itself.
+        figure : str
+            `RATE` for the capacity, or a reported request class for its times.
+        responses : mapping
+            How far each excess moves each figure.
 
         Returns
         -------
-        dict of float
-            Factors of `rate` and of `time`.
+        float
+            The factor, at least 1.
         """
-        return {"rate": 1 + widening * self.doublings, "time": 1 + widening * self.doublings_of_times}
+        ways = (*self.excess, *self.excess_of_rates) if figure == RATE else self.excess
+        return 1 + widening * sum(_counted(each, responses.get(each, {}).get(figure)) for each in ways)
+
+    def without_effect(self, responses: Responses) -> tuple[Excess, ...]:
+        """Return the ways that move no figure."""
+        return tuple(each for each in self.excess if each in responses and not any(responses[each].values()))
+
+
+def _counted(excess: Excess, response: float | None) -> float:
+    """Return the doublings that count, from how far the excess moves the figure; all of them if this is not known."""
+    return excess.doublings if response is None else min(excess.doublings, response / _FULL)
 
 
 def extrapolation(
@@ -91,18 +127,13 @@ def extrapolation(
     Extrapolation
         The distance, and its reasons.
     """
-    excess: list[Excess] = []
-    for axis, label in axes.items():
-        values = [number for each in measured for number in _numbers(each, axis)]
-        excess += _outside(_numbers(scenario, axis), min(values), max(values), f"{_written(scenario, axis)} {label}")
+    excess = [each for axis, label in axes.items() for each in _outside(scenario, measured, axis, label)]
     excess += outside
-    of_times = sum(each.doublings for each in excess)
-    total = of_times + sum(each.doublings for each in outside_of_rates)
-    excess += outside_of_rates
-    if not excess:
+    ways = [*excess, *outside_of_rates]
+    if not ways:
         return _inside(scenario, measured, axes)
-    why = "; ".join(each.words for each in excess)
-    return Extrapolation(total, of_times, "extrapolated", why[0].upper() + why[1:] + ".")
+    why = "; ".join(each.words for each in ways)
+    return Extrapolation(tuple(excess), tuple(outside_of_rates), "extrapolated", why[0].upper() + why[1:] + ".")
 
 
 def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str, str]) -> Extrapolation:
@@ -114,8 +145,8 @@ def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str,
             below, above = values[(place := bisect(values, new)) - 1], values[place]
             between.append(f"{_written(scenario, axis)} {label} ({below:g} and {above:g} were measured)")
     if not between:
-        return Extrapolation(0.0, 0.0, "measured", "Every part of the layout was measured.")
-    return Extrapolation(0.0, 0.0, "interpolated", f"The layout lies between measured ones: {', '.join(between)}.")
+        return Extrapolation((), (), "measured", "Every part of the layout was measured.")
+    return Extrapolation((), (), "interpolated", f"The layout lies between measured ones: {', '.join(between)}.")
 
 
 def _numbers(scenario: Scenario, axis: str) -> tuple[float, ...]:
@@ -129,11 +160,28 @@ def _written(scenario: Scenario, axis: str) -> str:
     return per_dc_text(value) if isinstance(value, tuple) else f"{value:g}"
 
 
-def _outside(values: Sequence[float], low: float, high: float, what: str) -> list[Excess]:
-    """Return how far the values lie outside on each side; of several data centres, the farthest counts."""
+def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label: str) -> list[Excess]:
+    """Return how far a field lies outside on each side; of several data centres, the farthest counts."""
+    values = _numbers(scenario, axis)
+    known = [number for each in measured for number in _numbers(each, axis)]
+    low, high, what = min(known), max(known), f"{_written(scenario, axis)} {label}"
     found = []
     if min(values) < low:
-        found.append(Excess(abs(math.log2(min(values) / low)), f"{what}: none measured below {low:g}"))
+        inside = _limited(scenario, axis, low, math.inf)
+        found.append(Excess(abs(math.log2(min(values) / low)), f"{what}: none measured below {low:g}", inside))
     if max(values) > high:
-        found.append(Excess(math.log2(max(values) / high), f"{what}: none measured above {high:g}"))
+        inside = _limited(scenario, axis, 0.0, high)
+        found.append(Excess(math.log2(max(values) / high), f"{what}: none measured above {high:g}", inside))
     return found
+
+
+def _limited(scenario: Scenario, axis: str, low: float, high: float) -> Scenario | None:
+    """Return a scenario with the numbers of one field brought into a range; None if there is no such layout."""
+    value = getattr(scenario, axis)
+    limited = [
+        type(number)(min(max(number, low), high)) for number in (value if isinstance(value, tuple) else (value,))
+    ]
+    try:
+        return changed(scenario, **{axis: tuple(limited) if isinstance(value, tuple) else limited[0]})
+    except InputError:  # such as more replicas than nodes
+        return None

@@ -59,10 +59,22 @@ class Uncertainty:
     by_class: Mapping[str, ModelError] = field(default_factory=dict)
     offset: Offset = NO_OFFSET
 
-    def widened(self, rate: float = 1.0, time: float = 1.0) -> Uncertainty:
-        """Return a copy with model errors `rate` and `time` times as wide."""
-        by_class = {name: each.times(time) for name, each in self.by_class.items()}
-        return replace(self, rate=self.rate.times(rate), time=self.time.times(time), by_class=by_class)
+    def widened(self, rate: float = 1.0, times: Mapping[str, float] | None = None) -> Uncertainty:
+        """Return a copy with wider model errors.
+
+        Parameters
+        ----------
+        rate : float
+            Factor of the model error of rates.
+        times : mapping of float, optional
+            Factors of the model errors of times, by reported request class; a time of no class, such as the number of
+            busy servers, gets the largest.
+        """
+        if not times:
+            return replace(self, rate=self.rate.times(rate))
+        by_class = {name: self.by_class.get(name, self.time).times(factor) for name, factor in times.items()}
+        time = self.time.times(max(times.values()))
+        return replace(self, rate=self.rate.times(rate), time=time, by_class={**self.by_class, **by_class})
 
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of a figure in proportion to one.

@@ -57,7 +57,7 @@ class NestedFigure:
     without : str
         The other scenario that the fit left out.
     predicted : float
-        Prediction at the most probable parameters.
+        Median prediction over the draws.
     """
 
     id: str

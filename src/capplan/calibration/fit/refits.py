@@ -1,17 +1,20 @@
 """Refits without some scenarios, which show how well the model predicts what it was not fitted to.
 
 One refit per scenario leaves that scenario out and predicts it with an ensemble, which gives the error and the
-parameters' part of the band. One refit per pair of scenarios leaves out both and predicts them with the most probable
-parameters. With these, the model error that scores a scenario's band depends on that scenario in no way: neither
-through its error nor through a fit (nested leave-one-out).
+parameters' part of the band. One refit per pair of scenarios leaves out both and predicts them. With these, the model
+error that scores a scenario's band depends on that scenario in no way: neither through its error nor through a fit
+(nested leave-one-out).
+
+Every prediction is the median over an ensemble from the posterior, as it is for users.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -52,7 +55,8 @@ def folds(tests: Sequence[LoadTest[Any]]) -> list[str]:
 
 def refits_of(system: System[Any]) -> int:
     """Return how many stages `refitted` has."""
-    return len(folds(system.observations.load_tests())) + 1
+    scenarios = len(folds(system.observations.load_tests()))
+    return scenarios + math.comb(scenarios, 2)
 
 
 def refitted(system: System[Any], most_probable: Sequence[float], seed: int, stages: Stages) -> Refits:
@@ -75,14 +79,20 @@ def refitted(system: System[Any], most_probable: Sequence[float], seed: int, sta
         The predictions.
     """
     tests, start = system.observations.load_tests(), np.log(most_probable)
+    scenarios, seeds = folds(tests), count(seed + 1)
     left_out = [
-        stages.of(f"refitting without {fold}", partial(_without, system, tests, fold, start, seed + 1 + number))
-        for number, fold in enumerate(folds(tests))
+        stages.of(f"refitting without {fold}", partial(_without, system, tests, fold, start, next(seeds)))
+        for fold in scenarios
     ]
-    nested = stages.of("refitting without pairs of scenarios", partial(_without_pairs, system, tests, start))
+    nested = [
+        stages.of(
+            f"refitting without {' and '.join(pair)}", partial(_without_pair, system, tests, pair, start, next(seeds))
+        )
+        for pair in combinations(scenarios, 2)
+    ]
     return Refits(
         tuple(FittedFigure(*figure) for fold in left_out for figure in fold),
-        tuple(NestedFigure(*figure) for figure in nested),
+        tuple(NestedFigure(*figure) for pair in nested for figure in pair),
     )
 
 
@@ -100,21 +110,15 @@ def _without(
     system: System[Any], tests: Sequence[LoadTest[Any]], fold: str, start: FloatArray, seed: int
 ) -> list[list[Any]]:
     others = problem(system, [test for test in tests if test.fold != fold])
-    fit = maximum(others, start)
-    drawn = resampled(others, fit, DRAWS, PROPOSALS, seed)
+    drawn = resampled(others, maximum(others, start), DRAWS, PROPOSALS, seed)
     return figures(system, [test for test in tests if test.fold == fold], drawn)
 
 
-def _without_pairs(system: System[Any], tests: Sequence[LoadTest[Any]], start: FloatArray) -> list[list[Any]]:
-    predictions = []
-    for pair in combinations(folds(tests), 2):
-        fit = maximum(problem(system, [test for test in tests if test.fold not in pair]), start)
-        for fold, other in (pair, pair[::-1]):
-            left = [test for test in tests if test.fold == fold]
-            predictions += [[name, fold, other, value] for name, value in _at(system, left, fit.log_point).items()]
-    return predictions
-
-
-def _at(system: System[Any], tests: Sequence[LoadTest[Any]], log_point: FloatArray) -> dict[str, float]:
-    predicted = system.observations.predicted(tests, from_log(system.parameters, log_point[None]))
-    return {row.id: rounded(float(np.ravel(predicted[row.id])[0])) for test in tests for row in test.rows}
+def _without_pair(
+    system: System[Any], tests: Sequence[LoadTest[Any]], pair: tuple[str, str], start: FloatArray, seed: int
+) -> list[list[Any]]:
+    others = problem(system, [test for test in tests if test.fold not in pair])
+    drawn = resampled(others, maximum(others, start), DRAWS, PROPOSALS, seed)
+    other = dict(zip(pair, pair[::-1], strict=True))
+    left = [test for test in tests if test.fold in pair]
+    return [[name, fold, other[fold], predicted] for name, fold, _, predicted, *_ in figures(system, left, drawn)]

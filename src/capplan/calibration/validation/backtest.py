@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from capplan.calibration.case.extrapolation import RATE
 from capplan.calibration.case.model_error import ModelError, error_kind
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
@@ -114,8 +115,10 @@ def _model(
     error = system.model_errors(fitted, unseen=row.fold).of(observations, row)
     offered = test.scenario.offered_per_s()
     rate = None if offered is None else float(np.max(offered))
-    factors = system.extrapolation(test.scenario, rate, others).factors(system.widening)
-    return _banded(figure, error.times(factors[error_kind(observations, row)]))
+    far = system.extrapolation(test.scenario, rate, others)
+    name = RATE if error_kind(observations, row) == "rate" else row.request_class
+    responses = system.responses(fitted, test.scenario, far)
+    return _banded(figure, error.times(far.factor(system.widening, name, responses)))
 
 
 def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:

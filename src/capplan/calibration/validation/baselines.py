@@ -12,7 +12,8 @@ import numpy as np
 from capplan.models.language.units import FloatArray
 
 Baseline = Callable[[FloatArray, FloatArray, float], float]
-"""Estimates a capacity from measured sizes (layouts,), their capacities (layouts,) and the size of the layout."""
+"""Estimates a capacity or another figure, from measured sizes (layouts,), their figures (layouts,) and the size of the
+layout. All figures are above zero, and so is the estimate."""
 
 
 def persistence(nodes: FloatArray, capacity: FloatArray, wanted: float) -> float:
@@ -26,11 +27,15 @@ def linear(nodes: FloatArray, capacity: FloatArray, wanted: float) -> float:
 
 
 def affine(nodes: FloatArray, capacity: FloatArray, wanted: float) -> float:
-    """Scale the capacity along a straight line (least squares); the mean if all layouts have the same size."""
+    """Scale the capacity along a straight line (least squares); the mean if all layouts have the same size.
+
+    Where the line has fallen to zero or below, no planner would believe it: the nearest measured layout counts instead.
+    """
     if np.ptp(nodes) == 0:
         return float(capacity.mean())
     slope, start = np.polyfit(nodes, capacity, 1)
-    return float(start + slope * wanted)
+    estimate = float(start + slope * wanted)
+    return estimate if estimate > 0 else persistence(nodes, capacity, wanted)
 
 
 def universal_scalability(nodes: FloatArray, capacity: FloatArray, wanted: float) -> float:

@@ -24,7 +24,7 @@ class IntervalEstimate:
     Attributes
     ----------
     value : float
-        The estimate. A rule may give one that is not positive; its band then has no width.
+        The estimate, above zero.
     low, high : float
         Ends of the band; not a number if its width is unknown.
     """
@@ -34,8 +34,8 @@ class IntervalEstimate:
     high: float
 
     def half_width(self) -> float:
-        """Return half the width of the band as a share of the value; not a number unless the value is positive."""
-        return math.nan if self.value <= 0 else (self.high - self.low) / (2 * self.value)
+        """Return half the width of the band as a share of the value."""
+        return (self.high - self.low) / (2 * self.value)
 
     def holds(self, documented: float) -> bool:
         """Whether the band contains a documented figure."""
@@ -50,8 +50,6 @@ class IntervalEstimate:
         ----------
         Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and estimation, equation 43.
         """
-        if not self.low > 0:
-            return math.nan if math.isnan(self.low) else math.inf
         low, high, at = math.log(self.low), math.log(self.high), math.log(documented)
         return high - low + 2 / _MISSED * (max(low - at, 0.0) + max(at - high, 0.0))
 
@@ -106,14 +104,9 @@ def _estimates(rule: Baseline, others: Sequence[_Point], wanted: Mapping[str, _P
     family = _family(others, first.family)
     if not family:
         return {}
-    half = _rule_error(rule, others, first).half_width
-    return {name: _banded(_at(rule, family, point.size), half) for name, point in wanted.items()}
-
-
-def _banded(value: float, half: float) -> IntervalEstimate:
-    if value <= 0:
-        return IntervalEstimate(value, value, value)
-    return IntervalEstimate(value, value * math.exp(-half), value * math.exp(half))
+    factor = math.exp(_rule_error(rule, others, first).half_width)
+    estimates = {name: _at(rule, family, point.size) for name, point in wanted.items()}
+    return {name: IntervalEstimate(value, value / factor, value * factor) for name, value in estimates.items()}
 
 
 def _family(points: Sequence[_Point], name: str) -> list[_Point]:
@@ -141,7 +134,7 @@ def _errors(rule: Baseline, family: Sequence[_Point]) -> list[tuple[str, float]]
         if rest:
             key = (point.fold, point.size)
             estimates[key] = estimates[key] if key in estimates else _at(rule, rest, point.size)
-            errors.append((point.fold, math.log(estimates[key] / point.value) if estimates[key] > 0 else math.inf))
+            errors.append((point.fold, math.log(estimates[key] / point.value)))
     return errors
 
 

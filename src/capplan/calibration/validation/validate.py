@@ -19,6 +19,7 @@ from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.observations import Goal, Observations
 from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
+from capplan.calibration.validation.priors import nearness
 from capplan.calibration.validation.validation import (
     CLOSE,
     MODEL,
@@ -153,6 +154,7 @@ def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
         fitted_parameters=fitted.fitted_parameters,
         free_parameters=len(fitted.names),
         effective_parameters=fitted.effective_parameters,
+        nearness=nearness(system.parameters, fitted.most_probable),
         verdict=_verdict(left),
         refits=refits,
     )
@@ -259,6 +261,9 @@ def _use_of_errors(left: Sequence[LeftOut]) -> str:
         folds = dict.fromkeys(each.fold for each in left if each.not_scored == reason)
         some = "Some figures" if any(each.counts and each.fold in folds for each in left) else "Figures"
         sentences.append(f"{some} of {', '.join(folds)} are not scored, because {reason}.")
+    alone = [each.id for each in left if each.counts and not each.family]
+    if alone and any(each.family for each in left):
+        sentences.append(f"No rule estimates {', '.join(alone)}: no other scenario has such a figure.")
     unused = dict.fromkeys(each.fold for each in left if each.counts and not each.widens)
     if unused:
         sentences.append(f"Some figures of {', '.join(unused)} are scored but widen no band.")

@@ -12,6 +12,7 @@ import numpy as np
 from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.priors import Nearness
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,6 +141,8 @@ class Validation:
         Number of parameters that the fit may change.
     effective_parameters : float
         Number of parameters that the figures determine.
+    nearness : Nearness
+        Distance of the most probable parameters from the medians of their priors.
     verdict : str
         Whether the model beats the simple rules, in plain sentences.
     refits : str
@@ -159,6 +162,7 @@ class Validation:
     fitted_parameters: int
     free_parameters: int
     effective_parameters: float
+    nearness: Nearness
     verdict: str
     refits: str
 
@@ -224,8 +228,7 @@ def own_score(left_out: Sequence[LeftOut]) -> Score | None:
 def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
     """Score the model and each rule on the same figures: scored ones that every rule estimates.
 
-    Interval scores are means over figures for which all have a finite score, since a straight line may give a negative
-    time.
+    Interval scores are means over figures for which all have a band.
     """
     shared = [each for each in left_out if each.counts and len(each.estimates) > 1]
     if not shared:

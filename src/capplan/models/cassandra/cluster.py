@@ -98,23 +98,9 @@ class Costs:
             return encryption
         return MESSAGES * self.message + (0.0 if encryption is None else encryption)
 
-    def with_links(self, shares: Exchanges) -> Costs:
-        """Add the costs of encrypted links.
-
-        Parameters
-        ----------
-        shares : Exchanges
-            Costs of one exchange, as shares of a plain operation with one replica, unseen costs included.
-
-        Returns
-        -------
-        Costs
-        """
-        by_operation = {
-            operation: shares.in_seconds(self.coordinator + replica * (1 + self.unseen))
-            for operation, replica in (("read", self.read), ("write", self.mutation))
-        }
-        return replace(self, links=by_operation)
+    def with_links(self, exchanges: Exchanges) -> Costs:
+        """Add the costs of encrypted links: those of one exchange, the same for reads and writes; seconds."""
+        return replace(self, links={"read": exchanges, "write": exchanges})
 
 
 @dataclass(frozen=True)

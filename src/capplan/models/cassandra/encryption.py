@@ -1,8 +1,7 @@
-"""CPU costs of encrypted links at both ends, as shares of the cost of one plain operation.
+"""CPU costs of encrypted links at both ends.
 
 An *exchange* is one request and its answer over one link: two messages, one of which carries the data of a row. Both
-ends have the same cost. Costs are relative because the only evidence (source `vcider`) is relative. The model of that
-system estimates them; a Cassandra system multiplies them by its own cost of an operation.
+ends have the same cost. Where costs come from is up to a system: `capplan.systems.components.tls` for today's TLS.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ LINKS: Mapping[str, frozenset[str]] = {
 }
 """Encrypted links by the keyword of a scenario."""
 VPNS = ("user", "kernel")
-CLIENT_SHARE, INTERNODE_SHARE = "encryption_client", "encryption_internode"
+CLIENT_S, INTERNODE_S = "encryption_client_s", "encryption_internode_s"
 """Names of the two values that encryption adds to a system's parameters."""
 MESSAGES = 2  # per exchange: a request and its answer
 
 
 @dataclass(frozen=True)
 class End:
-    """Encryption cost at one end of a link, as shares of one plain operation.
+    """Encryption cost at one end of a link, in seconds or as shares of one plain operation.
 
     Attributes
     ----------
@@ -40,14 +39,14 @@ class End:
     message: Number = 0.0
     byte: Number = 0.0
 
-    def exchange(self, data_bytes: float) -> Number:
+    def exchange(self, data_bytes: Number) -> Number:
         """Return the cost of one exchange that carries `data_bytes` bytes of data."""
         return MESSAGES * self.message + data_bytes * self.byte
 
 
 @dataclass(frozen=True)
 class Exchanges:
-    """Cost of one exchange at one end of each kind of link, as shares of one plain operation.
+    """Cost of one exchange at one end of each kind of link, in seconds of a core.
 
     Attributes
     ----------
@@ -58,9 +57,9 @@ class Exchanges:
     client: Number | None = None
     internode: Number | None = None
 
-    def in_seconds(self, operation_s: Number) -> Exchanges:
-        """Convert shares to seconds of a core, given the cost of a plain operation in seconds."""
-        client, internode = (None if each is None else each * operation_s for each in (self.client, self.internode))
+    def times(self, factor: Number) -> Exchanges:
+        """Multiply all costs."""
+        client, internode = (None if each is None else each * factor for each in (self.client, self.internode))
         return Exchanges(client, internode)
 
 
@@ -72,16 +71,16 @@ def encrypted(encryption: str | None, values: Mapping[str, Number]) -> Exchanges
     encryption : str or None
         Keyword of the encrypted links: a key of `LINKS`.
     values : mapping
-        Parameter values of the system, with `CLIENT_SHARE` and `INTERNODE_SHARE` if links are encrypted.
+        Parameter values of the system, with `CLIENT_S` and `INTERNODE_S` if links are encrypted.
 
     Returns
     -------
     Exchanges
-        Shares of one plain operation.
+        Seconds of a core.
     """
     links = frozenset() if encryption is None else LINKS[encryption]
     return Exchanges(
-        values[CLIENT_SHARE] if "client" in links else None, values[INTERNODE_SHARE] if "internode" in links else None
+        values[CLIENT_S] if "client" in links else None, values[INTERNODE_S] if "internode" in links else None
     )
 
 
@@ -129,3 +128,25 @@ def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str
             "leave it out"
         )
     return encryption
+
+
+def check_reconnects(reconnects: float | None, encryption: str | None, vpn: str | None) -> None:
+    """Check the TLS connections that each statement opens.
+
+    Raises
+    ------
+    InputError
+        If client links make no handshakes.
+    """
+    if reconnects is None:
+        return
+    if encryption is None or "client" not in LINKS[encryption]:
+        raise InputError(
+            f"reconnects {reconnects:g} has no effect without encrypted client links: give encryption 'client' or "
+            "'client+internode' too"
+        )
+    if vpn == "kernel":
+        raise InputError(
+            f"reconnects {reconnects:g} has no effect with vpn 'kernel', which keeps its keys when clients reconnect: "
+            "leave one of them out"
+        )

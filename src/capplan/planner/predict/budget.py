@@ -66,9 +66,9 @@ def effort(budget_s: float, network: Network, visits: float, warmup: float, engi
     return Effort(draws, max(FEWEST_REQUESTS, int(requests / draws - warmup)))
 
 
-def least_s(visits: float, warmup: float, engine: Engine) -> float:
-    """Return what the least effort costs, seconds of the nominal machine without lowering; see `effort`."""
-    return FEWEST_DRAWS * (warmup + FEWEST_REQUESTS) * visits * _VISIT_S[engine] / _THREADS[engine]
+def cost_s(size: Effort, visits: float, engine: Engine) -> float:
+    """Return what as many requests measured as not measured cost, seconds of the nominal machine; see `effort`."""
+    return 2 * size.draws * size.requests * visits * _VISIT_S[engine] / _THREADS[engine]
 
 
 def steps(network: Network) -> int:

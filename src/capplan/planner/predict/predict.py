@@ -249,9 +249,10 @@ def _notes(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: li
 
 def _evidence(case: Case[Any], notes: tuple[str, ...]) -> EvidenceSummary:
     found = case.extrapolation
-    return EvidenceSummary(
-        case.system.citations(), found.basis, found.why, case.system.notes.claims(case.scenario), notes
-    )
+    why, idle = found.why, "; ".join(each.words for each in found.without_effect(case.responses))
+    if idle:
+        why += f" This moves no figure and widens no band: {idle}."
+    return EvidenceSummary(case.system.citations(), found.basis, why, case.system.notes.claims(case.scenario), notes)
 
 
 def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[str, ...]:

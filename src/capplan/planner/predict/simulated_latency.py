@@ -25,7 +25,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
-from capplan.planner.predict.budget import Effort, effort, least_s
+from capplan.planner.predict.budget import Effort, cost_s, effort
 from capplan.planner.predict.draw_relation import Relation, related, samples
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
@@ -47,10 +47,10 @@ _TOO_SLOW = (
     "closed form."
 )
 _TOO_LARGE = (
-    "At {:,.0f} requests per second the runs would take {:,.0f} s of --budget before they have settled: latencies come "
-    "from the analytic solver."
+    "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
+    "come from the analytic solver."
 )
-_OVERDRAWN = 3.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 10.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -99,10 +99,6 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
     """
     uncertainty = case.uncertainty
     settles_s = settling_s(case, figures)
-    least = least_s(_visits(figures), _warmup(figures, settles_s), settings.engine)
-    if least > _OVERDRAWN * settings.budget_s:
-        note = _TOO_LARGE.format(float(np.median(figures.peak_rate)), least)
-        return SimulatedLatency(solved_latency(figures, uncertainty), note)
     size = _effort(figures, settings, settles_s)
     if is_too_slow(figures, size.requests, settles_s):
         sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
@@ -110,6 +106,12 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
         return SimulatedLatency(
             solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if sustained else beyond
         )
+    if figures.closed is None:
+        rate = float(np.median(figures.peak_rate))
+        size = replace(size, requests=max(size.requests, int(settles_s * rate)))
+        cost = cost_s(size, _visits(figures), settings.engine)
+        if cost > _OVERDRAWN * max(settings.budget_s, DEFAULT_BUDGET_S) and settings.engine == "compiled":
+            return SimulatedLatency(solved_latency(figures, uncertainty), _TOO_LARGE.format(rate, cost))
     chosen = evenly_along(mean_response_s(figures), size.draws)
     simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
     found, gains = extended_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
@@ -209,7 +211,7 @@ def extended_band(
 
 
 def _effort(figures: Figures, settings: SimulationSettings, settles_s: float) -> Effort:
-    warmup = _warmup(figures, settles_s)
+    warmup = settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
     return effort(settings.budget_s, figures.analysis.network, _visits(figures), warmup, settings.engine)
 
 
@@ -217,11 +219,6 @@ def _visits(figures: Figures) -> float:
     """Return the mean number of visits of a request to stations."""
     analysis = figures.analysis
     return sum(float(np.mean(each.visits)) * analysis.members[name] for name, each in analysis.demands.items())
-
-
-def _warmup(figures: Figures, settles_s: float) -> float:
-    """Return the number of requests before bursts and the time between them have settled."""
-    return settles_s * float(np.mean(figures.peak_rate + figures.point.rate_per_s))
 
 
 @dataclass(frozen=True)
@@ -337,9 +334,11 @@ class RateSimulation:
         ]
 
     def _run(self, number: int, place: int) -> DrawRun:
+        """Return a run of a phase; its warm-up is at most as long as its measurement."""
         place += number * self.draws
         window_s = int(self.requests * self.phases[number].measured) / float(self.rates[place])
-        return DrawRun(place, place, self.settles_s + window_s, self.settles_s)
+        warmup_s = min(self.settles_s, window_s)
+        return DrawRun(place, place, warmup_s + window_s, warmup_s)
 
     def _seen(self, run: Run) -> Seen:
         known = {request.name for request in self.network.classes}

@@ -1,16 +1,14 @@
 """Costs of encrypted links in a system with Cassandra, and notes on them.
 
-All costs come from `_costs`, today from the load test of 2011 that `capplan.systems.vcider` is fitted to. That test is
-an upper bound, because processors have AES instructions since. The share of these costs that remains today is a guess:
-every share is equally likely.
+No system with Cassandra was load-tested with today's TLS. Costs come from the prior in
+`capplan.systems.components.tls`, in seconds of a core, the same for every system.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,53 +16,37 @@ from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case, System
-from capplan.models.cassandra.encryption import CLIENT_SHARE, INTERNODE_SHARE
+from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.language.units import FloatArray, Number
-from capplan.systems.vcider import SYSTEM as VCIDER
-from capplan.systems.vcider.network import in_kernel, row_bytes, user_space
-from capplan.systems.vcider.scenario import VciderScenario
+from capplan.models.language.units import Number
+
+if TYPE_CHECKING:
+    from capplan.systems.components.tls.prior import Work
 
 S = TypeVar("S", bound=Scenario)
-_SEED = 2011  # of the pairing of costs and shares with the draws of a system
-_DATA_BYTES = row_bytes(VciderScenario())  # data of a row, 640 bytes: the middle of that load test
-_DOUBLINGS = 1.0
-"""Extrapolation by encrypted links, in doublings: a guess."""
+_DOUBLINGS = 0.3
+"""Extrapolation by encrypted links, in doublings: a guess, beside the width of their costs, which is in the draws."""
 _LINKS: Mapping[str, str] = {
     "client": "encrypted client links",
     "internode": "encrypted links between nodes",
     "client+internode": "encrypted client links and links between nodes",
 }
-_SPACES: Mapping[str | None, str] = {None: "user space", "user": "user space", "kernel": "the kernel"}
-
-
-@dataclass(frozen=True)
-class _Costs:
-    """Costs of one exchange at one end of a link, as shares of an unencrypted operation.
-
-    Attributes
-    ----------
-    client, internode : array (draws,)
-        Upper bounds, from the load test.
-    part : array (draws,)
-        Share of these that remains today.
-    """
-
-    client: FloatArray
-    internode: FloatArray
-    part: FloatArray
+_PLAIN: Mapping[str, None] = {"encryption": None, "vpn": None, "reconnects": None}
+_SOURCE = "TLS measured 2026"
+_MANY = 512  # draws for the figures in notes
 
 
 class EncryptedLinks(System[S]):
     """A system whose client and internode links may be encrypted.
 
-    Its scenario must have the fields `encryption` and `vpn`; see `capplan.models.cassandra.encryption`.
+    Its scenario must have the fields `encryption`, `vpn` and `reconnects`; see `capplan.models.cassandra.encryption`.
     """
 
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
         """Return all parameter values of a layout, with the costs of encryption if links are encrypted."""
-        return _with_costs(fitted.values(self.parameters), scenario)
+        own = fitted.values(self.parameters)
+        return {**own, **_costs(scenario, max(np.size(each) for each in own.values()))}
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
         """Return one value of each parameter; costs of encryption are medians over their draws."""
@@ -76,33 +58,69 @@ class EncryptedLinks(System[S]):
 
     def upper_bound(self, scenario: S) -> S | None:
         """Return an encrypted layout without its encryption, which completes at least as much."""
-        return None if _encryption(scenario) is None else changed(scenario, encryption=None, vpn=None)
+        return None if _encryption(scenario) is None else changed(scenario, **_PLAIN)
 
 
 def encryption_excess(scenario: Any) -> tuple[Excess, ...]:
     """Return how far encrypted links are outside the load tests, none of which had any."""
     if scenario.encryption is None:
         return ()
-    return (Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: not load-tested, a test of 2011 bounds their cost"),)
+    return (Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: not load-tested, {_SOURCE} apart from this system"),)
 
 
 def encryption_notes(case: Case[Any]) -> list[str]:
-    """Return notes on the cost of encryption: the capacity at the full cost of 2011, and without encryption."""
+    """Return notes on the cost of encryption: what is known of it, and the capacity at both ends and without it."""
     scenario = case.scenario
     if scenario.encryption is None:
         return []
+    return [_costs_note(case), _messages_note(scenario), *_handshake_notes(scenario)]
+
+
+def _costs_note(case: Case[Any]) -> str:
+    scenario, own = case.scenario, case.fitted.values(case.system.parameters)
     judged = ", by drop rate and backlog alone" if scenario.slo else ""
-    own = case.fitted.values(case.system.parameters)
-    full = _median_capacity(case, scenario, _with_costs(own, scenario, full=True))
-    without = _median_capacity(case, changed(scenario, encryption=None, vpn=None), own)
+    from capplan.systems.components.tls.prior import bounds  # imports pandas and scipy.stats
+
+    least, most = bounds(kernel=_in_kernel(scenario))
+    dear, cheap = (_median_capacity(case, scenario, {**own, **_exchanges(scenario, each)}) for each in (most, least))
+    without = _median_capacity(case, changed(scenario, **_PLAIN), own)
+    band = (
+        f"A VPN in the kernel is bounded by {_SOURCE}: from the cipher alone to BoringSSL"
+        if _in_kernel(scenario)
+        else f"{_SOURCE} with netty's SslHandler, band from BoringSSL to JDK"
+    )
+    return (
+        f"{band}, times a load factor from public pairs of throughputs and a core factor, a guess. The layout "
+        f"completes about {dear:,.0f} TPS at the highest cost, {cheap:,.0f} at the lowest, and {without:,.0f} without "
+        f"encryption{judged}. The band of the capacity does not exceed that without encryption."
+    )
+
+
+def _messages_note(scenario: Any) -> str:
+    each = _work(_MANY, _in_kernel(scenario))
+    low, middle, high = np.quantile(np.asarray(each.exchange_s) * 1e6, (0.05, 0.5, 0.95))
+    return (
+        f"An exchange (a request and its answer with a row of about 1 KiB, a guess) costs {middle:.3g} us of a core "
+        f"({low:.2g} to {high:.3g}) at each end. A message is one TLS record; messages that Cassandra sends together "
+        "cost less. The added latency is this work alone."
+    )
+
+
+def _handshake_notes(scenario: Any) -> list[str]:
+    if "client" not in scenario.encryption or _in_kernel(scenario):
+        return []
+    handshake_s = np.asarray(_work(_MANY, kernel=False).handshake_s)
+    low, middle, high = np.quantile(handshake_s * 1e3, (0.05, 0.5, 0.95))
+    counted = (
+        "no statement makes one here (--reconnects), because drivers keep their connections"
+        if scenario.reconnects is None
+        else f"{scenario.reconnects:g} of them for each statement are in the figures as mean work, not as a queue of "
+        "their own"
+    )
     return [
-        f"Encryption in {_SPACES[scenario.vpn]} costs between nothing and what it cost on machines of 2011 (capplan "
-        "predict vcider), with every share equally likely. This is a guess: processors have AES instructions since. "
-        f"The layout completes about {full:,.0f} TPS at the full cost of 2011, and about {without:,.0f} TPS without "
-        f"encryption{judged}. The band of the capacity does not exceed that without encryption.",
-        "The test measured the cost of a message relative to the cost of an operation; capplan scales it by the cost "
-        "of an operation here. Both ends of a link do the same work for each message. No latency was measured with "
-        "encryption: the added latency is derived from ratios of throughput.",
+        f"A TLS handshake costs {middle:.2g} ms of a core ({low:.2g} to {high:.2g}) at each end; {counted}. After a "
+        f"restart, 1,000 clients that reconnect at once keep one core busy for {middle:.2g} s ({low:.2g} to "
+        f"{high:.2g}) at each end."
     ]
 
 
@@ -116,32 +134,27 @@ def _encryption(scenario: Any) -> str | None:
     return links
 
 
-def _with_costs(values: dict[str, Number], scenario: Any, *, full: bool = False) -> dict[str, Number]:
-    """Return the values with the costs of encryption: the expected part of them, or all (`full`)."""
-    if _encryption(scenario) is None:
-        return values
-    costs = _costs(scenario.vpn, max(np.size(each) for each in values.values()))
-    part = np.ones_like(costs.part) if full else costs.part
-    return {**values, CLIENT_SHARE: costs.client * part, INTERNODE_SHARE: costs.internode * part}
+def _in_kernel(scenario: Any) -> bool:
+    return bool(scenario.vpn == "kernel")
 
 
-def _medians(scenario: Any, draws: int) -> dict[str, float]:
-    if _encryption(scenario) is None:
-        return {}
-    costs = _costs(scenario.vpn, draws)
-    return {
-        name: float(np.median(most * costs.part))
-        for name, most in ((CLIENT_SHARE, costs.client), (INTERNODE_SHARE, costs.internode))
-    }
+def _costs(scenario: Any, count: int) -> dict[str, Number]:
+    """Return the costs of encryption by draw; none if no link is encrypted."""
+    return {} if _encryption(scenario) is None else _exchanges(scenario, _work(count, _in_kernel(scenario)))
+
+
+def _exchanges(scenario: Any, work: Work) -> dict[str, Number]:
+    """Return the costs of an exchange at one end; a client's has its share of handshakes."""
+    client_s = work.exchange_s + (scenario.reconnects or 0.0) * work.handshake_s
+    return {CLIENT_S: client_s, INTERNODE_S: work.exchange_s}
+
+
+def _medians(scenario: Any, count: int) -> dict[str, float]:
+    return {name: float(np.median(value)) for name, value in _costs(scenario, count).items()}
 
 
 @lru_cache(maxsize=8)
-def _costs(vpn: str | None, draws: int) -> _Costs:
-    """Return the costs of encryption by draw."""
-    of_2011 = VCIDER.fitted().values(VCIDER.parameters)
-    most = (in_kernel if vpn == "kernel" else user_space)(of_2011, _DATA_BYTES)
-    random = np.random.default_rng(_SEED)
-    known = random.permutation(draws) % np.size(most.client)
-    part = (random.permutation(draws) + 0.5) / draws  # stratified: one draw per equal interval
-    client, internode = np.broadcast_arrays(most.client, most.internode)
-    return _Costs(client[known], internode[known], part)
+def _work(count: int, kernel: bool) -> Work:
+    from capplan.systems.components.tls.prior import draws  # imports pandas and scipy.stats
+
+    return draws(count, kernel=kernel)

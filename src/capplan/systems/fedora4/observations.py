@@ -161,13 +161,23 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return ""
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn times and capacities from the number of nodes."""
+        """Let rules learn times and capacities from the number of nodes.
+
+        Throttled runs of one length are a family: their times share the first requests. Reads by clients of the
+        servers' own region, below the capacity, are like reads alone.
+        """
+        nodes = float(_layout(row).nodes)
+        if row.scenario == "throttled":
+            return Scored(
+                f"{row.request_class} mean time, throttled, {row.layout['requests']} requests", nodes, "times"
+            )
+        if row.scenario == "region":
+            alike = row.use == "fit" and row.layout["region"] == REGIONS[0]
+            return Scored(f"{row.request_class} mean time, alone", nodes, "times") if alike else None
         if row.scenario in ("alone", "mixed"):
-            return Scored(f"{row.request_class} mean time, {row.scenario}", float(row.layout["nodes"]), "times")
-        if row.scenario != "capacity":
-            return None
+            return Scored(f"{row.request_class} mean time, {row.scenario}", nodes, "times")
         family = "capacity with 5 % writes" if float(row.layout["write_share"]) else "capacity for reads"
-        return Scored(family, float(row.layout["nodes"]), family)
+        return Scored(family, nodes, family)
 
     def group_of(self, row: Evidence) -> str:
         """Return the request class; each has its own model error."""

@@ -17,6 +17,7 @@ from capplan.models.cassandra.encryption import LINKS
 from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.scenario import changed
 from capplan.models.results import Capacity
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import PARAMETERS
@@ -57,26 +58,29 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
     usual = (OpenproviderScenario().consistency_read, OpenproviderScenario().consistency_write)
     if levels != usual:
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
-        found.append(Excess(_LEVELS, words))
+        inside = changed(scenario, consistency_read=usual[0], consistency_write=usual[1])
+        found.append(Excess(_LEVELS, words, inside))
     return [*found, *encryption_excess(scenario)]
 
 
 def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
-    known = tests[0].scenario.distance_m()
-    given = scenario.given_rtt_s()
+    tested = tests[0].scenario
+    inside = changed(scenario, rtt=None, distance=tested.distance)
+    known, given = tested.distance_m(), scenario.given_rtt_s()
     if given is not None:
-        return _round_trips(max(map(max, given)), float(round_trip_s(known, 1 + defaults(PARAMETERS)["route_excess"])))
+        of_test_s = float(round_trip_s(known, 1 + defaults(PARAMETERS)["route_excess"]))
+        return _round_trips(max(map(max, given)), of_test_s, inside)
     distance = scenario.distance_m()
     if math.isclose(distance, known):
         return []
     words = f"data centres {distance / 1000:g} km apart: the test had {known / 1000:g} km"
-    return [Excess(_doublings(distance, known, _LEAST_DISTANCE_M), words)]
+    return [Excess(_doublings(distance, known, _LEAST_DISTANCE_M), words, inside)]
 
 
-def _round_trips(longest_s: float, known_s: float) -> Sequence[Excess]:
+def _round_trips(longest_s: float, known_s: float, inside: OpenproviderScenario) -> Sequence[Excess]:
     """Return how far given round trips lie from those of the test, which are known by their distance only."""
     words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
-    return [Excess(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words)]
+    return [Excess(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words, inside)]
 
 
 def _doublings(value: float, known: float, least: float) -> float:

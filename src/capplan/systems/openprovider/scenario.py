@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import ArgsKwargs
 
 from capplan.models.cassandra.consistency import check_level, need
-from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.per_dc import (
@@ -32,6 +32,7 @@ from capplan.models.language.units import (
     parse_duration_s,
     parse_length_m,
     parse_rate_per_s,
+    parse_share,
 )
 
 
@@ -94,7 +95,9 @@ class OpenproviderScenario(Scenario):
     encryption
         Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; none by default.
     vpn
-        Where links are encrypted: by each program in `user` space (the default), or in the `kernel`.
+        Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
+    reconnects
+        New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
     slo
@@ -182,7 +185,19 @@ class OpenproviderScenario(Scenario):
     encryption: Annotated[
         str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
+    vpn: Annotated[
+        str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
+    ] = None
+    reconnects: Annotated[
+        float | None,
+        Field(ge=0, le=1),
+        Option(
+            "New TLS connections per statement, such as 0.01.",
+            "TLS connections per statement",
+            "X",
+            read=parse_share,
+        ),
+    ] = None
     tps: Annotated[
         PositivePerSecond | None,
         Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
@@ -220,6 +235,7 @@ class OpenproviderScenario(Scenario):
         self.given_rtt_s()
         links = check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc()))
         object.__setattr__(self, "encryption", links)
+        check_reconnects(self.reconnects, self.encryption, self.vpn)
 
     def _normalise(self) -> None:
         """Give equal data centres one form, however they were written."""

@@ -203,7 +203,8 @@ class _Sampled:
             self.costs,
             coordinator=self.costs.coordinator * factor,
             mutation=self.costs.mutation * factor,
-            links={operation: each.in_seconds(factor) for operation, each in self.costs.links.items()},
+            message=None if self.costs.message is None else self.costs.message * factor,
+            links={operation: each.times(factor) for operation, each in self.costs.links.items()},
         )
         load, numbers = self._drawn(levels[0])
         question = Question(

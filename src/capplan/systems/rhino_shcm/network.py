@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.models.cassandra.encryption import Exchanges, encrypted
+from capplan.models.cassandra.encryption import encrypted
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential, Lognormal, Mixture
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
@@ -130,14 +130,6 @@ def disk_bytes() -> float:
     return COMMITLOG_BYTES + DATA_BYTES
 
 
-def _exchanges_s(scenario: RhinoShcmScenario, values: Values) -> Exchanges:
-    """Return the costs of exchanges on encrypted links, core seconds at each end.
-
-    A replica's service demand counts as the whole operation.
-    """
-    return encrypted(scenario.encryption, values).in_seconds(cassandra_s(scenario, values))
-
-
 def remote_replicas(scenario: RhinoShcmScenario) -> float:
     """Return the mean number of replicas of a row that are not its coordinator, which is a random node."""
     return scenario.replicas * (1 - 1 / scenario.nodes)
@@ -145,7 +137,7 @@ def remote_replicas(scenario: RhinoShcmScenario) -> float:
 
 def _links_s(scenario: RhinoShcmScenario, values: Values) -> Number:
     """Return the service demand of a request's encrypted links at the application's server, core seconds."""
-    exchanges, here = _exchanges_s(scenario, values), 1 / scenario.nodes if scenario.colocated else 0.0
+    exchanges, here = encrypted(scenario.encryption, values), 1 / scenario.nodes if scenario.colocated else 0.0
     clients = 0.0 if exchanges.client is None else exchanges.client * (1 + here)
     nodes = 0.0 if exchanges.internode is None else exchanges.internode * (2 * here * remote_replicas(scenario))
     return clients + nodes
@@ -177,7 +169,7 @@ def _replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
 
 def _encrypted_replicas(scenario: RhinoShcmScenario, values: Values) -> Step:
     """Return the database's steps with encrypted links and a random node as coordinator."""
-    exchanges = _exchanges_s(scenario, values)
+    exchanges = encrypted(scenario.encryption, values)
     internode_s = 0.0 if exchanges.internode is None else exchanges.internode
     client_s = 0.0 if exchanges.client is None else exchanges.client
     few, many = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Option, Scenario
-from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s, parse_share
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
 _USUAL_NODES = 3  # evidence b.cassandra_nodes
@@ -36,7 +37,9 @@ class RhinoShcmScenario(Scenario):
     encryption
         Encrypted links: `client` (application to Cassandra), `internode` or `client+internode`; none by default.
     vpn
-        Where links are encrypted: by each program in `user` space (the default), or in the `kernel`.
+        Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
+    reconnects
+        New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
     sps
         Offered sessions per second, of 1.8 requests each; instead of `tps`.
     tps
@@ -59,7 +62,19 @@ class RhinoShcmScenario(Scenario):
     encryption: Annotated[
         str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
     ] = None
-    vpn: Annotated[str | None, Option("Where to encrypt them: user or kernel.", "encryption in", "WHERE")] = None
+    vpn: Annotated[
+        str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
+    ] = None
+    reconnects: Annotated[
+        float | None,
+        Field(ge=0, le=1),
+        Option(
+            "New TLS connections per statement, such as 0.01.",
+            "TLS connections per statement",
+            "X",
+            read=parse_share,
+        ),
+    ] = None
     sps: Annotated[
         PositivePerSecond | None,
         Option(
@@ -87,6 +102,7 @@ class RhinoShcmScenario(Scenario):
                 f"nodes, or lower rf to {self.nodes}"
             )
         object.__setattr__(self, "encryption", check_encryption(self.encryption, self.vpn, self.nodes))
+        check_reconnects(self.reconnects, self.encryption, self.vpn)
         if self.sps is not None and self.tps is not None:
             raise InputError(
                 f"sps = {self.sps:g} and tps = {self.tps:g} both give the offered rate, and sps is "

@@ -57,7 +57,7 @@ INLINE i64 start_member(Kernel *k, i64 thread, const Instruction *i, i64 join, i
   return branch;
 }
 /* Where a branch begins that first compares members. */
-INLINE i64 after_comparisons(const Kernel *k, i64 thread, i64 pc) {
+INLINE i64 after_comparisons(Kernel *k, i64 thread, i64 pc) {
   while (operation_of(instruction(k, pc)) == UNLESS_AMONG) pc = unless_among(k, thread, pc);
   return pc;
 }

@@ -60,7 +60,7 @@ INLINE void make_ready(Kernel *k, i64 thread) {
 }
 
 /* Go on behind the instruction if a member is another one, or in a set. */
-INLINE i64 unless_among(Kernel *k, i64 thread, i64 pc) {
+INLINE i64 unless_among(const Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
   i64 member = *local(k, thread, i->a), count = 1, first = i->b;
   if (i->c) count = *local(k, thread, first++);
