@@ -23,7 +23,7 @@ from capplan.calibration.case.ensemble import Places, Representatives, at_draws,
 from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, Responses, extrapolation
 from capplan.calibration.case.model_error import ModelErrors, model_errors
 from capplan.calibration.case.response import Layout, responses
-from capplan.calibration.case.solution import ClosedForm, Figures, Solution
+from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
 from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
@@ -35,6 +35,8 @@ from capplan.models.language.scenario import Scenario, axes_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
 from capplan.models.results import Capacity, Outage, SessionNotFound
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
@@ -188,6 +190,31 @@ class System(ABC, Generic[S]):
             Response times, seconds.
         """
         raise NotImplementedError
+
+    def pauses(
+        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray
+    ) -> Mapping[str, RareDelay]:
+        """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
+
+        They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
+        fitted to report means with pauses.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        analysis : Analysis
+            The analysed network.
+        rate_per_s : array (..., draws)
+            Mean rates, requests per second.
+
+        Returns
+        -------
+        mapping of RareDelay
+            By class of the network; classes without an entry have no delay.
+        """
+        del scenario, values, analysis, rate_per_s
+        return {}
 
     def settling_s(self, scenario: S, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds.
@@ -419,7 +446,19 @@ class System(ABC, Generic[S]):
             The analysed layout.
         """
         network, closed = self.network(scenario, values, 1.0), self._closed_form(scenario, values)
-        return Solution(network, self.reported, closed, self.bounded(scenario), place)
+        return Solution(
+            network,
+            self.reported,
+            closed,
+            self.bounded(scenario),
+            place,
+            self._pausing(scenario, values),
+        )
+
+    def _pausing(self, scenario: S, values: Values) -> Pausing | None:
+        if type(self).pauses is System.pauses:
+            return None
+        return lambda analysis, rate_per_s: self.pauses(scenario, values, analysis, rate_per_s)
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
         if type(self).response_s is System.response_s:

@@ -15,12 +15,15 @@ from capplan.models.objective import Metric, Objective
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.load_dependent import busy_share
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.solver.pauses import RareDelay
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
 _HALVINGS = 14  # bisection steps of a capacity with objectives: leave 1e-4 of the bracket
 
 
+Pausing = Callable[[Analysis, FloatArray], Mapping[str, RareDelay]]
+"""Delays by pauses of nodes, by class of the network: a function of the analysis and the mean rate (..., draws)."""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
 
@@ -46,6 +49,8 @@ class Figures:
         Whether clients wait for their answers, so that latency stays finite beyond capacity.
     place : array of int (draws,) or None
         For each draw of the ensemble, the index of its representative among the solved draws.
+    pausing : function or None
+        Delays by pauses of nodes. They lengthen percentiles alone; see `System.pauses`.
     """
 
     analysis: Analysis
@@ -54,6 +59,16 @@ class Figures:
     closed: ClosedForm | None = None
     bounded: bool = False
     place: Places | None = None
+    pausing: Pausing | None = None
+
+    @property
+    def without_pauses(self) -> Figures:
+        """The figures of nodes that never pause."""
+        return replace(self, pausing=None)
+
+    @cached_property
+    def _delays(self) -> Mapping[str, RareDelay] | None:
+        return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -91,14 +106,14 @@ class Figures:
             return self._every(self._closed_s(self.closed, level))
         if level is None:
             return self._every(self.point.response_s(*classes))
-        return self._every(self.point.quantile_s(level, *classes))
+        return self._every(self.point.quantiles_s((level,), *classes, delays=self._delays)[0])
 
     def latencies_s(self, name: str) -> FloatArray:
         """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
         if self.closed is not None:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
-        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
+        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes, delays=self._delays)
         return self._every(np.concatenate([self.point.response_s(*classes)[None], percentiles]))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
@@ -160,6 +175,8 @@ class Solution:
     place : array of int (draws,), optional
         For each draw of the ensemble, the index of its representative among the draws of the network; by default the
         network has all draws. Figures always have all draws.
+    pausing : function, optional
+        Delays by pauses of nodes.
     """
 
     def __init__(
@@ -169,9 +186,10 @@ class Solution:
         closed: ClosedForm | None = None,
         bounded: bool = False,
         place: Places | None = None,
+        pausing: Pausing | None = None,
     ) -> None:
         self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
-        self.analysis = Analysis(network)
+        self.pausing, self.analysis = pausing, Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates.
@@ -192,7 +210,7 @@ class Solution:
         """Return the figures of the solved draws."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.reported, self.closed, self.bounded)
+        return Figures(self.analysis, every, self.reported, self.closed, self.bounded, pausing=self.pausing)
 
     @property
     def finite_at_capacity(self) -> bool:

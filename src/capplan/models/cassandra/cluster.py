@@ -10,6 +10,9 @@ The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 - A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
   which answer the coordinator directly.
 - The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
+- A mutation takes space in the memtables from before it is applied until the storage path has taken it. If flushes fall
+  behind and the space is full, further mutations wait, and so do the clients ("Cassandra blocks writes until the next
+  flush succeeds", documentation of 2.2, "How is data written?").
 
 The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
 Speculative retries, digest mismatches, hints and timeouts are not modelled.
@@ -46,6 +49,14 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 
 NATIVE_TRANSPORT_THREADS = 128
+MEMTABLE_MUTATIONS = 100_000
+"""Mutations that the memtables of a node hold before writers block: a guess, 20 thousand to 2 million.
+
+`memtable_heap_space_in_mb` is a quarter of the heap by default, and the heap at most 8 GiB. A flush begins when a third
+of that space is taken, 1 / (`memtable_flush_writers` + 1). Mutations during the flush therefore have 340 MiB (with a
+heap of 2 GiB) to 1.3 GiB (8 GiB). One of them takes 0.7 to 16 KiB there, as its row has one or many cells. The guess
+decides how long an overload lasts until writers block, but not at which rate they do.
+"""
 LOCAL_READ_REPAIR_CHANCE = 0.1
 STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
 
@@ -65,6 +76,9 @@ class Costs:
         Costs that no request waits for (garbage collection, flush, compaction, kernel), as a share of the costs above.
     storage : number or array (draws,)
         Time of the storage path (commit log, flush, compaction) per mutation, detached; seconds.
+    message : number or array (draws,), optional
+        Cost of a message between nodes at each of them, on the response path: serialise and send it, or receive and
+        deserialise it; seconds. None leaves it out.
     links : mapping of Exchanges
         Encryption costs of one exchange at each end of a link, by operation (`read`, `write`); seconds.
     """
@@ -74,7 +88,15 @@ class Costs:
     mutation: Number
     unseen: Number
     storage: Number
+    message: Number | None = None
     links: Mapping[str, Exchanges] = field(default_factory=dict)
+
+    def exchange_s(self, operation: str) -> Number | None:
+        """Return the cost at one node of a message to another node and its answer; None if not modelled."""
+        encryption = self.links.get(operation, Exchanges()).internode
+        if self.message is None:
+            return encryption
+        return MESSAGES * self.message + (0.0 if encryption is None else encryption)
 
     def with_links(self, exchanges: Exchanges) -> Costs:
         """Add the costs of encrypted links: those of one exchange, the same for reads and writes; seconds."""
@@ -166,7 +188,7 @@ def stations(cluster: Cluster) -> tuple[Station, ...]:
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """Return the pools of a cluster: the native transport threads of the nodes of each data centre.
+    """Return the pools of a cluster: the native transport threads and the memtable space of the nodes.
 
     Parameters
     ----------
@@ -177,7 +199,9 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
     -------
     tuple of Pool
     """
-    return tuple(Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    threads = (Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    memtables = (Pool(_memtable(dc), MEMTABLE_MUTATIONS, count=cluster.nodes[dc]) for dc in cluster.living)
+    return (*threads, *memtables)
 
 
 def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Step:
@@ -213,13 +237,29 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     _check_living(cluster, wanted, dc, level)
     links = costs.links.get(operation, Exchanges())
     parse_s = costs.coordinator if links.client is None else costs.coordinator + links.client
-    builder = _Statement(cluster, costs, dc, wanted, links.internode)
+    builder = _Statement(cluster, costs, dc, wanted, costs.exchange_s(operation))
     replicated = builder.read() if operation == "read" else builder.write()
     found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
     parsed = Steps((Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR), found))
     hop = _hop(cluster.lan_s)
     asked = Steps((hop, Acquire(_native(dc), parsed, member=_COORDINATOR), hop))
     return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
+
+
+def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
+    """Return the mean number of nodes of which each alone delays a statement if it pauses.
+
+    The coordinator does. A replica does if the statement waits for all that it contacts.
+    """
+    wanted, own = cluster.need(level, dc), cluster.rf[dc] / cluster.nodes[dc]
+    if operation == "read":
+        count = wanted.total or wanted.by_dc[dc]
+        repaired = LOCAL_READ_REPAIR_CHANCE if count < cluster.most_replicas(dc) else 0.0
+        return 1 + (1 - repaired) * (count - own)
+    slack = [cluster.rf[each] - count for each, count in wanted.by_dc.items()]
+    if wanted.total:
+        slack = [sum(cluster.rf) - wanted.total]
+    return 1 if min(slack) > 0 else 1 + max(wanted.total, sum(wanted.by_dc.values())) - own
 
 
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
@@ -235,7 +275,7 @@ class _Statement:
 
     def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
-        self.exchange_s = exchange_s  # encryption cost at one end of a link between nodes
+        self.exchange_s = exchange_s  # cost at one end of a link between nodes
 
     def read(self) -> Step:
         """Return a read."""
@@ -296,11 +336,11 @@ class _Statement:
         return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
-        """Add the cost of encrypting messages, sent or received, to a node's work."""
+        """Add the cost of messages, sent or received, to a node's work."""
         return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
 
     def _messages(self, member: str, dc: int, messages: float) -> tuple[Step, ...]:
-        """Return a node's encryption of messages; no steps without encryption."""
+        """Return a node's work on messages to and from others; no steps if it is not modelled."""
         if self.exchange_s is None:
             return ()
         return (Visit(_cores(dc), _work(self.exchange_s * (messages / MESSAGES)), name="messages", member=member),)
@@ -335,18 +375,21 @@ class _Statement:
     def _apply(self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
         """Return the mutation at one replica, its detached work, and its answer if the level counts it.
 
-        The replica encrypts or decrypts `messages` messages if the links are encrypted.
+        The replica sends or receives `messages` messages.
         """
         costs = self.costs
         stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)
         work = Visit(_cores(dc), _work(self._busy_s(costs.mutation, messages)), name="mutation", member=_REPLICA)
         unseen = _unseen(dc, costs.mutation * costs.unseen)
-        return (*there, work, unseen, ForkJoin((stored,), 0), *self._answer(dc, back))
+        # The answer is detached, so that the mutation keeps its place in the memtables until it is stored.
+        kept = Steps((work, unseen, *self._answer(dc, back), stored))
+        return (*there, Acquire(_memtable(dc), kept, member=_REPLICA))
 
     def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
-        if self.wanted.total:
-            return (*back, Signal("all"))
-        return (*back, Signal(f"dc{dc + 1}")) if dc in self.wanted.by_dc else ()
+        if not self.wanted.total and dc not in self.wanted.by_dc:
+            return ()
+        signal = Signal("all" if self.wanted.total else f"dc{dc + 1}")
+        return (ForkJoin((Steps((*back, signal), name="answer"),), 0),) if back else (signal,)
 
 
 def _unseen(dc: int, demand_s: Number) -> Step:
@@ -371,6 +414,10 @@ def _storage(dc: int) -> str:
 
 def _native(dc: int) -> str:
     return f"native-transport/dc{dc + 1}"
+
+
+def _memtable(dc: int) -> str:
+    return f"memtable/dc{dc + 1}"
 
 
 def _scalar(value: Number) -> float:

@@ -163,19 +163,28 @@ def extended_to_all(
             found[name] = Latency()
             continue
         bands: dict[str, Band | None] = {}
-        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
+        paused = figures.latencies_s(name)
+        plain = paused if figures.pausing is None else figures.without_pauses.latencies_s(name)
+        more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
+        for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
-                bands[statistic] = uncertainty.of_time(analytic * 1e3, name)
+                bands[statistic] = uncertainty.of_time((analytic + longer) * 1e3, name)
                 gains.append(1.0)
                 continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = extended_band(relation, analytic, uncertainty, name)
+            bands[statistic] = extended_band(relation, analytic, uncertainty, name, longer)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
 
 
-def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "") -> Band:
+def extended_band(
+    relation: Relation,
+    analytic_s: FloatArray,
+    uncertainty: Uncertainty,
+    name: str = "",
+    longer_s: FloatArray | float = 0.0,
+) -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
     Parameters
@@ -188,8 +197,10 @@ def extended_band(relation: Relation, analytic_s: FloatArray, uncertainty: Uncer
         The model error.
     name
         The request class.
+    longer_s : array or number
+        How much longer pauses make the figure, which the simulation leaves out, in seconds; shape (draws,).
     """
-    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name)
+    band = uncertainty.of_time((relation.at(analytic_s) + longer_s) * 1e3, name)
     low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
     return Band(
         value=band.value,

@@ -12,7 +12,7 @@ from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
 from capplan.simulator.compiled.lowering import Lowered
-from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
+from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally, units_shift
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
 from capplan.simulator.specification.timeline import numbered_changes
@@ -258,6 +258,7 @@ def _pools(lowered: Lowered) -> Records:
     rows = np.zeros(len(lowered.network.each_pool), dtype=at.POOL)
     for row, pool in zip(rows, lowered.network.each_pool, strict=True):
         row["size"] = row["free"] = pool.size
+        row["shift"] = units_shift(pool.size)
         row["limit"] = at.NEVER if pool.queue_limit is None else pool.queue_limit
     return rows
 

@@ -10,7 +10,7 @@ import numpy as np
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, SETTLES_S, network
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED, SETTLES_S, network, pauses
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
@@ -32,6 +32,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     reported = REPORTED
 
     network = staticmethod(network)
+    pauses = staticmethod(pauses)
     observations = cached_property(OpenproviderObservations)
     notes = cached_property(lambda self: OpenproviderNotes(self.evidence))
     outages = staticmethod(outages)

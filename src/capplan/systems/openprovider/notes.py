@@ -28,6 +28,11 @@ _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not m
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 
+_PAUSES = (
+    "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured: 0.2 to 5 % of the "
+    "time of a fully utilised node, 8 to 110 ms each (guesses). From p99 on they rest on these guesses. Means contain "
+    "the pauses of the load tests; `capplan simulate` has none."
+)
 _BY_LINK = {
     "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "
     "more time to arrive, so the probabilities fall.",
@@ -204,6 +209,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
             notes.append(_front_note(self.evidence, case.scenario, capacity))
         notes.extend(_workers_note(case.scenario))
         notes.append(_levels_note(case))
+        notes.append(_PAUSES)
         notes.extend(_session_notes(case, figures))
         if case.scenario.data_factor == 1:
             notes.append(_production_note(case))

@@ -17,7 +17,6 @@ from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
-from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
@@ -174,7 +173,7 @@ class _Sampled:
 
     def _read_s(self) -> Number:
         """Return the service demand of one more replica per read, with encrypted messages at both ends."""
-        exchange = self.costs.links.get("read", Exchanges()).internode
+        exchange = self.costs.exchange_s("read")
         own = self.costs.read * (1 + self.costs.unseen)
         return own if exchange is None else own + 2 * exchange
 
@@ -206,6 +205,7 @@ class _Sampled:
             self.costs,
             coordinator=self.costs.coordinator * factor,
             mutation=self.costs.mutation * factor,
+            message=None if self.costs.message is None else self.costs.message * factor,
             links={operation: each.times(factor) for operation, each in self.costs.links.items()},
         )
         load, numbers = self._drawn(levels[0])

@@ -75,7 +75,7 @@ static const Described description[] = {
     FIELD(StationProcess, runs), FIELD(StationProcess, number), FIELD(StationProcess, key),
     FIELD(StationProcess, every), FIELD(StationProcess, length), FIELD(StationProcess, every_key),
     FIELD(StationProcess, length_key), FIELD(StationProcess, rank),
-    RECORD(Pool), FIELD(Pool, size), FIELD(Pool, free), FIELD(Pool, limit), FIELD(Pool, waiting), FIELD(Pool, since),
+    RECORD(Pool), FIELD(Pool, size), FIELD(Pool, free), FIELD(Pool, limit), FIELD(Pool, waiting), FIELD(Pool, since), FIELD(Pool, shift),
     RECORD(Route), FIELD(Route, policy), FIELD(Route, count), FIELD(Route, passed), FIELD(Route, sticky),
     FIELD(Route, avoid), FIELD(Route, first),
     RECORD(Target), FIELD(Target, inside), FIELD(Target, smoothed), FIELD(Target, down),

@@ -159,7 +159,7 @@ typedef struct {
   u64 every_key, length_key;
   i64 rank;
 } StationProcess;
-typedef struct { i64 size, free, limit, waiting, since; } Pool;
+typedef struct { i64 size, free, limit, waiting, since, shift; } Pool;
 typedef struct { i64 policy, count, passed, sticky, avoid, first; } Route;
 typedef struct { i64 inside, smoothed, down; } Target;
 

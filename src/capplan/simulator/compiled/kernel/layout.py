@@ -133,7 +133,7 @@ STATION_PROCESS = _record(
     (U64, "every_key length_key"),
     (I64, "rank"),
 )
-POOL = _record((I64, "size free limit waiting since"))
+POOL = _record((I64, "size free limit waiting since shift"))
 ROUTE_RECORD = _record((I64, "policy count passed sticky avoid first"))
 TARGET = _record((I64, "inside smoothed down"))
 CHECK = _record((I64, "tick slot"))

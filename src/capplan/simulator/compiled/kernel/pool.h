@@ -11,7 +11,7 @@ INLINE void count_pool(Kernel *k, i64 pool) {
   PlaceSeries *series = pool_series(k, interval, pool);
   add_integral(&series->queued, p->waiting, elapsed, 0);
   add_integral(&series->busy, busy, elapsed, 0);
-  *pool_busy(k, interval, pool, busy) += elapsed;
+  *pool_busy(k, interval, pool, busy >> p->shift) += elapsed;
 }
 INLINE i64 acquire(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
