@@ -93,8 +93,9 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
     header["arrival_at"] = at.NEVER
     header["clocks"] = tally.histograms.shape[2]
     header["ps_slots"] = max(1, -(-len(lowered.base.ps_stations) // at.BLOCK)) * at.BLOCK
-    lists = (len(network.each_station), len(network.each_pool), len(network.classes), lowered.wait_lists)
-    starts = ("pool_lists", "class_lists", "wait_lists", "batch_lists")
+    pools = len(network.each_pool)
+    lists = (len(network.each_station), pools, pools, len(network.classes), lowered.wait_lists)
+    starts = ("pool_lists", "kept_lists", "class_lists", "wait_lists", "batch_lists")
     for name, start in zip(starts, accumulate(lists), strict=True):
         header[name] = start
     return header
@@ -141,7 +142,7 @@ def _event_heap(size: int) -> Records:
 
 def _permanent_events(lowered: Lowered) -> int:
     """Return how many events there may be beside one for each thread and session."""
-    return len(lowered.processes) + len(lowered.network.classes) + CHILDREN + 1
+    return len(lowered.processes) + len(lowered.network.classes) + len(lowered.network.each_pool) + CHILDREN + 1
 
 
 def _lists(count: int) -> Records:
