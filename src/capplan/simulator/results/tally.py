@@ -26,7 +26,7 @@ from capplan.simulator.results.histogram import BINS, IntArray, bin_of
 from capplan.simulator.results.trace import Requests, Status
 
 PAIR_BITS = 40
-_UNITS_BITS = 11  # pools with 2048 units and more have 1024 to 2047 columns of `pool_busy`
+_UNITS_EXACT, _UNITS_BITS = 2048, 8  # pools with more units have 128 to 255 columns of `pool_busy`: under 1 % each
 _LOW = (1 << PAIR_BITS) - 1
 INTERVALS = 120
 MOST_MARKS = 20_000  # of pauses and background work
@@ -145,7 +145,7 @@ def empty_tally(network: Network, boundaries: IntArray) -> Tally:
 
 def units_shift(size: int) -> int:
     """Return by how many bits numbers of busy units are shifted, so that a pool of this size has few columns."""
-    return max(size.bit_length() - _UNITS_BITS, 0)
+    return size.bit_length() - _UNITS_BITS if size >= _UNITS_EXACT else 0
 
 
 def _zeros(*shape: int) -> IntArray:

@@ -172,10 +172,8 @@ class _Sampled:
         return np.asarray(np.average(loads, axis=0, weights=list(counts.values()))[self.chosen])
 
     def _read_s(self) -> Number:
-        """Return the service demand of one more replica per read, with encrypted messages at both ends."""
-        exchange = self.costs.exchange_s("read")
-        own = self.costs.read * (1 + self.costs.unseen)
-        return own if exchange is None else own + 2 * exchange
+        """Return the service demand of one more replica per read, with the messages at both ends."""
+        return self.costs.read * (1 + self.costs.unseen) + 2 * self.costs.exchange_s("read")
 
     def _replicas_read(self, read: str, dc: int) -> FloatArray:
         """Return the mean number of replicas in each data centre that a read in `dc` contacts, with read repair."""
@@ -205,7 +203,7 @@ class _Sampled:
             self.costs,
             coordinator=self.costs.coordinator * factor,
             mutation=self.costs.mutation * factor,
-            message=None if self.costs.message is None else self.costs.message * factor,
+            message=self.costs.message * factor,
             links={operation: each.times(factor) for operation, each in self.costs.links.items()},
         )
         load, numbers = self._drawn(levels[0])
