@@ -129,8 +129,8 @@ def test_the_packaged_model_error_covers_what_was_missed() -> None:
 
 def test_an_offset_bounds_a_band_from_below() -> None:
     """A round trip of 100 ms that is known to 1 % does not become 70 ms because the rest is not known at all."""
-    known = Uncertainty(ModelError(0.1), ModelError(1.0), 1, offset=Offset(0.1, ModelError(0.01)))
-    band = known.of_time(np.full(240, 110.0))
+    known = Uncertainty(ModelError(0.1), ModelError(1.0), 1, offset=Offset({"far": {"p50": 0.1}}, ModelError(0.01)))
+    band = known.of_time(np.full(240, 110.0), "far", "p50")
 
     assert band.value == 110.0
     assert 100.0 < band.low < 103.0  # the rest, 10 ms, as little as 2 ms, and the round trip 98 ms or so

@@ -6,7 +6,7 @@ evidence shows how it grows, so this share is a guess (`System.widening`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,27 +14,27 @@ import numpy as np
 
 from capplan.calibration.case.model_error import HIGH_LEVEL, ModelError
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.results import Band, Parts
+from capplan.models.results import STATISTICS, Band, Parts
 
 LOW, HIGH = 1 - HIGH_LEVEL, HIGH_LEVEL
 
 
 class Offset(NamedTuple):
-    """A part of every latency that the model error of times does not cover, such as a round trip.
+    """A part of latencies that the model error of times does not cover, such as a round trip.
 
     Attributes
     ----------
-    time_s : number
-        Its length, seconds; a number or an array (draws,).
+    time_s : mapping of mappings of number
+        Its length in seconds, a number or an array (draws,), by reported request class and then by statistic.
     model_error : ModelError
         Its own model error.
     """
 
-    time_s: Number
+    time_s: Mapping[str, Mapping[str, Number]]
     model_error: ModelError
 
 
-NO_OFFSET = Offset(0.0, ModelError(0.0))
+NO_OFFSET = Offset({}, ModelError(0.0))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Uncertainty:
     by_class : mapping of ModelError
         Model errors of times of single request classes, where they are known.
     offset : Offset
-        The part of every latency that the model error of times does not cover.
+        The part of latencies that the model error of times does not cover.
     """
 
     rate: ModelError
@@ -98,7 +98,7 @@ class Uncertainty:
         """
         return float(np.mean(draws * self._noise(draws, self.rate) < level))
 
-    def of_time(self, draws: FloatArray, name: str = "") -> Band:
+    def of_time(self, draws: FloatArray, name: str = "", statistic: str = "mean") -> Band:
         """Return the band of a latency.
 
         Parameters
@@ -107,58 +107,54 @@ class Uncertainty:
             The latency by parameter draw, ms.
         name : str
             Its reported request class.
+        statistic : str
+            `mean`, or which percentile it is, such as `p99`.
 
         Returns
         -------
         Band
             The band, ms.
         """
-        value, low, high = (float(each) for each in self.spread_of_time(draws, name))
+        value, low, high = (float(each) for each in self.spread_of_times(draws[None], name, (statistic,))[:, 0])
         if not np.all(np.isfinite(draws)):
             return Band(value, low, high)
-        own, of_offset = self.by_class.get(name, self.time), self.offset.model_error
-        if not of_offset.log_sd:
-            return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=own.half_width * value))
-        offset = self._offset_ms(draws)
-        rest = np.maximum(draws - offset, 0.0)
-        error = np.hypot(own.half_width * np.median(rest), of_offset.half_width * np.median(offset))
-        return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=float(error)))
+        offset = self._offset_ms(draws, name, statistic)
+        rest = np.median(draws - offset) * self.by_class.get(name, self.time).half_width
+        error = float(np.hypot(rest, np.median(offset) * self.offset.model_error.half_width))
+        return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=error))
 
-    def spread_of_time(self, draws: FloatArray, name: str = "") -> FloatArray:
-        """Return the bands of many latencies of a request class.
+    def spread_of_times(self, draws: FloatArray, name: str, statistics: Sequence[str] = STATISTICS) -> FloatArray:
+        """Return the bands of latencies of a request class.
 
         Parameters
         ----------
-        draws : array (..., draws)
+        draws : array (statistics, draws)
             The latencies by parameter draw, ms. If a latency is infinite at some draws, its value and both ends are
             quantiles of what a repeat of the load test would measure.
         name : str
             The reported request class.
+        statistics : sequence of str
+            The statistics of the rows.
 
         Returns
         -------
-        array (3, ...)
+        array (3, statistics)
             Value, low end and high end, ms.
         """
-        rows = draws.reshape(-1, draws.shape[-1])
-        bounded = np.isfinite(rows).all(axis=-1)
-        bands = np.empty((3, len(rows)))
-        bands[:, bounded] = self._spread_of_time(rows[bounded], name)
+        offset = np.stack([self._offset_ms(row, name, each) for row, each in zip(draws, statistics, strict=True)])
+        repeated = (draws - offset) * self._noise(draws, self.by_class.get(name, self.time))
+        repeated += offset * self._noise(draws, self.offset.model_error, 1)
+        bounded = np.isfinite(draws).all(axis=-1)
+        bands = np.empty((3, len(draws)))
+        bands[:, bounded] = _ends(draws[bounded], repeated[bounded])
         if not bounded.all():
-            repeated = rows[~bounded] * self._noise(rows, self.by_class.get(name, self.time))
-            bands[:, ~bounded] = np.quantile(repeated, [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
-        return bands.reshape(3, *draws.shape[:-1])
+            bands[:, ~bounded] = np.quantile(repeated[~bounded], [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
+        return bands
 
-    def _spread_of_time(self, draws: FloatArray, name: str) -> FloatArray:
-        own, of_offset = self.by_class.get(name, self.time), self.offset.model_error
-        if not of_offset.log_sd:
-            return self.spread(draws, own)
-        offset = self._offset_ms(draws)
-        rest = np.maximum(draws - offset, 0.0)
-        return _ends(draws, rest * self._noise(draws, own) + offset * self._noise(draws, of_offset, 1))
-
-    def _offset_ms(self, draws: FloatArray) -> FloatArray:
-        return np.broadcast_to(np.asarray(self.offset.time_s) * 1e3, draws.shape)
+    def _offset_ms(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
+        """Return the offset of a latency, which is at most the latency."""
+        offset = np.asarray(self.offset.time_s.get(name, {}).get(statistic, 0.0)) * 1e3
+        return np.minimum(np.broadcast_to(offset, draws.shape), draws)
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation (draws,), which has the model error of rates and is at most 1."""

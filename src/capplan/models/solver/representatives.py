@@ -15,7 +15,7 @@ want of members that are up, does its work until then and has no response time.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -514,9 +514,9 @@ class _Signals:
     """The most signals of each group that plain steps send."""
 
     def __init__(self) -> None:
-        self._most: dict[int, tuple[Step, Mapping[str, int]]] = {}
+        self._most: dict[int, tuple[Step, Counter[str]]] = {}
 
-    def most(self, step: Step) -> Mapping[str, int]:
+    def most(self, step: Step) -> Counter[str]:
         """Return the most signals that a step can send to each group outside."""
         if id(step) not in self._most:
             self._most[id(step)] = (step, self._counted(step))
@@ -527,7 +527,7 @@ class _Signals:
             return Counter([step.group])
         most: Counter[str] = Counter()
         for child in children(step):
-            most = most | self.most(child) if isinstance(step, (Choice, Route)) else most + self.most(child)  # type: ignore[operator]
+            most = most | self.most(child) if isinstance(step, (Choice, Route)) else most + self.most(child)
         if isinstance(step, CountdownLatch):
             for group in step.groups:
                 del most[group.name]

@@ -87,7 +87,7 @@ class AnalyticPoints:
             uncertainty = self.case.at(rate).uncertainty
             cells: SweepPoint = {}
             for name, draws in milliseconds.items():
-                bands = uncertainty.spread_of_time(draws[:, place], name)
+                bands = uncertainty.spread_of_times(draws[:, place], name)
                 for number, statistic in enumerate(STATISTICS):
                     cells |= band_cells(f"{name}_{statistic}_ms", bands[:, number])
             yield cells

@@ -50,7 +50,7 @@ _TOO_LARGE = (
     "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
     "come from the analytic solver."
 )
-_OVERDRAWN = 10.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 6.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -168,11 +168,11 @@ def extended_to_all(
         more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
         for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
             if not np.all(np.isfinite(analytic)):  # no line goes through infinity
-                bands[statistic] = uncertainty.of_time((analytic + longer) * 1e3, name)
+                bands[statistic] = uncertainty.of_time((analytic + longer) * 1e3, name, statistic)
                 gains.append(1.0)
                 continue
             relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = extended_band(relation, analytic, uncertainty, name, longer)
+            bands[statistic] = extended_band(relation, analytic, uncertainty, (name, statistic), longer)
             gains.append(relation.variance_ratio**0.5)
         found[name] = Latency(**bands)
     return found, gains
@@ -182,7 +182,7 @@ def extended_band(
     relation: Relation,
     analytic_s: FloatArray,
     uncertainty: Uncertainty,
-    name: str = "",
+    of: tuple[str, str] = ("", "mean"),
     longer_s: FloatArray | float = 0.0,
 ) -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
@@ -195,12 +195,12 @@ def extended_band(
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
         The model error.
-    name
-        The request class.
+    of
+        The request class, and which figure it is.
     longer_s : array or number
         How much longer pauses make the figure, which the simulation leaves out, in seconds; shape (draws,).
     """
-    band = uncertainty.of_time((relation.at(analytic_s) + longer_s) * 1e3, name)
+    band = uncertainty.of_time((relation.at(analytic_s) + longer_s) * 1e3, *of)
     low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
     return Band(
         value=band.value,

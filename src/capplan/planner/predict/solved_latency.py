@@ -14,4 +14,4 @@ def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Late
 
 def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
     latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
-    return Latency(**{statistic: uncertainty.of_time(each * 1e3, name) for statistic, each in latencies})
+    return Latency(**{statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies})

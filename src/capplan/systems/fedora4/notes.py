@@ -18,8 +18,8 @@ from capplan.calibration.system import Case, Notes
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
-from capplan.models.results import Band, Capacity, Outage
-from capplan.systems.fedora4.network import MEASURED_NODES, THREADS, round_trip_s
+from capplan.models.results import STATISTICS, Band, Capacity, Outage
+from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, THREADS, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 
@@ -70,7 +70,8 @@ def outages(case: Case[Fedora4Scenario], offered_per_s: float) -> tuple[Outage, 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
     """Return the clients' round trip, which varies as in the document; the time in the cluster is less certain."""
-    return Offset(round_trip_s(scenario, values), ModelError(REPEATABILITY["region"]))
+    each = dict.fromkeys(STATISTICS, round_trip_s(scenario, values))
+    return Offset(dict.fromkeys(REPORTED, each), ModelError(REPEATABILITY["region"]))
 
 
 def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:

@@ -10,10 +10,18 @@ import numpy as np
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, SETTLES_S, network, pauses
+from capplan.systems.openprovider.network import (
+    PARAMETERS,
+    REPORTED,
+    SETTLES_ROUND_TRIPS,
+    SETTLES_S,
+    network,
+    pauses,
+)
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
+from capplan.systems.openprovider.round_trips import longest_round_trip_s, offset
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 
@@ -38,11 +46,12 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     outages = staticmethod(outages)
     sessions_not_found = staticmethod(sessions_not_found)
     excess = staticmethod(excess)
+    offset = staticmethod(offset)
 
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
-        del scenario, values, rate_per_s
-        return np.array(SETTLES_S)
+        del rate_per_s
+        return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * longest_round_trip_s(scenario, values)))
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
         """Return the worker threads of a policing node."""

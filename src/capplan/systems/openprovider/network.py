@@ -36,6 +36,8 @@ UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
 SETTLES_S = 0.2
 """From an empty system: four sessions of 50 ms, and many response times."""
+SETTLES_ROUND_TRIPS = 10
+"""The same where round trips are long."""
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}
 """What each request class does to the database."""
 REPORTED = {"auth": ("auth",), "acct": ("start", "update")}

@@ -24,6 +24,7 @@ from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import compared
 
+_SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`
 _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
@@ -68,8 +69,11 @@ def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderSc
     inside = changed(scenario, rtt=None, distance=tested.distance)
     known, given = tested.distance_m(), scenario.given_rtt_s()
     if given is not None:
+        longest_s = max(map(max, given))
+        if round_trip_s(known, _SHORTEST_ROUTE) <= longest_s <= round_trip_s(known, _LONGEST_ROUTE):
+            return []
         of_test_s = float(round_trip_s(known, 1 + defaults(PARAMETERS)["route_excess"]))
-        return _round_trips(max(map(max, given)), of_test_s, inside)
+        return _round_trips(longest_s, of_test_s, inside)
     distance = scenario.distance_m()
     if math.isclose(distance, known):
         return []

@@ -1,0 +1,44 @@
+"""How much of each latency is round trips between data centres, which the model error does not cover."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import Solution
+from capplan.calibration.case.uncertainty import NO_OFFSET, Offset
+from capplan.models.language.parameter import Values
+from capplan.models.results import STATISTICS
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED, build_cluster, network
+from capplan.systems.openprovider.scenario import OpenproviderScenario
+
+_IDLE_PER_S = 1e-3
+_NOTHING = 1e-6
+_TIMES = {each.name for each in PARAMETERS if each.unit == "s"}
+
+
+def offset(scenario: OpenproviderScenario, values: Values) -> Offset:
+    """Return the latencies of an idle system in which everything but the round trips takes no time.
+
+    Their length is known where it is given. Where it follows from the distance, draws of the fibre's detour vary it.
+    """
+    if scenario.dcs == 1:
+        return NO_OFFSET
+    middle = {name: float(np.median(value)) for name, value in values.items()}
+    instant = {name: value * (_NOTHING if name in _TIMES else 1.0) for name, value in middle.items()}
+    figures = Solution(network(scenario, instant, 1.0), REPORTED).at(_IDLE_PER_S)
+    length = 1.0 if scenario.rtt is not None else (1 + values["route_excess"]) / (1 + middle["route_excess"])
+    times = {
+        name: {
+            statistic: float(row[0]) * length
+            for statistic, row in zip(STATISTICS, figures.latencies_s(name), strict=True)
+        }
+        for name in figures.asked
+    }
+    return Offset(times, ModelError(0.0))
+
+
+def longest_round_trip_s(scenario: OpenproviderScenario, values: Values) -> float:
+    """Return the longest round trip between two data centres, seconds; the median where it varies."""
+    one_way_s = build_cluster(scenario, values).wan_s
+    return 2 * max(float(np.median(each)) for row in one_way_s for each in row)
