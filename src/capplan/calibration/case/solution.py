@@ -210,7 +210,20 @@ class Solution:
         """Return the figures of the solved draws."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.reported, self.closed, self.bounded, pausing=self.pausing)
+        pausing = None if self.pausing is None else self._up_to_capacity(self.pausing)
+        return Figures(self.analysis, every, self.reported, self.closed, self.bounded, pausing=pausing)
+
+    def _up_to_capacity(self, pausing: Pausing) -> Pausing:
+        """Let pauses delay requests beyond the capacity as much as at the capacity.
+
+        All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
+        """
+
+        def at_most(analysis: Analysis, rate_per_s: FloatArray) -> Mapping[str, RareDelay]:
+            most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
+            return pausing(analysis, np.minimum(rate_per_s, most))
+
+        return at_most
 
     @property
     def finite_at_capacity(self) -> bool:

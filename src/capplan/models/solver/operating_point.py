@@ -26,6 +26,7 @@ Parts = tuple[FloatArray, FloatArray, FloatArray]
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
 _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
+_EXACT = 1e-11  # distance between logarithms of rates at which they are equal
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
 _STATES = 9  # states of the system in the mixture for percentiles
@@ -237,7 +238,7 @@ def _sent(
         log_dropped, slope = server.blocking(np.exp(log_sent), draws)
         share, fall = sent(parts, np.exp(log_dropped))
         gap = log_sent - log_rate - np.log(share)
-        if np.all(np.abs(gap) < _CLOSE):
+        if np.all(np.abs(gap) < _EXACT):
             break
         low, high = np.where(gap < 0, log_sent, low), np.where(gap > 0, log_sent, high)
         wanted = log_sent - gap / (1 - fall * slope)

@@ -200,8 +200,12 @@ def extended_band(
     longer_s : array or number
         How much longer pauses make the figure, which the simulation leaves out, in seconds; shape (draws,).
     """
-    band = uncertainty.of_time((relation.at(analytic_s) + longer_s) * 1e3, *of)
-    low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
+    ends, simulated_s = (LOW, 0.5, HIGH), relation.at(analytic_s)
+    band = uncertainty.of_time((simulated_s + longer_s) * 1e3, *of)
+    # Simulation is uncertain about its own part of the figure alone.
+    own = np.quantile(simulated_s, ends) / np.quantile(simulated_s + longer_s, ends)
+    widths = own * [relation.half_width(float(x)) for x in np.quantile(analytic_s, ends)]
+    low, middle, high = map(float, widths)
     return Band(
         value=band.value,
         low=band.value * float(np.exp(-np.hypot(np.log(band.value / band.low), low))),

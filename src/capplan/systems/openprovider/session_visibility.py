@@ -21,7 +21,7 @@ from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, S
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
-from capplan.models.solver.operating_point import MAX_DROP_RATE, phases
+from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -159,10 +159,13 @@ class _Sampled:
             own = self._mean_load("cassandra/")
             total = sum(scenario.nodes_by_dc()) * CASSANDRA_CORES
             each = own + float(more[0].sum()) * _READS * self._read_s() / total
-        rate = np.broadcast_to(self.figures.point.rate_per_s, (analysis.draws,))[self.chosen]
-        parts = [(time, ratio[self.chosen]) for time, ratio in phases(analysis)]
-        utilisation = [(rate * r).reshape(-1, *(1,) * (each.ndim - 1)) * each for _, r in parts]
-        return Load(np.array([t * r for t, r in parts]), np.array(utilisation))
+        point, utilisation, parts = self.figures.point, [], []
+        for time, share, state in zip(point.durations, point.shares, point.states, strict=True):
+            arrived = point.rate_per_s * share * (1 - state.drop_rate)  # what is dropped reaches no core
+            rate = np.broadcast_to(arrived / time, (analysis.draws,))[self.chosen]
+            utilisation.append(rate.reshape(-1, *(1,) * (each.ndim - 1)) * each)
+            parts.append(np.broadcast_to(share, (analysis.draws,))[self.chosen])
+        return Load(np.array(parts), np.array(utilisation))
 
     def _mean_load(self, prefix: str) -> FloatArray:
         """Return the mean utilisation of some nodes per unit of request rate (draws,)."""
