@@ -192,7 +192,7 @@ class System(ABC, Generic[S]):
         raise NotImplementedError
 
     def pauses(
-        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray
+        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
     ) -> Mapping[str, RareDelay]:
         """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
 
@@ -202,18 +202,20 @@ class System(ABC, Generic[S]):
         Parameters
         ----------
         scenario, values
-            As for `network`.
+            As for `network`; the values of the draws that delays are returned for.
         analysis : Analysis
             The analysed network.
-        rate_per_s : array (..., draws)
+        rate_per_s : array (..., solved draws)
             Mean rates, requests per second.
+        place : array of int (draws,) or None
+            For each draw, the solved one that represents it; None if all are solved.
 
         Returns
         -------
         mapping of RareDelay
             By class of the network; classes without an entry have no delay.
         """
-        del scenario, values, analysis, rate_per_s
+        del scenario, values, analysis, rate_per_s, place
         return {}
 
     def settling_s(self, scenario: S, values: Values, rate_per_s: FloatArray) -> FloatArray:
@@ -427,7 +429,9 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
-    def solution(self, scenario: S, values: Values, place: Places | None = None) -> Solution:
+    def solution(
+        self, scenario: S, values: Values, place: Places | None = None, every: Values | None = None
+    ) -> Solution:
         """Analyse a layout once; figures at any rate follow from it.
 
         Parameters
@@ -439,6 +443,8 @@ class System(ABC, Generic[S]):
         place : array of int (draws,), optional
             For each draw of the ensemble, the index of its representative among `values`; by default `values` has all
             draws.
+        every : mapping, optional
+            Parameter values of all draws of the ensemble, where others represent them.
 
         Returns
         -------
@@ -452,13 +458,15 @@ class System(ABC, Generic[S]):
             closed,
             self.bounded(scenario),
             place,
-            self._pausing(scenario, values),
+            self._pausing(scenario, values, values if every is None else every),
         )
 
-    def _pausing(self, scenario: S, values: Values) -> Pausing | None:
+    def _pausing(self, scenario: S, values: Values, every: Values) -> Pausing | None:
         if type(self).pauses is System.pauses:
             return None
-        return lambda analysis, rate_per_s: self.pauses(scenario, values, analysis, rate_per_s)
+        return lambda analysis, rate_per_s, place: self.pauses(
+            scenario, values if place is None else every, analysis, rate_per_s, place
+        )
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
         if type(self).response_s is System.response_s:
@@ -607,7 +615,11 @@ class Case(Generic[S]):
     def solution(self) -> Solution:
         """The analysed layout."""
         few = self.representatives
-        return self.system.solution(self.scenario, self.values, None if few is None else few.place)
+        if few is None:
+            return self.system.solution(self.scenario, self.values)
+        return self.system.solution(
+            self.scenario, self.values, few.place, self.system.values(self.fitted, self.scenario)
+        )
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:

@@ -28,7 +28,6 @@ _COST_OF_ENCRYPTION = 3.0
 With 48 of 512 draws, the 5th percentile of such capacities is 27 % off if these costs count as all others, and at most
 9 % with the weight and without the logarithm.
 """
-_PAUSES = 3.0  # with 64 of 512 draws: medians of p99 off by up to 18 % (60 % with 1), of means by 0.8 %
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,7 @@ def representatives(values: Values, count: int) -> Representatives:
 
     Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
     Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard
-    deviation. Costs of encryption are compared without the logarithm, because only the high ones matter. Parameters of
-    pauses (`pause_...`) count more, because the high percentiles depend on them more than on all others. The choice is
+    deviation. Costs of encryption are compared without the logarithm, because only the high ones matter. The choice is
     deterministic.
 
     Parameters
@@ -134,4 +132,4 @@ def _along(name: str, values: FloatArray) -> FloatArray:
     if name in (CLIENT_S, INTERNODE_S):
         return _COST_OF_ENCRYPTION * values / max(float(values.std()), 1e-12)
     logs = np.log(values)
-    return np.asarray((_PAUSES if name.startswith("pause_") else 1.0) * logs / max(float(logs.std()), 1e-12))
+    return np.asarray(logs / max(float(logs.std()), 1e-12))

@@ -22,8 +22,12 @@ _WORKERS = 0.8  # share of the stations' bound below which the pool of workers i
 _HALVINGS = 14  # bisection steps of a capacity with objectives: leave 1e-4 of the bracket
 
 
-Pausing = Callable[[Analysis, FloatArray], Mapping[str, RareDelay]]
-"""Delays by pauses of nodes, by class of the network: a function of the analysis and the mean rate (..., draws)."""
+Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, RareDelay]]
+"""Delays by pauses of nodes, by class of the network.
+
+A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
+ensemble; None asks for the delays of the solved draws.
+"""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
 
@@ -68,7 +72,7 @@ class Figures:
 
     @cached_property
     def _delays(self) -> Mapping[str, RareDelay] | None:
-        return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s)
+        return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s, self.place)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -106,15 +110,21 @@ class Figures:
             return self._every(self._closed_s(self.closed, level))
         if level is None:
             return self._every(self.point.response_s(*classes))
-        return self._every(self.point.quantiles_s((level,), *classes, delays=self._delays)[0])
+        return np.asarray(self._quantiles_s((level,), classes)[0])
 
     def latencies_s(self, name: str) -> FloatArray:
         """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
         if self.closed is not None:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
-        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes, delays=self._delays)
-        return self._every(np.concatenate([self.point.response_s(*classes)[None], percentiles]))
+        mean = self._every(self.point.response_s(*classes))
+        return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes)])
+
+    def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
+        """Return percentiles (levels, ..., draws). Each draw has its own pauses, also where another represents it."""
+        if self.pausing is None:
+            return self._every(self.point.quantiles_s(levels, *classes))
+        return self.point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
@@ -219,9 +229,9 @@ class Solution:
         All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
         """
 
-        def at_most(analysis: Analysis, rate_per_s: FloatArray) -> Mapping[str, RareDelay]:
+        def at_most(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> Mapping[str, RareDelay]:
             most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
-            return pausing(analysis, np.minimum(rate_per_s, most))
+            return pausing(analysis, np.minimum(rate_per_s, most), place)
 
         return at_most
 

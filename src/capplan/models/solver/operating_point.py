@@ -116,7 +116,11 @@ class OperatingPoint:
         return np.asarray(self.quantiles_s((level,), *requests)[0])
 
     def quantiles_s(
-        self, levels: Sequence[float], *requests: str, delays: Mapping[str, RareDelay] | None = None
+        self,
+        levels: Sequence[float],
+        *requests: str,
+        delays: Mapping[str, RareDelay] | None = None,
+        place: NDArray[np.intp] | None = None,
     ) -> FloatArray:
         """Return approximate quantiles of the response over the requests of some classes.
 
@@ -128,22 +132,27 @@ class OperatingPoint:
             Names of the request classes.
         delays : mapping of RareDelay, optional
             Delays that some requests have in addition, by request class.
+        place : array of int (further draws,), optional
+            For draws whose delays differ, but that are alike otherwise: the draw here that each of them is like.
 
         Returns
         -------
         array (levels, ..., draws)
             Seconds.
         """
+        which = slice(None) if place is None else place
         groups = [
             GammaMixture(*map(_rows, mixed))
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
             for mixed in _with_delay(
-                (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]),
+                _of_draws(
+                    (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]), which
+                ),
                 None if delays is None else delays.get(name),
             )
         ]
-        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
+        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
         total = sum(self.request_shares[name] for name in requests)
@@ -154,13 +163,26 @@ class OperatingPoint:
         return np.asarray(np.sum(parts, axis=0))
 
 
+def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
+    """Return the mixture at some draws."""
+    weight, mean, variance = parts
+    return weight[..., which, :], mean[..., which, :], variance[..., which, :]
+
+
 def _with_delay(parts: Parts, delay: RareDelay | None) -> list[Parts]:
-    """Split a mixture, (weight, mean, variance), into the requests without and with a delay."""
+    """Split a mixture, (weight, mean, variance), into the requests without and with a delay.
+
+    The delay is exponential and mostly longer than anything else, so the delayed requests are one part.
+    """
     if delay is None:
         return [parts]
     weight, mean, variance = parts
     chance, more = (np.asarray(each)[..., None] for each in delay)
-    return [((1 - chance) * weight, mean, variance), (chance * weight, mean + more, variance + more**2)]
+    share = weight.sum(axis=-1, keepdims=True)
+    of = weight / np.maximum(share, 1e-300)
+    middle = np.vecdot(of, mean)[..., None]
+    spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
+    return [((1 - chance) * weight, mean, variance), (chance * share, middle + more, spread + more**2)]
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:

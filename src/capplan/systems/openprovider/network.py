@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, statement, stations
 from capplan.models.cassandra.encryption import encrypted
@@ -212,7 +213,11 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
 
 
 def pauses(
-    scenario: OpenproviderScenario, values: Values, analysis: Analysis, rate_per_s: FloatArray
+    scenario: OpenproviderScenario,
+    values: Values,
+    analysis: Analysis,
+    rate_per_s: FloatArray,
+    place: NDArray[np.intp] | None,
 ) -> dict[str, RareDelay]:
     """Return the delays by garbage-collection pauses of Cassandra nodes, by class of the network."""
     cluster = build_cluster(scenario, values)
@@ -224,11 +229,13 @@ def pauses(
         operation: sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
         for operation, level in levels.items()
     }
-    period_s, nodes = analysis.averaged(analysis.unloaded) + values["gap_s"], sum(cluster.alive)
+    period_s, nodes = analysis.averaged(analysis.unloaded), sum(cluster.alive)
+    if place is not None:
+        utilisation, period_s = utilisation[..., place], period_s[..., place]
     found = {}
     for name, operations in OPERATIONS.items():
         asked = sum(needed[operation] for operation in operations)
-        follows = 0.0 if name == "auth" else asked / nodes / period_s
+        follows = 0.0 if name == "auth" else asked / nodes / (period_s + values["gap_s"])
         found[name] = pause_delay(values["pause_share"] * utilisation, values["pause_s"], utilisation, asked, follows)
     return found
 

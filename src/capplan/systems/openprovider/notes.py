@@ -32,8 +32,8 @@ _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no t
 _PAUSES = (
     "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured: 0.2 to 5 % of the "
     "time of a fully utilised node, 8 to 110 ms each (guesses). From p95 or p99 on they rest on these guesses. Hints, "
-    "speculative retries, which would shorten some reads, and the slowdown by a running compaction are not in them. Means "
-    "contain what the load tests had of all that; `capplan simulate` has none of it."
+    "speculative retries, which would shorten some reads, and the slowdown by a running compaction are not in them. "
+    "Means contain what the load tests had of all that; `capplan simulate` has none of it."
 )
 _BY_LINK = {
     "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "
