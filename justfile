@@ -32,6 +32,7 @@ trust:
 docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/architecture.py
+    uv run python docs/generate/outputs.py
     uv run python docs/generate/tls.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page

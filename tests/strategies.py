@@ -23,7 +23,17 @@ from capplan.models.language.distribution import (
     Weibull,
 )
 from capplan.models.language.network import ALL_TRAFFIC, Network
-from capplan.models.language.station import Background, Differs, Host, Pauses, Pool, RateTable, Station, member_name
+from capplan.models.language.station import (
+    Assignment,
+    Background,
+    Differs,
+    Host,
+    Pauses,
+    Pool,
+    RateTable,
+    Station,
+    member_name,
+)
 from capplan.models.language.step import (
     Acquire,
     Batch,
@@ -120,6 +130,7 @@ RECURRING = st.builds(Exponential, st.sampled_from([0.02, 0.1, 0.5, 3.0]))
 
 
 DISCIPLINES: list[Literal["fcfs", "ps"]] = ["fcfs", "ps"]
+ASSIGNMENTS: list[Assignment] = ["pooled", "random", "round_robin", "least_loaded"]
 POLICIES: list[RoutePolicy] = ["round_robin", "random", "least_loaded", "token_aware", "latency_ranked", "first"]
 PLACEMENTS: list[Literal["ring", "random"]] = ["ring", "random"]
 ROUTES: list[Literal["independent", "sticky"]] = ["independent", "sticky"]
@@ -129,7 +140,9 @@ ROUTES: list[Literal["independent", "sticky"]] = ["independent", "sticky"]
 def stations(draw: st.DrawFn, name: str, host: str | None, without: Without, count: int | None = None) -> Station:
     """Stations with every option."""
     discipline = draw(st.sampled_from([each for each in DISCIPLINES if each not in without]))
-    rates = st.none() | st.builds(RateTable, st.lists(SHAPES, min_size=1, max_size=3).map(tuple))
+    assignment = draw(st.sampled_from([each for each in ASSIGNMENTS if each not in without]))
+    most = 3 if assignment == "pooled" else 1  # a table for all servers together makes no sense for lanes
+    rates = st.none() | st.builds(RateTable, st.lists(SHAPES, min_size=1, max_size=most).map(tuple))
     pauses = st.just(()) | st.tuples(st.builds(Pauses, RECURRING, LAWS))
     background = st.just(()) | st.tuples(st.builds(Background, RECURRING, LAWS, st.floats(0.1, 1.0)))
     return Station(
@@ -143,6 +156,7 @@ def stations(draw: st.DrawFn, name: str, host: str | None, without: Without, cou
         host,
         count,
         () if count is None or Differs in without else draw(exceptions(count)),
+        assignment,
     )
 
 
@@ -278,7 +292,7 @@ def replica_sets(draw: st.DrawFn, around: Around, depth: int, name: str) -> Repl
     first = draw(st.sampled_from([None, *2 * around.members_of(among)]))
     inner = around.with_set(members, count, size)
     over: list[st.SearchStrategy[Step]] = [steps(inner, depth - 1)]
-    over += [] if Pick in around.without else 3 * [picks(inner, depth, "", members)]
+    over += [] if Pick in around.without else 5 * [picks(inner, depth, "", members)]
     over += [] if FanOut in around.without else 7 * [fan_outs(inner, depth, "")]
     step = draw(over[draw(EVENLY) % len(over)])
     return ReplicaSet(members, among, size, step, draw(st.sampled_from(PLACEMENTS)), first, name)

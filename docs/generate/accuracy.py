@@ -1,4 +1,4 @@
-"""Compare the analytic solver with the SimPy engine and write docs/reference/accuracy.md (some five minutes).
+"""Compare the analytic solver with the SimPy engine and write docs/reference/accuracy.md (some eight minutes).
 
 Run from anywhere: `uv run python docs/generate/accuracy.py`. Seeds and sizes are fixed, so the page comes out the same.
 Its part about intervals takes an hour to measure and is read from coverage.json (`coverage_of_intervals.py`).
@@ -15,17 +15,19 @@ from typing import Literal
 
 import numpy as np
 from coverage_table import tables as coverage_tables
+from load_curves import table as load_curve_table
 from random_layouts import client_errors, open_errors
+from random_layouts import summary as errors_summary
 from random_layouts import table as errors_table
 
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.run import Run
 from capplan.systems.openprovider.network import PARAMETERS, REPORTED
@@ -192,6 +194,30 @@ def _pooled(service: str, discipline: Discipline, rate: float, arrivals: Arrival
     return job(Acquire("workers", inside), rate, station, pools=(pool,), arrivals=arrivals)
 
 
+def unlike_pools() -> Iterator[Comparison]:
+    """Yield pools of 24 and 64 units that share a station of 8 servers, at 90 and 110 % of the solver's capacity."""
+    for label, private in (("one shared station", False), ("and one of its own for each pool", True)):
+        for in_turn in (False, True):
+            plain = _unlike(private, in_turn, 1.0)
+            capacity = float(capacity_per_s(Analysis(plain), MAX_DROP_RATE)[0])
+            for share in (0.9, 1.1):
+                way = "in turn" if in_turn else "at random"
+                case, rate = f"{way}, {label}: {share:.0%} of {capacity:.3g}/s", share * capacity
+                yield Comparison(case, _unlike(private, in_turn, rate), rate, 40_000, 50.0)
+
+
+def _unlike(private: bool, in_turn: bool, rate: float) -> Network:
+    stations, branches = [Station("shared", 8, "ps")], []
+    for name, servers in (("small", 4), ("large", 6)):
+        steps: tuple[Step, ...] = (Delay(Exponential(1.0)), Visit("shared", Exponential(1.0)))
+        if private:
+            stations.append(Station(name, servers, "ps"))
+            steps = (*steps, Visit(name, Exponential(1.0)))
+        branches.append(Acquire(name, Sequence(steps)))
+    flow = Route("round_robin", tuple(branches)) if in_turn else Choice((0.5, 0.5), tuple(branches))
+    return job(flow, rate, *stations, pools=(Pool("small", 24, 0), Pool("large", 64, 0)))
+
+
 def layouts() -> Iterator[Comparison]:
     """Yield the documented layouts at shares of the solver's capacity."""
     sizes = (("TS1, one data centre", 1, (16_000, 30_000)), ("TS4, three data centres", 3, (9_000, 9_000)))
@@ -206,12 +232,16 @@ def layouts() -> Iterator[Comparison]:
 
 def main() -> int:
     """Compare, and write the page."""
+    random = [*open_errors(100), *client_errors(100)]
     parts = {
         "queues": table(list(queues())),
         "quorums": table(list(quorums())),
         "pools": table(list(pools()), drops=True),
         "layouts": table(list(layouts()), REPORTED, drops=True),
-        "random": errors_table([*open_errors(100), *client_errors(100)]),
+        "unlike": table(list(unlike_pools()), drops=True),
+        "random": errors_table(random),
+        "summary": errors_summary(random),
+        "curves": load_curve_table(),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
         **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),
     }

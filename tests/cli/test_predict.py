@@ -5,8 +5,10 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import jsonschema
 import pytest
@@ -15,12 +17,14 @@ from tests.planner.predictions import predicted
 import capplan.cli.predict as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
+from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.compiled.kernel import library
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
+USUAL = {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": None, "risk": 0.5, "lose": ()}
 Asked = list[tuple[OpenproviderScenario, dict[str, Any]]]
 
 
@@ -95,13 +99,20 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--data-factor", "nan"], ["'nan'"]),
         (["--data-factor", "0"], ["'0'"]),
         (["--data-factor", "1000"], ["data_factor", "100"]),
+        (["--burst-ratio", "0.5"], ["'0.5'", "from 1"]),
+        (["--burst-ratio", "20"], ["burst_ratio", "19"]),
+        (["--tps", "1000", "--tps-sustained", "900"], ["--tps", "--tps-sustained"]),
+        (["--risk", "0"], ["0"]),
+        (["--risk", "often"], ["'often'"]),
+        (["--lose", "disk"], ["'disk'", "node"]),
+        (["--lose", "dc7"], ["dc7", "dc3"]),
         (["--json", "--csv"], ["--json", "--csv"]),
         (["--engine", "spimy"], ["'spimy'", "'simpy'"]),
         (["--seed", "-1"], ["--seed"]),
         (["--seed", "x"], ["--seed"]),
         (["--consistency-write", "EACH_QOURUM"], ["'EACH_QOURUM'", "'EACH_QUORUM'"]),
         (["--consistency-write", "SERIAL"], ["'SERIAL'", "QUORUM"]),
-        (["--consistency-read", "EACH_QUORUM"], ["'EACH_QUORUM'"]),
+        (["--consistency-read", "SERIAL"], ["'SERIAL'"]),
         (["--dcs", "1", "--rf", "1", "--consistency-write", "TWO"], ["TWO"]),
         (["openprovidr"], ["'openprovidr'", "'openprovider'"]),
         ([""], ["''"]),
@@ -175,8 +186,33 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
             "32",
         ),
         *("--consistency-read", "local_one", "--consistency-write", "EACH_QUORUM", "--rtt", "3ms", "--proxy", "--ldap"),
-        *("--data-factor", "2.5", "--tps", "90000/min", "--slo", "acct.p99<20ms", "--slo", "drop_rate<1%"),
-        *("--seed", "7", "--engine", "simpy", "--budget", "1.5min", "--json"),
+        *(
+            "--data-factor",
+            "2.5",
+            "--tps",
+            "90000/min",
+            "--slo",
+            "acct.p99<20ms",
+            "--slo",
+            "drop_rate<1%",
+            "--burst-ratio",
+            "1.5",
+            "--json",
+        ),
+        *(
+            "--seed",
+            "7",
+            "--engine",
+            "simpy",
+            "--budget",
+            "1.5min",
+            "--risk",
+            "10%",
+            "--lose",
+            "node",
+            "--lose",
+            "dc2,front",
+        ),
     )
     ((scenario, options),) = asked
 
@@ -192,16 +228,24 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
         proxy=True,
         ldap=True,
         data_factor=2.5,
+        burst_ratio=1.5,
         tps=1500.0,
         slo=("acct.p99<20ms", "drop_rate<1%"),
     )
-    assert options == {"seed": 7, "engine": "simpy", "budget_s": 90.0, "fitted": None}
+    assert options == {
+        "seed": 7,
+        "engine": "simpy",
+        "budget_s": 90.0,
+        "fitted": None,
+        "risk": 0.1,
+        "lose": ("node", "dc2,front"),
+    }
 
 
 def test_without_options_it_is_the_default_layout(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     ran(capsys, "--json")
 
-    assert asked == [(OpenproviderScenario(), {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": None})]
+    assert asked == [(OpenproviderScenario(), USUAL)]
 
 
 def test_options_go_before_the_scenario_file(asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -229,7 +273,7 @@ def test_a_fitted_file_is_used(asked: Asked, capsys: pytest.CaptureFixture[str],
     assert asked == [
         (
             OpenproviderScenario(dcs=2),
-            {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": system("openprovider").fitted()},
+            {**USUAL, "fitted": system("openprovider").fitted()},
         )
     ]
 
@@ -239,7 +283,7 @@ def test_json_is_the_prediction(capsys: pytest.CaptureFixture[str], plain_predic
     document = json.loads(ran(capsys, "--dcs", "3", "--cass-nodes", "3", "--engine", "analytic", "--json"))
 
     jsonschema.Draft202012Validator(schema).validate(document)
-    assert document["schema"] == "capplan.prediction/2"
+    assert document["schema"] == "capplan.prediction/3"
     assert {**document, "schema": None} == {**plain_prediction.to_json(), "schema": None}
 
 
@@ -247,9 +291,9 @@ def test_json_is_the_prediction(capsys: pytest.CaptureFixture[str], plain_predic
 def test_csv_has_a_row_for_each_figure(capsys: pytest.CaptureFixture[str], plain_prediction: Prediction) -> None:
     rows = list(csv.DictReader(io.StringIO(ran(capsys, "--csv"))))
 
-    assert plain_prediction.capacity_tps is not None
-    assert rows[0]["quantity"] == "capacity"
-    assert float(rows[0]["value"]) == pytest.approx(plain_prediction.capacity_tps.value, rel=1e-3)
+    assert plain_prediction.peak_tps is not None
+    assert rows[0]["quantity"] == "capacity.peak"
+    assert float(rows[0]["value"]) == pytest.approx(plain_prediction.peak_tps.value, rel=1e-3)
     assert {(row["request_class"], row["statistic"]) for row in rows if row["quantity"] == "latency"} == {
         (name, statistic) for name in ("auth", "acct") for statistic in ("mean", "p50", "p90", "p95", "p99", "p999")
     }
@@ -263,7 +307,7 @@ def test_people_read_it_in_eighty_columns(capsys: pytest.CaptureFixture[str], mo
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
     assert "…" not in out
-    for part in ("3 DCs x 6 nodes", "extrapolated", "Outages", "Claimed:", "auth", "acct", "TPS"):
+    for part in ("3 DCs x 6 nodes", "extrapolated", "Outage", "20,000 TPS", "auth", "acct", "TPS"):
         assert part in out
 
 
@@ -278,9 +322,8 @@ def test_an_objective_that_is_met(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_objective_that_cannot_be_met_is_a_no_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     out = " ".join(ran(capsys, "--dcs", "1", "--slo", "acct.p99<1us", "--engine", "analytic", code=1).split())
 
-    assert "acct.p99<1us" in out
-    assert "not met" in out
-    assert "capacity 0" in out
+    assert "acct.p99<1us is not met" in out
+    assert "Capacity 0 TPS" in out
 
 
 def test_one_objective_of_two_that_fails_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,10 +347,30 @@ def test_one_objective_of_two_that_fails_is_a_no(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("format_", [[], ["--json"], ["--csv"]])
 def test_more_than_it_carries_is_answered(format_: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    out = ran(capsys, "--dcs", "1", "--tps", "50000", "--engine", "analytic", *format_)
+    out = ran(capsys, "--dcs", "1", "--tps", "50000", "--engine", "analytic", *format_, code=1)
 
     assert "50,000" in out or "50000" in out
     assert {"nan", "inf", "infinity"} & set(re.findall(r"[a-z]+", out.lower())) == set()
+
+
+@pytest.mark.parametrize(("risk", "answer"), [(0.1, False), (0.9, True)])
+def test_more_risk_of_overload_than_accepted_is_a_no(risk: float, answer: bool) -> None:
+    """The rate is the median of the capacity: the probability is about one half."""
+    capacity = predicted().peak_tps
+    assert capacity is not None
+    made = predict(OpenproviderScenario(tps=capacity.value), engine="analytic", risk=risk)
+
+    assert made.answer is answer
+    assert bool(made.why_not) is not answer
+
+
+def test_the_answer_no_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plain_prediction: Prediction
+) -> None:
+    refused_one = replace(plain_prediction, answer=False, why_not=("overload",))
+    monkeypatch.setattr(face, "predict", Mock(return_value=refused_one))
+
+    assert "no: overload" in ran(capsys, code=1)
 
 
 def test_a_larger_seed_than_any_word_of_a_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from capplan.systems.registry import names, scenario, system
 
 def flags(name: str) -> set[str]:
     kind: type[Scenario] = system(name).scenario
-    return {flag(option.name or field) for field, option in options_of(kind).items()}
+    return {flag(field) for field in options_of(kind)}
 
 
 @pytest.mark.parametrize("name", names())
@@ -184,7 +184,7 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
     words = TYPED[name].split()
     given = {word.removeprefix("--").removeprefix("no-") for word in words if word.startswith("--")}
     kind: type[Scenario] = system(name).scenario
-    own = {flag(option.name or field)[2:]: field for field, option in options_of(kind).items()}
+    own = {flag(field)[2:]: field for field in options_of(kind)}
     usual = defaults_of(kind)
 
     assert main(["predict", name, *words, "--json"]) == 0

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from pyarrow import parquet
 from rich.progress import Progress as Bar
-from tests.planner.predictions import predicted
+from tests.planner.predictions import offered_tps, predicted
 
 import capplan.cli.simulate as face
 from capplan.calibration.fit.fitted_file import write
@@ -167,7 +167,7 @@ def test_without_a_rate_it_is_that_of_a_prediction(
 
     assert len(plans) == 1
     assert document["offered_source"] == "default"
-    assert document["offered_tps"] == predicted(dcs=2, cass_nodes=4).offered_tps
+    assert document["offered_tps"] == offered_tps(predicted(dcs=2, cass_nodes=4))
 
 
 def test_a_scenario_or_fitted_file(

@@ -40,9 +40,16 @@ def test_the_exit_code_is_that_of_the_validation(tmp_path: Path) -> None:
     assert main(["validate", "openprovider", "--report", str(tmp_path)]) == main(["validate", "openprovider"])
 
 
-@pytest.mark.parametrize(("name", "why"), [("absent", "there is no such folder"), ("file", "it is a file")])
+@pytest.mark.usefixtures("quick")
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    main(["validate", "openprovider", "--report", str(tmp_path / "not" / "yet")])
+
+    assert sorted(each.name for each in (tmp_path / "not" / "yet").iterdir()) == ["validation.html", "validation.md"]
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_bad_folder_is_refused_before_the_work(
-    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def worked(*_: object, **__: object) -> Validation:
         raise AssertionError
@@ -56,7 +63,7 @@ def test_a_bad_folder_is_refused_before_the_work(
     assert err.startswith("capplan: ")
     assert err.count("\n") == 1
     assert str(tmp_path / name) in err
-    assert why in err
+    assert "file is a file" in err
 
 
 def test_what_is_slow_to_import_waits_until_it_is_asked_for() -> None:

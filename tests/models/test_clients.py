@@ -7,11 +7,11 @@ import pytest
 from tests.models.test_closed_throughput import by_convolution
 from tests.oracles.single_station import machine_repair
 
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Delay, Pick, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Throttled, Traffic
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
@@ -84,6 +84,53 @@ def test_a_pool_inside_the_clients_turns_requests_away() -> None:
     point = solve_clients(Analysis(made))
     assert point.rate_per_s[0, 0] == pytest.approx(asked.sum() / weight.sum(), rel=1e-4)
     assert point.drop_rate[0, 0] == pytest.approx(asked[-1] / asked.sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize(("clients", "limit", "think_s"), [(60, 8, 2.0), (100, 32, 4.0), (300, 48, 1.0)])
+def test_a_limit_of_the_driver_is_a_pool_around_the_flow(clients: int, limit: int, think_s: float) -> None:
+    """Machine repair by at most as many servers as requests may be in flight; the wait at the client counts."""
+    made = network(
+        Acquire("driver", ONE), closed(think_s, clients), Station("server", 12, "ps"), pools=[Pool("driver", limit)]
+    )
+    point = solve_clients(Analysis(made))
+    expected = machine_repair(clients, think_s, 1.0, min(limit, 12)).throughput_per_s
+    assert point.rate_per_s[0, 0] == pytest.approx(expected, rel=2e-3)
+    assert point.response_s("job")[0, 0] == pytest.approx(clients / expected - think_s, rel=5e-3)
+
+
+def test_two_classes_with_quorums_and_a_driver_limit_beside_the_compiled_engine() -> None:
+    """Throughput within 2 %, means within 8 %, from light load to a limit that binds.
+
+    The classes share one chain, so reads, which are shorter, wait a little too briefly. Standard errors: 0.5 and 1 %.
+    """
+    write = ReplicaSet("set", "node", 3, FanOut("set", "one", Visit("node", Exponential(1.0), member="one"), 2))
+    read = Pick("one", "node", "random", Visit("node", Exponential(0.5), member="one"))
+    flows = {
+        name: Acquire("driver", Sequence((Delay(Exponential(0.2)), each)))
+        for name, each in (("write", write), ("read", read))
+    }
+    for clients, think_s in ((20, 1.0), (100, 8.0), (100, 2.0)):
+        made = Network(
+            "quorums",
+            (Station("node", 4, "ps", count=6),),
+            tuple(RequestClass(name, flow) for name, flow in flows.items()),
+            Closed(clients, Exponential(think_s), {"write": 0.5, "read": 0.5}),
+            (Pool("driver", 32),),
+        )
+        point, run = solve_clients(Analysis(made)), simulate(made, 4000.0, seed=2026, warmup_s=100.0)
+        assert point.rate_per_s[0, 0] == pytest.approx(run.throughput_per_s(), rel=0.02)
+        for name in flows:
+            assert point.response_s(name)[0, 0] == pytest.approx(run.report(name).latency("actual").mean_s, rel=0.08)
+
+
+def test_pools_that_differ_need_more_units_than_clients() -> None:
+    flow = Choice((0.5, 0.5), (Acquire("small", ONE), Acquire("large", ONE)))
+    pools = [Pool("small", 10), Pool("large", 20)]
+    made = network(flow, closed(1.0), Station("server", 4, "ps"), pools=pools)
+    expected = [machine_repair(count, 1.0, 1.0, 4).throughput_per_s for count in (5, 10)]
+    assert solve_clients(Analysis(made), [5, 10]).rate_per_s[:, 0] == pytest.approx(expected, rel=2e-3)
+    with pytest.raises(RefusedError, match="simulate"):
+        solve_clients(Analysis(made), [11])
 
 
 def test_gaps_of_sessions_are_think_time() -> None:

@@ -1,8 +1,21 @@
 """Answers that consistency levels need (Apache Cassandra documentation, "Data consistency"), and when they come."""
 
+import itertools
+from collections.abc import Iterator, Sequence
+
 import pytest
 
-from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS, available, check_level, need, quorum
+from capplan.models.cassandra.consistency import (
+    READ_LEVELS,
+    WRITE_LEVELS,
+    always_found,
+    answers,
+    available,
+    check_level,
+    lower_levels,
+    need,
+    quorum,
+)
 from capplan.models.errors import InputError, RefusedError
 
 THREE_DCS = [3, 3, 3]
@@ -84,3 +97,40 @@ def test_no_level_is_answered_with_the_nearest(level: str, operation: str, sugge
 def test_more_answers_than_replicas_are_an_error() -> None:
     with pytest.raises(InputError, match=r"THREE.*3.*2"):
         need("THREE", [1, 1], 0)
+
+
+def answered(level: str, replicas: Sequence[int], alive: Sequence[int], local: int) -> Iterator[tuple[int, ...]]:
+    """Yield every number of replicas by data centre that completes an operation."""
+    wanted = need(level, replicas, local)
+    for counts in itertools.product(*(range(count + 1) for count in alive)):
+        if sum(counts) >= wanted.total and all(counts[dc] >= each for dc, each in wanted.by_dc.items()):
+            yield counts
+
+
+@pytest.mark.parametrize(
+    ("replicas", "alive"),
+    [((3, 3, 3), (3, 3, 3)), ((3, 3, 3), (3, 3, 0)), ((3, 3), (2, 3)), ((3, 2, 1), (3, 2, 1)), ((3, 2, 1), (2, 2, 1))],
+)
+def test_reads_always_find_a_write_if_no_two_sets_of_answers_are_disjoint(
+    replicas: tuple[int, ...], alive: tuple[int, ...]
+) -> None:
+    """Replicas that confirm a write and that answer a read can be disjoint if they fit beside each other in each DC."""
+    living = [dc for dc, count in enumerate(alive) if count]
+    for read, write in itertools.product(READ_LEVELS, WRITE_LEVELS):
+        for reader, writer in itertools.product(living, living):
+            sets = (answered(write, replicas, alive, writer), answered(read, replicas, alive, reader))
+            apart = any(
+                all(one + other <= left for one, other, left in zip(*counts, alive, strict=True))
+                for counts in itertools.product(*sets)
+            )
+            possible = available(read, replicas, alive, reader) and available(write, replicas, alive, writer)
+            if possible:
+                assert always_found(read, write, replicas, alive, reader, writer) is not apart, (read, write)
+
+
+@pytest.mark.parametrize("level", WRITE_LEVELS)
+def test_a_lower_level_needs_fewer_answers(level: str) -> None:
+    needed = [answers(each, THREE_DCS, 0) for each in (level, *lower_levels(level))]
+
+    assert needed == sorted(needed, reverse=True)
+    assert len(set(needed)) == len(needed)

@@ -294,7 +294,7 @@ def test_models_are_read_and_written_too(tmp_path: Path) -> None:
         ({"dc": 1}, ("'dc'", "'dcs'")),
         ({"traffic": {"clents": 1}}, ("'clents'", "traffic", "'clients'")),
         ({"level": "quorum"}, ("level = 'quorum'", "did you mean 'QUORUM'")),
-        ({"dcs": "many"}, ("dcs = 'many'", "integer")),
+        ({"dcs": "many"}, ("dcs = 'many'", "whole number")),
         (3, ("3", "table")),
     ],
 )

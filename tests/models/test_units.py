@@ -20,6 +20,7 @@ from capplan.models.language.units import (
     check_number,
     finite,
     is_scalar,
+    parse_count,
     parse_duration_s,
     parse_length_m,
     parse_rate_per_s,
@@ -35,7 +36,8 @@ from capplan.models.language.units import (
         ("3 us", 0.000003),
         ("3µs", 0.000003),
         ("7ns", 0.000000007),
-        ("2", 2.0),
+        ("0", 0.0),
+        ("1,500ms", 1.5),
         ("15m", 900.0),
         ("15min", 900.0),
         ("1.5h", 5400.0),
@@ -54,13 +56,57 @@ def test_milliseconds_are_rounded_once(value: Decimal) -> None:
     assert parse_duration_s(f"{value}ms") == float(value / 1000)
 
 
-def test_a_bare_duration_is_in_the_default_unit() -> None:
-    assert parse_duration_s("150", default="ms") == 0.15
+@pytest.mark.parametrize("text", ["150", "2.5", "1e3", "-3"])
+def test_a_time_or_a_distance_without_a_unit_is_refused_with_the_unit_to_add(text: str) -> None:
+    with pytest.raises(InputError, match=f"'{text}ms'"):
+        parse_duration_s(text, "ms")
+    with pytest.raises(InputError, match=f"'{text}km'"):
+        parse_length_m(text)
 
 
-@pytest.mark.parametrize(("text", "rate"), [("7000", 7000.0), ("7000/s", 7000.0), ("90/min", 1.5), ("36/h", 0.01)])
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("7000", 7000.0),
+        ("7000/s", 7000.0),
+        ("90/min", 1.5),
+        ("36/h", 0.01),
+        ("10k", 10_000.0),
+        ("10K/s", 10_000.0),
+        ("1.5M/h", 1.5e6 / 3600),
+        ("10,000", 10_000.0),
+        ("1_234_567.5", 1_234_567.5),
+        ("1e3", 1000.0),
+    ],
+)
 def test_rates(text: str, rate: float) -> None:
     assert parse_rate_per_s(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("1,5", "'1.5'"), ("1,5k", "'1.5k'"), ("10,00", "'10.00'"), ("10m", "'M'"), ("lots", "'10k'")]
+)
+def test_no_rate(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_rate_per_s(text)
+    assert message in str(caught.value)
+
+
+@given(st.integers(0, 10**9))
+def test_a_rate_and_a_count_are_read_with_separated_thousands(number: int) -> None:
+    assert parse_rate_per_s(f"{number:,}") == parse_rate_per_s(f"{number:_}") == number
+    assert parse_count(f"{number:,}") == parse_count(str(number)) == number
+
+
+@pytest.mark.parametrize(("text", "count"), [("3", 3), ("10k", 10_000), ("1.5k", 1500), ("2M", 2_000_000), ("-2", -2)])
+def test_counts_are_read(text: str, count: int) -> None:
+    assert parse_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["1.5", "x", "", "3x", "nan", "inf", "1e99", "1.5/s"])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"'{text}'"):
+        parse_count(text)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +117,7 @@ def test_sizes(text: str, size: float) -> None:
     assert parse_size_bytes(text) == size
 
 
-@pytest.mark.parametrize(("text", "metres"), [("150", 150e3), ("150km", 150e3), ("20m", 20.0)])
+@pytest.mark.parametrize(("text", "metres"), [("0", 0.0), ("150km", 150e3), ("20m", 20.0)])
 def test_lengths(text: str, metres: float) -> None:
     assert parse_length_m(text) == metres
 
@@ -83,7 +129,7 @@ def test_lengths(text: str, metres: float) -> None:
         ("3Ms", "'ms'"),
         ("fast", "'fast'"),
         ("", "''"),
-        ("1,5s", "',5s'"),
+        ("1,5s", "'1.5s'"),
         ("1e308h", "'1e308h'"),
     ],
 )

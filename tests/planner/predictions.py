@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from capplan.models.objective import parse
-from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
+from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound, carried
 from capplan.planner.predict.predict import PredictionEngine, predict
-from capplan.planner.predict.prediction import EvidenceSummary, Prediction
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, OfferedSource, Prediction
 from capplan.systems.registry import scenario
 
 
@@ -35,12 +35,45 @@ EVIDENCE = EvidenceSummary(
     basis="extrapolated",
     why="Every measured layout had 3 Cassandra nodes in each data centre; 6 were never tried.",
     claims=("The document expects capacity to grow linearly with the Cassandra nodes: 21,000 TPS.",),
+    cautions=("Older data makes Cassandra slower.",),
     notes=("The policing tier was never saturated: its capacity is a lower bound.",),
 )
 
 
+def offered(peak: float, *, source: OfferedSource = "default", risk: float = 0.2) -> Offered:
+    return Offered(
+        peak_tps=peak,
+        sustained_tps=peak / 1.12,
+        source=source,
+        overload_probability=risk,
+        miss_probability=None,
+        accepted_risk=0.5,
+        carried=carried(risk),
+    )
+
+
+def outage(name: str, lost: dict[str, int], capacity: Band | None, risk: float, **more: Any) -> Outage:
+    """Return an outage; without a capacity, no request succeeds."""
+    figures: dict[str, Any] = {
+        "assumed": "reads LOCAL_QUORUM, writes EACH_QUORUM",
+        "available": capacity is not None,
+        "latency_ms": {} if capacity is None else {"auth": latency(4.5), "acct": latency(7.0)},
+        "utilisation": {} if capacity is None else {"cassandra": band(0.86, 0.6, 1.0)},
+        "capacity_tps": capacity or Band.exactly(0.0),
+        **more,
+    }
+    return Outage(name=name, lost=lost, overload_probability=risk, carried=carried(risk), **figures)
+
+
+def offered_tps(made: Prediction) -> float:
+    assert made.offered is not None
+    return made.offered.peak_tps
+
+
 def prediction(**changed: Any) -> Prediction:
     fields: dict[str, Any] = {
+        "system": "openprovider",
+        "layout": "3 DCs x 6 nodes, RF 3",
         "scenario": {
             "system": "openprovider",
             "dcs": 3,
@@ -50,20 +83,34 @@ def prediction(**changed: Any) -> Prediction:
             "ldap": False,
             "rtt": "1.5ms",
         },
-        "capacity_tps": Capacity(
-            17432.6, 12010.4, 24020.9, Parts(parameter=5200.0, simulation=41.0), criterion="loss below 0.1 %, no drift"
+        "capacity": Capacity(
+            peak_tps=Band(17432.6, 12010.4, 24020.9, Parts(parameter=5200.0, simulation=41.0), "extrapolated"),
+            sustained_tps=band(15564.8, 10723.6, 21447.2),
+            overload_tps=band(17432.6, 12010.4, 24020.9),
+            burst_ratio=band(1.12, 1.05, 1.2),
+            criterion="loss below 0.1 %, no drift",
         ),
-        "bottleneck": "cassandra",
-        "offered_tps": 13946.1,
-        "offered_source": "default",
+        "limits": (
+            Limit("cassandra", "node CPU", False, band(1.0, 1.0, 1.0)),
+            Limit("front", "policing CPU", True, band(0.26, 0.22, 0.32)),
+        ),
+        "offered": offered(13946.1),
         "latency_ms": {"auth": latency(4.02), "acct": latency(6.05)},
         "utilisation": {"cassandra": band(0.8, 0.58, 1.0), "front": band(0.21, 0.18, 0.26)},
         "busy_workers": {"front": band(13.4, 10.2, 17.9)},
+        "tails_not_modelled": ("GC pauses", "hints"),
         "outages": (
-            Outage({"node": 1}, True, "LOCAL_QUORUM has 2 of 3 replicas left", band(15210.0, 10300.0, 21800.0), False),
-            Outage({"dc": 1}, False, "EACH_QUORUM as asked", Band.exactly(0.0), False),
-            Outage({"dc": 1}, True, "writes lowered to LOCAL_QUORUM", band(17000.0, 14800.0, 20100.0), True),
-            Outage({"dc": 2}, True, "writes lowered to LOCAL_QUORUM", None, None),
+            outage("1 node/DC", {"node": 1}, band(15210.0, 10300.0, 21800.0), 0.3),
+            outage("1 DC", {"dc": 1}, None, 1.0, assumed="unavailable at EACH_QUORUM"),
+            outage(
+                "1 DC",
+                {"dc": 1},
+                band(17000.0, 14800.0, 20100.0),
+                0.01,
+                assumed="writes at QUORUM",
+                lowered={"write": "QUORUM"},
+                cost="confirmed by 5 replicas, not 6; reads still find them",
+            ),
         ),
         "session_not_found": SESSIONS,
         "evidence": EVIDENCE,

@@ -62,7 +62,7 @@ def test_a_comparison(text: str, name: str, bounds: tuple[float, ...]) -> None:
         ("cassandra.utilisation<800", "800"),
         ("cassandra.utilisation<much", "much"),
         ("front.busy_workers<few", "few"),
-        ("capacity>7,000", "7,000"),
+        ("capacity>7,00", "7.00"),
         ("capacty>7000", "capacity"),
         ("20ms>acct.p99", "20ms"),
         ("acct.p99=20ms", "<="),

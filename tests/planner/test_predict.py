@@ -25,7 +25,7 @@ CLASSES = ("auth", "acct")
 
 
 def capacity(**fields: Any) -> Band:
-    found = predicted(**fields).capacity_tps
+    found = predicted(**fields).peak_tps
     assert found is not None
     return found
 
@@ -69,9 +69,9 @@ def test_the_same_seed_gives_the_same_prediction() -> None:
 
     assert again.to_json() == predicted().to_json()
     assert other.seed == 2
-    assert other.capacity_tps != again.capacity_tps
-    assert other.capacity_tps is not None
-    assert other.capacity_tps.value == capacity().value  # the seed pairs errors with draws, it moves no median
+    assert other.peak_tps != again.peak_tps
+    assert other.peak_tps is not None
+    assert other.peak_tps.value == capacity().value  # the seed pairs errors with draws, it moves no median
 
 
 def test_the_measured_layout_is_predicted_as_it_was_measured() -> None:
@@ -95,10 +95,13 @@ def test_the_prediction_is_made_of_what_was_asked() -> None:
 
 
 def test_without_a_rate_it_is_80_percent_of_capacity() -> None:
-    assert predicted().offered_source == "default"
-    assert predicted().offered_tps == pytest.approx(0.8 * capacity().value, abs=5)
-    assert predicted(tps=3000.0).offered_source == "given"
-    assert predicted(tps=3000.0).offered_tps == 3000.0
+    usual, given = predicted().offered, predicted(tps=3000.0).offered
+
+    assert usual is not None
+    assert given is not None
+    assert usual.source == "default"
+    assert usual.peak_tps == pytest.approx(0.8 * capacity().value, abs=5)
+    assert (given.source, given.peak_tps) == ("given", 3000.0)
 
 
 def test_capacity_does_not_hang_on_the_offered_rate() -> None:
@@ -202,8 +205,8 @@ def test_an_objective_that_holds_nowhere_leaves_no_capacity() -> None:
     assert verdict.met is False
     assert verdict.sure
     assert verdict.comparisons[0].value is not None
-    assert made.capacity_tps is not None
-    assert "acct.p99<1us" in made.capacity_tps.criterion
+    assert made.capacity is not None
+    assert "acct.p99<1us" in made.capacity.criterion
 
 
 def test_an_objective_that_holds_everywhere_costs_nothing() -> None:
@@ -240,12 +243,13 @@ def test_an_objective_that_cannot_be_read(text: str) -> None:
 def test_outages_stand_in_the_prediction() -> None:
     assert [(dict(row.lost), row.available) for row in predicted().outages] == [
         ({"node": 1}, True),
+        ({"front": 1}, True),
         ({"dc": 1}, True),
         ({"dc": 2}, False),
         ({"dc": 2}, True),
     ]
     whole = capacity().value
-    assert all(row.capacity_tps is not None and row.capacity_tps.value < whole for row in predicted().outages)
+    assert all(row.capacity_tps is not None and row.capacity_tps.value <= whole for row in predicted().outages)
 
 
 def test_other_levels_than_the_calibrated_ones_are_an_extrapolation() -> None:
@@ -282,15 +286,79 @@ def test_the_simulation_adds_its_own_part_to_the_bands(one_dc_simulated: Predict
             assert band.high - band.value >= parts.simulation
     for band in bands(predicted().latency_ms["acct"]):
         assert band.parts.simulation is None
-    assert one_dc_simulated.capacity_tps is not None
-    assert one_dc_simulated.capacity_tps.parts.simulation is None  # the capacity stays analytic
+    assert one_dc_simulated.peak_tps is not None
+    assert one_dc_simulated.peak_tps.parts.simulation is None  # the capacity stays analytic
 
 
-def test_the_risk_of_an_offered_rate_is_stated_only_inside_the_band_of_the_capacity() -> None:
+def overload_probability(**fields: Any) -> float:
+    offered = predicted(cass_nodes=6, **fields).offered
+    assert offered is not None
+    return offered.overload_probability
+
+
+def test_the_overload_probability_is_read_off_the_band_of_the_capacity() -> None:
+    """By the definition of a band, a repeat measures less than its low end in 5 % of cases."""
     found = capacity(cass_nodes=6)
-    rates = (0.9 * found.low, (found.low + found.value) / 2, 1.1 * found.value)
-    below, inside, beyond = (set(predicted(cass_nodes=6, tps=round(rate)).evidence.notes) for rate in rates)
-    risk = [note for note in inside - below - beyond if "chance" in note]
 
-    assert len(risk) == 1
-    assert any(f"about {percent}%" in risk[0] for percent in range(6, 50))
+    assert overload_probability(tps=found.low) == pytest.approx(0.05, abs=0.01)
+    assert overload_probability(tps=found.value) == pytest.approx(0.5, abs=0.05)
+    assert overload_probability(tps=found.high) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5])
+def test_peak_and_sustained_rate_differ_by_the_burst_ratio(ratio: float) -> None:
+    made = predicted(burst_ratio=ratio).capacity
+
+    assert made is not None
+    assert made.burst_ratio == Band.exactly(ratio)
+    assert made.peak_tps.value / made.sustained_tps.value == pytest.approx(ratio)
+    assert made.overload_tps.value == made.peak_tps.value
+
+
+def test_the_sustained_rate_may_be_given_instead_of_the_peak() -> None:
+    made, same = predicted(tps_sustained=6000.0, burst_ratio=1.5), predicted(tps=9000.0, burst_ratio=1.5)
+
+    assert made.offered == same.offered
+    assert made.latency_ms == same.latency_ms
+    assert made.offered is not None
+    assert (made.offered.peak_tps, made.offered.sustained_tps) == (9000.0, 6000.0)
+
+
+def test_without_a_burst_ratio_the_sustained_rate_is_that_of_the_load_tests_bursts() -> None:
+    made = predicted(tps_sustained=6000.0)
+    assert made.offered is not None
+    assert made.capacity is not None
+
+    assert made.offered.sustained_tps == pytest.approx(6000.0)
+    assert made.offered.peak_tps == pytest.approx(6000.0 * made.capacity.burst_ratio.value)
+
+
+def test_a_simulation_has_the_given_bursts() -> None:
+    """Bursts of 2.5 times the mean drop requests and raise the mean time by half; without them there is no queue.
+
+    A mean over 100,000 requests has a standard error below 0.4 %; 10 % is far beyond it and covers what the solver
+    neglects, and less than the effect of the bursts by five times.
+    """
+    for ratio in (1.0, 2.5):
+        fields = {"dcs": 1, "tps_sustained": 3600.0, "burst_ratio": ratio}
+        simulated = predict(OpenproviderScenario(**fields)).latency_ms["acct"].mean  # type: ignore[arg-type]
+        assert simulated is not None
+        assert simulated.value == pytest.approx(bands(predicted(**fields).latency_ms["acct"])[0].value, rel=0.1)
+
+
+def test_objectives_that_limit_leave_the_rate_of_overload_as_it_is() -> None:
+    made = predicted(slo=("acct.mean<4.6ms",)).capacity
+
+    assert made is not None
+    assert made.peak_tps.value < made.overload_tps.value == capacity().value
+    assert made.peak_tps.basis == "extrapolated"
+
+
+def test_limits_are_in_the_order_of_saturation() -> None:
+    made = predicted()
+    busy = [each.utilisation_at_capacity.value for each in made.limits if each.utilisation_at_capacity is not None]
+
+    assert made.limits[0].resource == made.bottleneck
+    assert made.limits[0].assumed
+    assert busy == sorted(busy, reverse=True)
+    assert busy[0] == pytest.approx(1.0, abs=0.01)

@@ -7,16 +7,16 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from tests.planner.predictions import UNBOUNDED, prediction
+from tests.planner.predictions import UNBOUNDED, offered, prediction
 
-from capplan.models.results import Band, Latency, Parts, plain
-from capplan.planner.predict.prediction import COLUMNS, Prediction, lost_in_words
+from capplan.models.results import Band, Latency, Parts, carried, plain
+from capplan.planner.predict.prediction import COLUMNS, Prediction
 from capplan.planner.schemas import prediction_schema
 
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
-    *("schema", "scenario", "capacity_tps", "bottleneck", "offered_tps", "offered_source", "latency_ms"),
-    *("utilisation", "busy_workers", "throughput_ratio", "throughput_ratios", "outages", "session_not_found"),
+    *("schema", "system", "layout", "scenario", "answer", "why_not", "capacity", "limits", "offered", "latency_ms"),
+    *("tails_not_modelled", "utilisation", "busy_workers", "throughput_ratios", "outages", "session_not_found"),
     *("objectives", "evidence", "engine", "seed", "version"),
 ]
 
@@ -26,9 +26,8 @@ def valid(document: dict[str, Any]) -> bool:
 
 
 def without_a_capacity() -> Prediction:
-    return prediction(
-        capacity_tps=None, bottleneck=None, offered_tps=None, throughput_ratio=Band(1.3, 1.1, 1.5), objectives=()
-    )
+    ratios = {"native": Band(1.3, 1.1, 1.5)}
+    return prediction(capacity=None, limits=(), offered=None, throughput_ratios=ratios, objectives=(), outages=())
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -54,10 +53,10 @@ def test_json_is_valid_and_finite(made: Prediction) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": "capplan.prediction/1"},
+        {"schema": "capplan.prediction/2"},
         {"extra": 1},
-        {"offered_source": "guessed"},
-        {"capacity_tps": 17000.0},
+        {"answer": "perhaps"},
+        {"capacity": 17000.0},
         {"seed": 1.5},
         {"evidence": {"sources": []}},
     ],
@@ -78,8 +77,8 @@ def test_the_schema_misses_a_key_that_is_left_out() -> None:
 def test_json_has_four_digits_and_null_for_what_is_not_modelled_or_unbounded() -> None:
     document = prediction(latency_ms={"auth": Latency(mean=UNBOUNDED)}).to_json()
 
-    assert document["capacity_tps"]["value"] == 17430.0
-    assert document["capacity_tps"]["parts"] == {"parameter": 5200.0, "model_error": None, "simulation": 41.0}
+    assert document["capacity"]["peak_tps"]["value"] == 17430.0
+    assert document["capacity"]["peak_tps"]["parts"] == {"parameter": 5200.0, "model_error": None, "simulation": 41.0}
     assert document["latency_ms"]["auth"]["mean"]["value"] is None
     assert document["latency_ms"]["auth"]["mean"]["low"] == 30.0
     assert document["latency_ms"]["auth"]["p99"] is None
@@ -115,29 +114,24 @@ def test_a_frame_holds_every_figure_once() -> None:
     assert list(frame.columns) == list(COLUMNS)
     assert keyed.index.is_unique
     rows = dict(zip(keyed.index, keyed.to_numpy().tolist(), strict=True))
-    assert rows["latency", "auth", "mean"] == [4.02, 3.216, 6.432, "ms"]
+    assert rows["latency", "auth", "mean"] == [4.02, 3.216, 6.432, "ms", ""]
+    assert rows["capacity.peak", "", "maximum"] == [17430.0, 12010.0, 24020.0, "1/s", "extrapolated"]
     assert (frame.quantity == "latency").sum() == 2 * 6
-    assert list(frame[frame.quantity == "outage.available"].value) == [1.0, 0.0, 1.0, 1.0]
-    assert rows["session_not_found", "", case] == [0.0016, 0.0005, 0.0035, "1"]
+    assert list(frame[frame.quantity == "outage.available"].value) == [1.0, 0.0, 1.0]
+    assert rows["session_not_found", "", case] == [0.0016, 0.0005, 0.0035, "1", ""]
 
 
 def test_a_given_rate_is_not_rounded() -> None:
-    frame = prediction(offered_source="given", offered_tps=12345.6).to_frame()
+    frame = prediction(offered=offered(12345.6, source="given")).to_frame()
 
-    assert [tuple(row) for row in frame[frame.quantity == "offered"].to_numpy()] == [
-        ("offered", "", "given", 12345.6, 12345.6, 12345.6, "1/s")
+    assert [tuple(row) for row in frame[frame.quantity == "offered.peak"].to_numpy()] == [
+        ("offered.peak", "", "given", 12345.6, 12345.6, 12345.6, "1/s", "")
     ]
 
 
 @pytest.mark.parametrize(
-    ("lost", "words"),
-    [
-        ({"dc": 1}, "1 DC"),
-        ({"dc": 2}, "2 DCs"),
-        ({"node": 1}, "1 node per DC"),
-        ({"dc": 1, "node": 2}, "1 DC and 2 nodes per DC"),
-        ({}, "nothing"),
-    ],
+    ("probability", "word"),
+    [(0.0, "yes"), (0.05, "yes"), (0.06, "at risk"), (0.5, "at risk"), (0.51, "no"), (1.0, "no")],
 )
-def test_outages_in_words(lost: dict[str, int], words: str) -> None:
-    assert lost_in_words(lost) == words
+def test_whether_a_rate_is_sustained_follows_from_the_overload_probability(probability: float, word: str) -> None:
+    assert carried(probability) == word

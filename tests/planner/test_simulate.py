@@ -9,7 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from tests.planner.predictions import predicted
+from tests.planner.predictions import offered_tps, predicted
 from tests.simulator.small_networks import arrivals, hold, ms, network, seq, timeline, visit, wait
 
 from capplan.models.errors import InputError
@@ -103,7 +103,7 @@ def test_a_system_is_that_of_its_prediction() -> None:
     scenario = OpenproviderScenario(dcs=1, slo=("acct.p99<20ms",))
     subject = of_scenario(scenario)
 
-    assert subject.offered_tps == predicted(dcs=1, slo=("acct.p99<20ms",)).offered_tps
+    assert subject.offered_tps == offered_tps(predicted(dcs=1, slo=("acct.p99<20ms",)))
     assert subject.offered_source == "default"
     assert subject.scenario is not None
     assert subject.scenario["dcs"] == 1

@@ -1,5 +1,6 @@
 """Plots of simulations: the contents of each panel, and shaded times."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,13 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
-from capplan.planner.reports.plot_page import COLOURS
 from capplan.planner.reports.simulation_plot import FINEST, PANELS, merged_times, plot
-from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
+from capplan.planner.reports.visual_language import COLOURS, LIMIT
+from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
 from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark
+from capplan.systems.registry import scenario
 
 
 def example() -> Network:
@@ -48,7 +50,7 @@ def lines(figure: go.Figure, axis: str) -> dict[str, go.Scatter]:
 def test_each_panel_has_its_lines(figure: go.Figure) -> None:
     assert [annotation.text for annotation in figure.layout.annotations[:4]] == list(PANELS)
     assert set(lines(figure, "x")) == {"ask"}
-    assert set(lines(figure, "x2")) == {"ask, throughput", "ask, offered"}
+    assert set(lines(figure, "x2")) == {"ask, throughput", "ask, offered", "asked, all classes"}
     assert set(lines(figure, "x3")) == {"server", "node", "pool (pool)"}
     assert {"server", "node", "pool (pool)"} < set(lines(figure, "x4"))
 
@@ -95,11 +97,24 @@ def test_a_network_in_which_nothing_completes_is_drawn() -> None:
     empty = drawn(replace(example(), traffic=arrivals([5000.0])))
 
     assert len(lines(empty, "x")["ask"].x) == 0
-    assert len(lines(empty, "x2")) == 2
+    assert len(lines(empty, "x2")) == 3
 
 
 def test_several_replications_say_so() -> None:
-    assert "the first of 2 replications" in drawn(example(), 2).layout.title.text
+    words = re.sub(r"<[^>]*>", " ", drawn(example(), 2).layout.title.text).split()
+
+    assert "the first of 2 replications)" in " ".join(words)
+
+
+def test_a_limit_of_an_objective_is_marked_at_its_percentile(figure: go.Figure) -> None:
+    assert not any(trace.marker.color == LIMIT for trace in figure.data)
+    subject = of_scenario(scenario("fedora4", tps=100.0, slo=("read.p99<50ms", "read.mean<9s")))
+    plan, design = ReplicationPlan(subject.network, 1.0, 0.0, 1, 1, "compiled"), Design("finite", "given")
+    seen = observed(plan, design)
+    shown = plot(Sample(tuple(seen), "finite"), summed_up("fedora4", subject, plan, design, seen))
+    marks = {trace.name: (trace.x[0], trace.y[0]) for trace in shown.data if trace.marker.color == LIMIT}
+
+    assert marks == {"read.p99<50ms": (50.0, 0.01)}
 
 
 def test_losses_are_a_line_of_their_own() -> None:

@@ -73,8 +73,8 @@ def predicted(prediction: Prediction) -> dict[str, tuple[float, float, float]]:
     def three(band: Band) -> tuple[float, float, float]:
         return rounded(band.value), rounded(band.low), rounded(band.high)
 
-    assert prediction.capacity_tps is not None
-    found = {"capacity_tps": three(prediction.capacity_tps)}
+    assert prediction.peak_tps is not None
+    found = {"capacity_tps": three(prediction.peak_tps)}
     for name, latency in prediction.latency_ms.items():
         found |= {f"{name}_{each}_ms": three(getattr(latency, each)) for each in STATISTICS}
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.results import STATISTICS
-from capplan.planner.predict.simulated_latency import extended_to_all
+from capplan.planner.predict.simulated_latency import extended_to_all, relations_of
 from capplan.simulator.results.histogram import Histogram
 
 UNCERTAINTY = Uncertainty(rate=ModelError(0.05), time=ModelError(0.05), seed=1)
@@ -36,8 +36,10 @@ def mean_with(unbounded: int) -> Any:
     """Carry eight draws of 1,000 exponential latencies each over to all, the last of them among those chosen."""
     generator, chosen = np.random.default_rng(1), np.linspace(0, 99, 8).astype(np.int64)
     phases = [[(1.0, {"read": seen(generator)})] for _ in chosen]
-    found, gains = extended_to_all(phases, chosen, Analytic(unbounded), UNCERTAINTY)  # type: ignore[arg-type]  # stand-in
-    assert len(gains) == len(STATISTICS)
+    figures: Any = Analytic(unbounded)
+    relations = relations_of(phases, chosen, figures)
+    assert len(relations) == len(STATISTICS)
+    found = extended_to_all(relations, figures, UNCERTAINTY)
     return found["read"].mean
 
 

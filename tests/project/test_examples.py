@@ -24,8 +24,8 @@ def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met:
     prediction = predict(read_scenario(EXAMPLES / name))
     (objective,) = prediction.objectives
     assert objective.met is met
-    assert prediction.capacity_tps is not None
-    assert prediction.capacity_tps.value == pytest.approx(about, rel=0.01)
+    assert prediction.peak_tps is not None
+    assert prediction.peak_tps.value == pytest.approx(about, rel=0.01)
     row = next(line for line in PAGE.splitlines() if name in line)
     assert f"about {about:,}/s" in row
     assert ("| met" in row) is met
@@ -39,8 +39,8 @@ def test_layouts_that_nobody_tested_have_the_verdict_of_their_page(name: str, me
     (objective,) = prediction.objectives
     assert objective.met is met
     assert not objective.sure or name.startswith("sh-cache")
-    assert prediction.capacity_tps is not None
-    assert prediction.capacity_tps.value == pytest.approx(about, rel=0.02)
+    assert prediction.peak_tps is not None
+    assert prediction.peak_tps.value == pytest.approx(about, rel=0.02)
     assert f"about {about:,}/s" in next(line for line in PAGE.splitlines() if name in line)
 
 

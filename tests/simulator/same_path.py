@@ -44,6 +44,8 @@ def _of_stations(network: Network) -> Iterator[str]:
         yield from (name for name in ("rate", "pauses", "background", "host") if getattr(station, name))
         if station.expiry_s is not None:
             yield "expiry"
+        if station.has_lanes and station.servers > 1 and station.name in used:
+            yield f"{station.assignment} lanes"
         if station.count is not None and station.name in used:
             yield "station with a count"
             yield from _differences(station)

@@ -12,7 +12,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import ForkJoin, Route, Step, Visit
 from capplan.models.language.traffic import Closed, RequestClass
-from capplan.simulator.reference.counters import Window
+from capplan.simulator.reference.counters import StationRecord, Window
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.reference.events import (
     EventKind,
@@ -126,7 +126,8 @@ def test_report_of_several_servers_and_a_warm_up() -> None:
 def engine_ends(joins: list[tuple[int, int]], servers: int) -> list[int]:
     """Return the ticks at which visits (joining tick, demand) end at a station of the engine."""
     env = OrderedEnvironment()
-    station = ProcessorSharingStation(Station("server", servers, "ps"), 0, env, Window(intervals(0, 100)), None)
+    record = StationRecord(Window(intervals(0, 100)))
+    station = ProcessorSharingStation(Station("server", servers, "ps"), 0, env, record, None)
     ends = [-1] * len(joins)
 
     def client(number: int, tick: int, demand: int) -> ProcessGenerator:

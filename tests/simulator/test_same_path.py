@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.simulator.same_path import assert_same, both, constructs
-from tests.strategies import POLICIES, networks
+from tests.strategies import ASSIGNMENTS, POLICIES, networks
 
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, Throttled, Trace
@@ -38,6 +38,7 @@ EVERY_CONSTRUCT = (
         "if",
     ),
     *("station with a count", "host with a count", "pool with a count", "other servers", "other speed", "member down"),
+    *(f"{assignment} lanes" for assignment in ASSIGNMENTS if assignment != "pooled"),
     *("pick from all members", "pick from a set", "ring replicas", "random replicas", "first replica"),
     *("all contacted", "some contacted"),
     *POLICIES,

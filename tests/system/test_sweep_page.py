@@ -37,15 +37,29 @@ def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, 
     assert complaints == []
     assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [html.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert lines == 3 * 12  # a line and the two edges of its band
+    assert lines == 3 * 12 + 6  # a line and the two edges of its band; capacities
     assert fills == 12
     assert capacities == 12
     for part in ("acct p99 [ms]", "offered peak rate [per second]", "dcs 1", "front-workers 32", "openprovider"):
         assert part in shown
+    assert "capacity [per second]" in shown
     assert panels is not None
     assert legend is not None
     assert legend["x"] + legend["width"] <= width
     assert legend["y"] + legend["height"] <= panels["y"] + 1
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 480, 1280])
+def test_the_toolbar_hides_no_title(browser: Browser, html: Path, width: int) -> None:
+    page = opened(browser, html, width, [], [])
+    page.mouse.move(width // 2, 500)
+    page.wait_for_selector(".modebar-btn")
+    toolbar, words = page.locator(".modebar").bounding_box(), page.locator(".gtitle").bounding_box()
+
+    assert toolbar is not None
+    assert words is not None
+    assert toolbar["y"] + toolbar["height"] <= words["y"]
     page.close()
 
 

@@ -114,7 +114,7 @@ def test_another_process_finds_it(calibrated: Path) -> None:
 
     prediction = json.loads(found.stdout)
     assert prediction["scenario"] == {"system": "kiosk", "till_count": 4}
-    assert prediction["capacity_tps"]["value"] == pytest.approx(4 / 0.0201, rel=0.01)
+    assert prediction["capacity"]["peak_tps"]["value"] == pytest.approx(4 / 0.0201, rel=0.01)
 
 
 def test_the_fit_finds_what_the_figures_were_made_from(calibrated: Path) -> None:

@@ -107,6 +107,24 @@ class Scored(NamedTuple):
     group: str
 
 
+class Figure(NamedTuple):
+    """A figure of a prediction.
+
+    Attributes
+    ----------
+    quantity : str
+        `capacity`, `latency` or `utilisation`.
+    subject : str
+        The reported request class of a latency (empty: all of them), or the resource of a utilisation.
+    statistic : str
+        `mean`, `p99` and so on.
+    """
+
+    quantity: str
+    subject: str = ""
+    statistic: str = ""
+
+
 class Observations(Generic[S]):
     """What load tests of a system measured, and what its model predicts for each figure.
 
@@ -228,6 +246,21 @@ class Observations(Generic[S]):
             raise InputError(f"{row.id}: request class {row.request_class!r} does not exist{known}")
         names = (row.request_class,) if row.request_class else asked
         return tuple(name for each in names for name in reported[each])
+
+    def figure_of(self, row: Evidence) -> Figure | None:
+        """Return the figure of a prediction that a row measures; None: none of them.
+
+        Parameters
+        ----------
+        row : Evidence
+            The row.
+        """
+        if row.unit == "1/s":
+            return Figure("capacity")
+        if row.quantity == "latency":
+            statistic = "mean" if row.statistic == "unspecified" else row.statistic
+            return Figure("latency", row.request_class, statistic)
+        return None
 
     def repeatability(self, row: Evidence) -> float:
         """Return the relative standard deviation of a figure between repeats of its load test, without the rounding.

@@ -15,12 +15,14 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from capplan.calibration.case.ensemble import Places, Representatives, at_draws, representatives
 from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, Responses, extrapolation
+from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelErrors, model_errors
 from capplan.calibration.case.response import Layout, responses
 from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
@@ -28,13 +30,15 @@ from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
 from capplan.calibration.observations import LoadTest, Observations
+from capplan.calibration.outage import Loss, Remainder
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
-from capplan.models.language.scenario import Scenario, axes_of
+from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.scenario import Scenario, axes_of, options_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
-from capplan.models.results import Capacity, Outage, SessionNotFound
+from capplan.models.results import Band, SessionNotFound
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay
 
@@ -57,10 +61,13 @@ class Notes(Generic[S]):
         How rates and latencies of this system are defined.
     accuracy : str
         How far the analytic solver is off, compared with a simulation.
+    assignment : str
+        What the evidence says about how requests are assigned to cores.
     """
 
     rates: str = "Rates are requests per second over the whole layout; latencies are those of a client."
     accuracy: str = "Percentiles are approximations; --engine compiled simulates them."
+    assignment: str = "No load test shows which is right."
 
     def __init__(self, evidence: tuple[Evidence, ...] = ()) -> None:
         self.evidence = evidence
@@ -70,24 +77,35 @@ class Notes(Generic[S]):
         del scenario
         return ()
 
-    def notes(self, case: Case[S], capacity: Capacity, figures: Figures) -> list[str]:
-        """Return notes on a prediction.
+    def cautions(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
+        """Return what may change the decision, in short sentences; the default screen shows them.
 
         Parameters
         ----------
         case : Case
             What was asked.
-        capacity : Capacity
-            Its capacity.
+        capacity : Band
+            The highest peak rate, requests per second.
         figures : Figures
             Its figures at the offered rate.
-
-        Returns
-        -------
-        list of str
-            Notes, in plain sentences.
         """
         del case, capacity, figures
+        return []
+
+    def notes(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
+        """Return what else a reader must know, in plain sentences; `--explain` shows them.
+
+        Parameters
+        ----------
+        case, capacity, figures
+            As for `cautions`.
+        """
+        del case, capacity, figures
+        return []
+
+    def cautions_on_ratios(self, case: Case[S]) -> list[str]:
+        """Return what may change the decision, for a system that is documented as ratios only."""
+        del case
         return []
 
     def notes_on_ratios(self, case: Case[S]) -> list[str]:
@@ -118,6 +136,12 @@ class System(ABC, Generic[S]):
         Growth of the model error per doubling outside the measured range, as a share of itself.
     ratios_only : bool
         Whether its documents have only ratios of throughput; see `ratios`.
+    losses : mapping of str
+        What can be lost, by word of `--lose`, with its meaning; see `outages`.
+    assumed : collection of str
+        Resources that no measurement shows to limit the capacity.
+    tails_not_modelled : tuple of str
+        Mechanisms that are known to make tails of latency, and that the network lacks.
     """
 
     name: str
@@ -127,6 +151,9 @@ class System(ABC, Generic[S]):
     budget_s: float = DEFAULT_BUDGET_S
     widening: float = 1.0
     ratios_only: bool = False
+    losses: Mapping[str, str] = MappingProxyType({})
+    assumed: Collection[str] = ()
+    tails_not_modelled: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]
@@ -152,6 +179,57 @@ class System(ABC, Generic[S]):
             The network.
         """
 
+    def other_assignment(self, scenario: S, values: Values) -> Network | None:
+        """Return the network with the other form of queueing that cores may have, for one request per second.
+
+        By default requests are assigned to the servers of a station at random, or share one queue if they do not so
+        far. The difference shows how far latencies between idle and full are a guess.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+
+        Returns
+        -------
+        Network or None
+            None if no station has several servers.
+        """
+        own = self.network(scenario, values, 1.0)
+        some = next((each for each in own.stations if each.servers > 1 and each.rate is None), None)
+        return None if some is None else own.with_assignment("pooled" if some.has_lanes else "random")
+
+    # In words
+
+    def layout(self, scenario: S, values: Values) -> str:
+        """Return the layout in a few words, such as `3 DCs x 6 nodes, RF 3`.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        """
+        del values
+        given, options = scenario.given(), options_of(type(scenario))
+        return ", ".join(
+            f"{per_dc_text(value) if isinstance(value, tuple) else value} {options[name].label or name}"
+            for name, value in given.items()
+            if name in options and name not in ("tps", "slo")
+        )
+
+    def resource_name(self, scenario: S, resource: str) -> str:
+        """Return what a resource is called in a sentence, with its number where that limits it, such as `2 masters`.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The layout.
+        resource : str
+            A kind of station, `workers` or `native-transport`.
+        """
+        del scenario
+        return resource
+
     # Request classes
 
     @cached_property
@@ -169,6 +247,18 @@ class System(ABC, Generic[S]):
         """Return the reported classes in the traffic of a scenario, in the order of `reported`."""
         mix = self.traffic_mix(scenario)
         return tuple(name for name in self.reported if name in mix)
+
+    def offered_per_s(self, scenario: S, values: Values) -> float | None:
+        """Return the offered peak rate, requests per second over the whole layout; None if none is given.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        """
+        del values
+        given = scenario.offered_per_s()
+        return None if given is None else float(np.max(given))
 
     # Closed forms
 
@@ -298,17 +388,22 @@ class System(ABC, Generic[S]):
         """What a reader must know besides the figures."""
         return Notes(self.evidence)
 
-    def outages(self, case: Case[S], offered_per_s: float) -> tuple[Outage, ...]:
-        """Return what the layout still completes when nodes or data centres are lost.
+    def outages(self, case: Case[S], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+        """Return what is left of the layout when nodes or data centres are lost.
 
         Parameters
         ----------
         case : Case
             The layout with its calibration.
-        offered_per_s : float
-            Offered peak rate that the survivors take over, requests per second.
+        losses : sequence of Loss
+            What is lost; if empty, what a planner should know of.
+
+        Returns
+        -------
+        tuple of Remainder
+            At least one for each loss; another where lower consistency levels restore service.
         """
-        del case, offered_per_s
+        del case, losses
         return ()
 
     def sessions_not_found(self, case: Case[S], figures: Figures) -> tuple[SessionNotFound, ...]:
@@ -557,7 +652,15 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-_KEPT = ("representatives", "values", "solution", "objectives", "responses", "_near")  # independent of the offered rate
+_KEPT = (
+    "representatives",
+    "values",
+    "solution",
+    "objectives",
+    "responses",
+    "basis",
+    "_near",
+)  # independent of the offered rate
 
 
 @dataclass(frozen=True)
@@ -634,6 +737,16 @@ class Case(Generic[S]):
             return ()
         classes = self.system.classes(self.scenario)
         return tuple(parse(text, classes, self.solution.resources) for text in self.scenario.slo)
+
+    @cached_property
+    def given_per_s(self) -> float | None:
+        """Offered peak rate that the scenario gives, requests per second; None if it gives none."""
+        return self.system.offered_per_s(self.scenario, self.values)
+
+    @cached_property
+    def basis(self) -> FigureBasis:
+        """What each figure rests on."""
+        return FigureBasis(self.system, self.scenario, self.fitted, self.solution.capacity)
 
     @cached_property
     def extrapolation(self) -> Extrapolation:

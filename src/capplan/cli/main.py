@@ -25,6 +25,7 @@ class _UsageError(Protocol):
     """What typer raises about the command line itself; where its class stands depends on typer's version."""
 
     ctx: Any
+    __cause__: BaseException | None
 
     def format_message(self) -> str: ...
 
@@ -91,4 +92,28 @@ def _sentence(error: _UsageError) -> str:
     if option is not None and message.startswith("No such option"):
         known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         return f"{option!r} is not an option{hint(option, known, f'{context.command_path} --help')}"
+    if rule := _broken_rule(error):
+        return rule
     return f"{message[:1].lower()}{message[1:]}; see '{context.command_path} --help'"
+
+
+_RULES = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "is not a whole number: write one such as 3"),
+    **dict.fromkeys(("float_parsing", "float_type"), "is not a number: write one such as 2.5"),
+    "greater_than_equal": "is too small: give at least {ge}",
+    "less_than_equal": "is too large: give at most {le}",
+}
+
+
+def _broken_rule(error: _UsageError) -> str | None:
+    """Return in one sentence which rule of pydantic the value of an option breaks, by which typer reads it."""
+    from pydantic import ValidationError  # slow to import
+
+    report, parameter = error.__cause__, getattr(error, "param", None)
+    if not isinstance(report, ValidationError) or parameter is None:
+        return None
+    first = report.errors(include_url=False)[0]
+    if first["type"] not in _RULES:
+        return None
+    name = (*parameter.opts, parameter.name)[0] if parameter.param_type_name == "option" else parameter.name
+    return f"{name} {first['input']} {_RULES[first['type']].format(**first.get('ctx', {}))}"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from capplan.calibration.system import Case
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import given, with_options
+from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_frame, write_json
+from capplan.cli.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.units import parse_duration_s
+from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.systems.registry import resolve, system
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
@@ -41,25 +45,72 @@ def predict_(
             "band.",
         ),
     ] = None,
+    risk: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE", help="Accepted probability that the offered rate is not sustained; above it, exit 1."
+        ),
+    ] = "50%",
+    lose: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTS",
+            help="What is lost at once, such as node,dc2,front: an outage of your own, and no other; may be repeated.",
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show all figures, parts of their bands, assumptions and notes, too.")
+    ] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Show the sources of the evidence, too.")] = False,
+    staleness: Annotated[
+        bool, typer.Option("--staleness", help="Show how likely a session is not found in another data centre, too.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Predict capacity, latency, utilisation and outages of a layout; exit 1 if an objective is not met.
+    """Predict capacity, latency, utilisation and outages of a layout.
+
+    Exit code 1 if an objective is not met, or overload is likelier than the accepted risk.
 
     Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
     """
     refuse_both(as_json, as_csv)
+    check_plot(plot)
     chosen, wanted = read_target(target), _engine(engine, budget)
-    budget_s = _budget_s(budget, wanted)
+    budget_s, accepted = _budget_s(budget, wanted), parse_share(risk)
     scenario = with_options(chosen.scenario, given(ctx))
+    say_what_has_no_effect([scenario])
+    if plot is not None and system(scenario.system).ratios_only:
+        raise InputError(f"--plot shows latency against load, and {scenario.system} has ratios only: leave --plot out")
     with counting("simulating draws") as progress:
         prediction = predict(
-            scenario, seed=seed, engine=wanted, budget_s=budget_s, progress=progress, fitted=chosen.fitted
+            scenario,
+            seed=seed,
+            engine=wanted,
+            budget_s=budget_s,
+            progress=progress,
+            fitted=chosen.fitted,
+            risk=accepted,
+            lose=tuple(lose or ()),
         )
-    _show(prediction, as_json, as_csv)
-    if any(objective.met is False for objective in prediction.objectives):
+    if plot is not None:
+        _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
+    wanted_more = {"explain": explain, "sources": sources, "staleness": staleness}
+    _show(prediction, as_json, as_csv, [name for name, shown in wanted_more.items() if shown])
+    if not prediction.answer:
         raise typer.Exit(1)
+
+
+def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
+    from capplan.planner.reports.prediction_plot import Answer, write_plot
+
+    if prediction.peak_tps is not None and prediction.offered is not None:
+        offered = prediction.offered.peak_tps
+        write_plot(
+            Answer(case.at(offered), offered, prediction.peak_tps, prediction.latency_ms, prediction.outages), path
+        )
 
 
 def _engine(name: str | None, budget: str | None) -> PredictionEngine:
@@ -82,13 +133,16 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return None
     if engine == "analytic":
         raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
-    return parse_duration_s(text)
+    try:
+        return parse_duration_s(text)
+    except InputError as error:
+        raise InputError(f"--budget: {error}") from None
 
 
-def _show(prediction: Prediction, as_json: bool, as_csv: bool) -> None:
+def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str]) -> None:
     if as_json:
         write_json(prediction.to_json())
     elif as_csv:
         write_frame(prediction.to_frame())
     else:
-        render(prediction, Screen())
+        render(prediction, Screen(), more)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -16,11 +18,14 @@ from typer.main import get_command
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
-from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of
+from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of, unit_keys
+from capplan.models.language.units import parse_count
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
 _GIVEN = "capplan.given"  # key of the options that were given
+_BETWEEN_VALUES = re.compile(r"(,|\.\.|:)")  # of a list or range
+_BARE = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 class ScenarioCommand(TyperCommand):
@@ -57,10 +62,8 @@ class ScenarioCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; the scenario's options are kept for `given`."""
-        found = {} if (chosen := ctx.meta.get(_SCENARIO)) is None else options_of(chosen)
-        wanted = {name: option.name or name for name, option in found.items()}
-        taken = {field: ctx.params.pop(name, None) for field, name in wanted.items()}
-        ctx.meta[_GIVEN] = {field: value for field, value in taken.items() if value is not None and value != ()}
+        chosen = ctx.meta.get(_SCENARIO)
+        ctx.meta[_GIVEN] = {} if chosen is None else _taken(chosen, ctx.params)
         return super().invoke(ctx)
 
 
@@ -74,6 +77,26 @@ def given(ctx: typer.Context) -> dict[str, Any]:
     """Return the options of the scenario that were given, by field, as they were typed."""
     found: dict[str, Any] = ctx.meta[_GIVEN]
     return found
+
+
+def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a scenario out of the parameters of a command: those that were given, by field."""
+    options = options_of(scenario)
+    taken = {field: parameters.pop(field, None) for field in options}
+    for key, (field, unit) in unit_keys(scenario).items():
+        text = parameters.pop(key, None)
+        if text is None:
+            continue
+        for other in (field, *options[field].replaces):
+            if taken[other] is not None:
+                raise InputError(f"{flag(key)} and {flag(other)} exclude each other: give one of them")
+        taken[field] = _in_unit(text, unit)
+    return {field: value for field, value in taken.items() if value is not None and value != ()}
+
+
+def _in_unit(text: str, unit: str) -> str:
+    """Return values, lists and ranges with a unit after each number that has none."""
+    return "".join(f"{part}{unit}" if _BARE.fullmatch(part) else part for part in _BETWEEN_VALUES.split(text))
 
 
 def _values_taken(parameters: Sequence[Any]) -> dict[str, bool]:
@@ -120,6 +143,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     """Return the options of a scenario as the command line has them."""
     hints = get_type_hints(scenario)
     declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
+    declared += [_hidden(key) for key in unit_keys(scenario)]
 
     def carrier(**_: Any) -> None:
         """Carry the options: typer makes them from a signature."""
@@ -132,7 +156,7 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
 
 
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
-    name, metavar = option.name or field, option.metavar or None
+    metavar = option.metavar or None
     kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
     if get_origin(hint) is tuple:
         annotation: Any = list[str] | None
@@ -142,11 +166,17 @@ def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter
         declared = typer.Option(metavar="YES,NO" if bool in kinds else metavar or "RANGE", help=option.help)
     elif bool in kinds:
         annotation = bool | None
-        declared = typer.Option(f"{flag(name)}/--no-{flag(name)[2:]}", help=option.help)
+        declared = typer.Option(f"{flag(field)}/--no-{flag(field)[2:]}", help=option.help)
     else:
-        annotation = int | None if int in kinds and not is_per_dc(hint) else str | None
-        declared = typer.Option(metavar=metavar, help=option.help)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
+        annotation = str | None
+        declared = typer.Option(metavar=metavar or ("N" if int in kinds else None), help=option.help)
+    return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
+
+
+def _hidden(key: str) -> Parameter:
+    """Return the option of a key with a unit in its name, which help leaves out: one way to give it is enough there."""
+    declared = typer.Option(hidden=True)
+    return Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, declared])
 
 
 def flag(name: str) -> str:
@@ -156,7 +186,7 @@ def flag(name: str) -> str:
 
 def typed(scenario: type[Scenario], field: str) -> str:
     """Return the option of a field as it is typed: `--cass-nodes`, `--proxy/--no-proxy`."""
-    name = flag(options_of(scenario)[field].name or field)
+    name = flag(field)
     hint = get_type_hints(scenario)[field]
     return f"{name}/--no-{name[2:]}" if hint is bool else name
 
@@ -178,7 +208,7 @@ def _usual(default: Any) -> str:
 
 
 def _option_names(scenario: type[Scenario]) -> list[str]:
-    return [option.name or field for field, option in options_of(scenario).items()]
+    return [*options_of(scenario), *unit_keys(scenario)]
 
 
 def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
@@ -191,7 +221,7 @@ def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
     whose = f"{', '.join(most)} and {last}" if most else last
     if scenario is None:
         raise InputError(f"{option} is an option of {whose}, and the target is a network: change the file instead")
-    own = ", ".join(map(flag, _option_names(scenario)))
+    own = ", ".join(map(flag, options_of(scenario)))
     its_name = defaults_of(scenario)["system"]
     raise InputError(f"{option} is an option of {whose}, not of {its_name}, which takes {own}")
 
@@ -204,18 +234,37 @@ def with_options(scenario: Scenario, texts: Mapping[str, Any]) -> Scenario:
     InputError
         When one cannot be read or breaks a rule, or two of them exclude each other.
     """
-    options = options_of(type(scenario))
+    options, hints = options_of(type(scenario)), get_type_hints(type(scenario))
     emptied = dict.fromkeys(replaced_fields(type(scenario), texts))
     fields: dict[str, Any] = {}
     for field, text in texts.items():
         fields[field] = tuple(text) if isinstance(text, list) else text
-        read = options[field].read
+        read = options[field].read or (parse_count if _is_count(hints[field]) else None)
         if read is not None and isinstance(text, str):
-            fields[field] = read(text)
+            fields[field] = _read(field, text, read)
     try:
         return changed(scenario, **{**emptied, **fields})
     except InputError as error:  # nobody wrote the name of a class on the command line
         raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
+
+
+def _is_count(hint: Any) -> bool:
+    return int in {hint, *get_args(hint)} and not is_per_dc(hint)
+
+
+def _read(field: str, text: str, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(text)
+    except InputError as error:
+        raise InputError(f"{flag(field)}: {error}") from None
+
+
+def say_what_has_no_effect(layouts: Iterable[Scenario]) -> None:
+    """Say on stderr which fields were set and change nothing in any of some layouts."""
+    each = [scenario.without_effect() for scenario in layouts]
+    for sentence in each[0] if each else ():
+        if all(sentence in others for others in each):
+            sys.stderr.write(f"capplan: {sentence}\n")
 
 
 def replaced_fields(scenario: type[Scenario], texts: Mapping[str, Any]) -> tuple[str, ...]:
@@ -230,6 +279,6 @@ def replaced_fields(scenario: type[Scenario], texts: Mapping[str, Any]) -> tuple
     for field in texts:
         for other in options[field].replaces:
             if other in texts:
-                one, two = sorted(flag(options[each].name or each) for each in (field, other))
+                one, two = sorted(map(flag, (field, other)))
                 raise InputError(f"{one} and {two} exclude each other: give one of them")
     return tuple(other for field in texts for other in options[field].replaces)

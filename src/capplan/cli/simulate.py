@@ -12,9 +12,20 @@ from typing import Annotated, Any
 import typer
 
 from capplan.cli.progress import simulating
-from capplan.cli.scenario_command import given, with_options
+from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_frame, write_json
+from capplan.cli.terminal import (
+    PLOT_HELP,
+    TABLE_ENDINGS,
+    Csv,
+    Json,
+    Screen,
+    check_output,
+    check_plot,
+    refuse_both,
+    write_frame,
+    write_json,
+)
 from capplan.cli.views.simulation import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
@@ -64,8 +75,8 @@ def simulate_(
     processes: Annotated[
         int | None, typer.Option(min=1, help="Replications to run in parallel; all processors when not given.")
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write every request to this Parquet file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write plots to this HTML file.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write every request to this .parquet or .csv file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -74,8 +85,8 @@ def simulate_(
     Node counts are per data centre, rates are totals over all data centres. Both engines print the same figures.
     """
     refuse_both(as_json, as_csv)
-    for path in filter(None, (trace, plot)):
-        check_output(path)
+    check_output(trace, TABLE_ENDINGS)
+    check_plot(plot)
     subject = _subject(target, given(ctx), tps)
     design = _design(subject.network, horizon, warmup, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
@@ -114,9 +125,18 @@ def _design(network: Network, horizon: str | None, warmup: str | None, precision
 def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:
     chosen = read_target_or_network(target)
     if isinstance(chosen, Network):
-        return of_network(chosen, None if tps is None else parse_rate_per_s(tps))
+        return of_network(chosen, None if tps is None else _rate_per_s(tps))
     options = layout if tps is None else {**layout, "tps": tps}
-    return of_scenario(with_options(chosen.scenario, options), chosen.fitted)
+    scenario = with_options(chosen.scenario, options)
+    say_what_has_no_effect([scenario])
+    return of_scenario(scenario, chosen.fitted)
+
+
+def _rate_per_s(text: str) -> float:
+    try:
+        return parse_rate_per_s(text)
+    except InputError as error:
+        raise InputError(f"--tps: {error}") from None
 
 
 def _times(duration: str, warmup: str | None) -> tuple[float, float]:

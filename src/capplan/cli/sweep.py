@@ -13,12 +13,22 @@ import numpy as np
 import typer
 
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import flag, given, replaced_fields, with_options
+from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Csv, Json, Screen, check_output, refuse_both, write_json
+from capplan.cli.terminal import (
+    PLOT_HELP,
+    TABLE_ENDINGS,
+    Csv,
+    Json,
+    Screen,
+    check_output,
+    check_plot,
+    refuse_both,
+    write_json,
+)
 from capplan.cli.views.sweep import render
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.scenario import Scenario, options_of
+from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type
 from capplan.planner.explore.sweep import (
     DEFAULT_DRAWS,
@@ -36,7 +46,6 @@ from capplan.planner.explore.sweep import (
 from capplan.planner.explore.sweep_table import (
     SCHEMA,
     SweepPoint,
-    check_ending,
     csv_text,
     rate_fields,
     write_table,
@@ -72,7 +81,7 @@ def sweep_(
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table to this .csv or .parquet file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a plot to this HTML file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -82,10 +91,8 @@ def sweep_(
     a rate and --load, each layout is predicted at 80 % of its capacity. With --out, an interrupted sweep resumes.
     """
     refuse_both(as_json, as_csv)
-    if out is not None:
-        check_ending(out)
-    for path in filter(None, (out, plot)):
-        check_output(path)
+    check_output(out, TABLE_ENDINGS)
+    check_plot(plot)
     if cluster is not None and processes is not None and cluster != "local":
         raise InputError("--processes is for --dask local and without --dask: a cluster has its own workers")
     texts = given(ctx)
@@ -97,7 +104,7 @@ def sweep_(
     if plot is not None:
         from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
 
-        write_plot(points, system(sweep.system), target, plot)
+        write_plot(points, system(sweep.system), target, plot, _objectives(sweep))
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)
 
@@ -118,17 +125,20 @@ def _sweep(
     base = with_options(chosen.scenario, objectives)
     rates = _rates(texts, load, base)
     axes = {name: text for name, text in texts.items() if name not in {*rate_fields(kind), "slo"}}
-    values = {
-        name: _values(options_of(kind)[name].name or name, text, value_type(kind, name)) for name, text in axes.items()
-    }
-    aim = None
+    values = {name: _values(name, text, value_type(kind, name)) for name, text in axes.items()}
+    layouts, aim = layouts_of(base, values), None
     if precision is not None:
         if engine == "analytic":
             raise InputError(f"--precision {precision} is for simulated latencies: add --engine compiled, or drop it")
         aim = precision_target(precision, its)
-    sweep = Sweep(its.name, layouts_of(base, values), rates, chosen.fitted, draws, engine, seed, aim)
+    say_what_has_no_effect(layout.scenario for layout in layouts if layout.scenario is not None)
+    sweep = Sweep(its.name, layouts, rates, chosen.fitted, draws, engine, seed, aim)
     check_objectives(base, chosen.fitted)
     return sweep
+
+
+def _objectives(sweep: Sweep) -> tuple[str, ...]:
+    return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
 
 
 def _engine(name: str) -> SweepEngine:

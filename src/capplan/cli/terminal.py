@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TABLE_ENDINGS = (".csv", ".parquet")
+PLOT_ENDINGS = (".html", ".png", ".svg")
+PLOT_HELP = "Write the plot to this .html, .svg or .png file."
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
@@ -45,18 +48,42 @@ def refuse_both(as_json: bool, as_csv: bool) -> None:
         raise InputError("--json and --csv exclude each other: give only one")
 
 
-def check_output(path: Path) -> None:
+def check_output(path: Path | None, endings: Collection[str] = ()) -> None:
     """Check an output path before the computation, which may take minutes.
 
     Raises
     ------
     InputError
-        When there is no such folder, or the path is a folder itself.
+        When its ending names no format that can be written, there is no such folder, or something else than a file is
+        there already.
     """
+    if path is None:
+        return
+    if endings and path.suffix.lower() not in endings:
+        *most, last = sorted(endings)
+        found = f"ends in {path.suffix}" if path.suffix else "has no ending"
+        raise InputError(f"{str(path)!r} {found}, and the ending decides the format: write {', '.join(most)} or {last}")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: folder {path.parent} does not exist")
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder; give a file name")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written: it is a device or a pipe, and would be replaced; give a file name")
+
+
+def check_plot(path: Path | None) -> None:
+    """Check the path of a plot before the computation.
+
+    Raises
+    ------
+    InputError
+        When it cannot be written, or pictures cannot be drawn here.
+    """
+    check_output(path, PLOT_ENDINGS)
+    if path is not None and path.suffix.lower() != ".html":
+        from capplan.planner.reports.plot_file import check_drawing  # slow to import
+
+        check_drawing(path)
 
 
 def write_json(value: Any) -> None:

@@ -28,7 +28,11 @@ def validate_(
     refit: Annotated[bool, typer.Option("--refit", help="Repeat the refits even if they are up to date.")] = False,
     folder: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FOLDER", help="Write the report there: validation.md and validation.html."),
+        typer.Option(
+            "--report",
+            metavar="FOLDER",
+            help="Write validation.md and validation.html there; the folder is made if need be.",
+        ),
     ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -60,11 +64,13 @@ def validate_(
 
 def _check_folder(folder: Path) -> None:
     """Say what is wrong with a folder before the minutes that it takes to have something to write."""
-    if not folder.is_dir():
-        what = "it is a file" if folder.exists() else "there is no such folder"
-        raise InputError(f"--report {folder} cannot be written to: {what}, give a folder that exists")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"--report {folder} cannot be written to: you may not write there, give another folder")
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    if not existing.is_dir():
+        raise InputError(f"--report {folder} cannot be a folder: {existing} is a file, give another path")
+    if not os.access(existing, os.W_OK):
+        raise InputError(
+            f"--report {folder} cannot be written to: you may not write in {existing}, give another folder"
+        )
 
 
 def _chosen(target: str) -> list[Fitted]:

@@ -177,7 +177,7 @@ def _verdict(comparison: Comparison, band: Band | None) -> ComparisonVerdict:
 
 
 def _bare(band: Band | None) -> Band | None:
-    return None if band is None else Band(band.value, band.low, band.high, band.parts)
+    return None if band is None else Band(band.value, band.low, band.high, band.parts, band.basis)
 
 
 def scaled(band: Band, factor: float) -> Band:

@@ -9,15 +9,15 @@ from pathlib import Path
 from capplan.models.errors import InputError
 
 
-def replace_file(path: Path, write: str | Callable[[Path], None]) -> None:
+def replace_file(path: Path, write: str | bytes | Callable[[Path], None]) -> None:
     """Write a file atomically: write a temporary file in the same folder, then rename it.
 
     Parameters
     ----------
     path : Path
         The file; it is replaced if it exists.
-    write : str or callable
-        The text, or a function that writes the file to the path that it receives.
+    write : str, bytes or callable
+        The content, or a function that writes the file to the path that it receives.
 
     Raises
     ------
@@ -28,6 +28,8 @@ def replace_file(path: Path, write: str | Callable[[Path], None]) -> None:
     try:
         if isinstance(write, str):
             beside.write_text(write, encoding="utf-8", newline="\n")
+        elif isinstance(write, bytes):
+            beside.write_bytes(write)
         else:
             write(beside)
         beside.replace(path)

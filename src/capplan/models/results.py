@@ -1,4 +1,4 @@
-"""Results that several layers share: a figure with its band, a latency, a capacity, an outage, a verdict.
+"""Results that several layers share: a figure with its band and basis, a latency, a capacity, an outage, a verdict.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. Nothing heavy is imported, so that
 a result can be read and shown fast.
@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
 SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load test can tell
+
+Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
+"""What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
+measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
+Carried = Literal["yes", "at risk", "no"]
+"""Whether a rate is sustained: the overload probability is at most 5 %, at most 50 %, or higher."""
+AT_RISK, LOST = 0.05, 0.5  # overload probabilities above which a rate is at risk, and not carried
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,16 @@ class Band:
         The 95th percentile; null where it is unbounded.
     parts
         Half-widths of the band by their cause.
+    basis
+        What the figure rests on: `measured`, `interpolated`, `extrapolated` or `model only`; null where it is not a
+        figure of a prediction, or is known exactly.
     """
 
     value: float
     low: float
     high: float
     parts: Parts = Parts()
+    basis: Basis | None = None
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
@@ -72,15 +83,27 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capacity(Band):
-    """Requests per second over all data centres that the layout sustains, by a criterion.
+class Capacity:
+    """Requests per second over all data centres that the layout sustains.
 
     Attributes
     ----------
+    peak_tps
+        The highest peak rate: the rate in bursts, while the mean is `sustained_tps`. It meets the criterion.
+    sustained_tps
+        The highest mean rate of the same traffic; the peak rate where traffic has no bursts.
+    overload_tps
+        The peak rate above which the layout is overloaded, whatever the objectives.
+    burst_ratio
+        Peak rate over mean rate; 1 where traffic has no bursts.
     criterion
         What "sustains" means: limits on drop rate and backlog, and the objectives.
     """
 
+    peak_tps: Band
+    sustained_tps: Band
+    overload_tps: Band
+    burst_ratio: Band
     criterion: str
 
 
@@ -112,30 +135,62 @@ class Latency:
     p999: Band | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outage:
-    """What remains when part of the layout is lost, under one assumption about the consistency level.
+    """What remains when part of the layout is lost, under one assumption about the consistency levels.
 
     Attributes
     ----------
+    name
+        What is lost, in words, such as `1 node/DC`.
     lost
-        How many of what: `dc` whole data centres, `node` Cassandra nodes in each (remaining) data centre.
+        How many of what: `dc` whole data centres; otherwise servers of a kind, in each data centre where there are
+        several.
+    lost_dcs
+        The names of the lost data centres, such as `dc2`, where it matters which they are; else empty.
     available
         Whether requests can succeed at all: availability comes before capacity.
+    lowered
+        The consistency levels that this row assumes to be lower than asked, by operation (`read`, `write`): the least
+        lowering that restores service. Empty where the row assumes the levels that were asked.
     assumed
-        The consistency level or the change of keyspace that this row assumes.
+        What this row assumes, or why no request succeeds, in words.
+    cost
+        What the lower levels cost; empty where there are none.
     capacity_tps
-        What the survivors sustain, requests per second over all data centres; 0 when not available, null when not
-        modelled.
-    carries_offered
-        Whether the low end of that capacity is at least the whole offered rate; null when not modelled.
+        The peak rate that the survivors sustain, requests per second over all data centres, whatever the objectives; 0
+        when not available, null when not modelled.
+    overload_probability
+        Probability that the survivors do not sustain the whole offered rate; null when not modelled.
+    carried
+        Whether they sustain it: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`; null when
+        not modelled.
+    latency_ms
+        Response times at the offered rate by request class; empty when not available, not carried or not modelled.
+    utilisation
+        Share of each surviving resource that is busy at the offered rate, `workers` for the outermost pools; empty when
+        not available or not modelled.
     """
 
+    name: str
     lost: Mapping[str, int]
+    lost_dcs: tuple[str, ...] = ()
     available: bool
+    lowered: Mapping[str, str] = field(default_factory=dict)
     assumed: str
+    cost: str = ""
     capacity_tps: Band | None
-    carries_offered: bool | None
+    overload_probability: float | None
+    carried: Carried | None
+    latency_ms: Mapping[str, Latency]
+    utilisation: Mapping[str, Band]
+
+
+def carried(overload_probability: float) -> Carried:
+    """Return whether a rate is sustained, from the probability that it is not."""
+    if overload_probability <= AT_RISK:
+        return "yes"
+    return "at risk" if overload_probability <= LOST else "no"
 
 
 LEAST_PROBABILITY = 1e-4

@@ -11,7 +11,7 @@ from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
 
-_UNBOUNDED = [(name, number) for name in ("Band", "Capacity") for number in ("value", "low", "high")]
+_UNBOUNDED = [("Band", number) for number in ("value", "low", "high")]
 _UNSEEN = [("Estimate", "value"), ("PrecisionReached", "relative")]
 
 

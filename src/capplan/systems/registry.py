@@ -18,7 +18,7 @@ from capplan.calibration.fit.fitted_file import Fitted, read_fitted
 from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import load, read_toml
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, with_units
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
@@ -112,9 +112,11 @@ def read_scenario(path: str | Path) -> Scenario:
     Raises
     ------
     InputError
-        If the file cannot be read, is not TOML, or breaks a rule of the scenario.
+        If the file cannot be read, is not TOML, has no keys, or breaks a rule of the scenario.
     """
     tables = read_toml(Path(path))
+    if not tables:
+        raise InputError(f'{path} has no keys: write those of a scenario, such as system = "{DEFAULT}"')
     name = tables.get("system", DEFAULT)
     if not isinstance(name, str):
         raise InputError(f"{path}: system = {name!r} must be a text in quotes")
@@ -122,7 +124,12 @@ def read_scenario(path: str | Path) -> Scenario:
         owner = system(name)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    read: Scenario = load(owner.scenario, tables, str(path))
+    taken_for = f"{path}, read as a scenario of {name}{'' if 'system' in tables else ' because it has no key system'}"
+    try:
+        named = with_units(owner.scenario, tables)
+    except InputError as error:
+        raise InputError(f"{taken_for}: {error}") from None
+    read: Scenario = load(owner.scenario, named, taken_for)
     return read
 
 

@@ -17,7 +17,7 @@ def asked(**layout: Any) -> Prediction:
 
 
 def capacity(**layout: Any) -> float:
-    found = asked(**layout).capacity_tps
+    found = asked(**layout).peak_tps
     assert found is not None
     return found.value
 
@@ -31,13 +31,14 @@ def test_the_cluster_of_ten_is_a_claim_and_its_bands_are_wide() -> None:
     made = asked(servers=10, clients=10_000, rps_per_client=30.0)
     one = asked(rps_per_client=30.0)
 
-    assert made.capacity_tps is not None
-    assert one.capacity_tps is not None
-    assert made.offered_tps == 300_000.0
+    assert made.peak_tps is not None
+    assert one.peak_tps is not None
+    assert made.offered is not None
+    assert made.offered.peak_tps == 300_000.0
     assert made.evidence.basis == "extrapolated"
-    assert made.capacity_tps.value == pytest.approx(10 * one.capacity_tps.value, rel=1e-6)
-    assert made.capacity_tps.value > 300_000.0
-    assert made.capacity_tps.low / made.capacity_tps.value < one.capacity_tps.low / one.capacity_tps.value
+    assert made.peak_tps.value == pytest.approx(10 * one.peak_tps.value, rel=1e-6)
+    assert made.peak_tps.value > 300_000.0
+    assert made.peak_tps.low / made.peak_tps.value < one.peak_tps.low / one.peak_tps.value
     (claim,) = made.evidence.claims
     assert "300,000" in claim
     assert not one.evidence.claims
@@ -111,28 +112,28 @@ def test_a_load_that_only_some_draws_carry_has_bands_without_an_upper_end() -> N
     assert mean is not None
     assert 0.0 < mean.low <= mean.value < 1.0
     assert mean.high == float("inf")
-    assert made.capacity_tps is not None
-    assert made.capacity_tps.low < 100_000.0 < made.capacity_tps.value
+    assert made.peak_tps is not None
+    assert made.peak_tps.low < 100_000.0 < made.peak_tps.value
 
 
 @pytest.mark.parametrize(("servers", "clients"), [(2, 3), (10, 25), (3, 1000)])
 def test_clients_that_do_not_divide_by_the_masters(servers: int, clients: int) -> None:
     made = predict(ArionScenario(servers=servers, clients=clients), budget_s=0.05)
 
-    assert made.capacity_tps is not None
+    assert made.peak_tps is not None
     assert made.latency_ms["read"].mean is not None
     fullest = -(-clients // servers)
-    assert made.capacity_tps.value == pytest.approx(capacity(clients=fullest) * clients / fullest, rel=1e-6)
+    assert made.peak_tps.value == pytest.approx(capacity(clients=fullest) * clients / fullest, rel=1e-6)
     assert 0.5 < made.latency_ms["read"].mean.value < 0.7
 
 
 def test_streams_are_a_wide_guess() -> None:
     unary, streamed = asked(), asked(stream_messages=1000)
 
-    assert unary.capacity_tps is not None
-    assert streamed.capacity_tps is not None
-    assert streamed.capacity_tps.value > 5 * unary.capacity_tps.value
-    assert streamed.capacity_tps.high / streamed.capacity_tps.low > 20
+    assert unary.peak_tps is not None
+    assert streamed.peak_tps is not None
+    assert streamed.peak_tps.value > 5 * unary.peak_tps.value
+    assert streamed.peak_tps.high / streamed.peak_tps.low > 20
 
 
 def test_without_one_master_the_others_take_its_part() -> None:

@@ -112,8 +112,8 @@ def asked(name: str, **fields: str) -> Prediction:
 
 
 def capacity_of(made: Prediction) -> float:
-    assert made.capacity_tps is not None
-    return made.capacity_tps.value
+    assert made.peak_tps is not None
+    return made.peak_tps.value
 
 
 @EVERY
@@ -134,7 +134,7 @@ def test_the_note_has_the_capacity_at_both_ends_and_without(name: str) -> None:
 def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
     """Bands are wider with encryption, and reach higher but for what bounds them."""
     made = [asked(name, **fields) for fields in ({}, {"encryption": "client", "vpn": "kernel"})]
-    bands = [[each.capacity_tps, *(left.capacity_tps for left in each.outages)] for each in made]
+    bands = [[each.peak_tps, *(left.capacity_tps for left in each.outages)] for each in made]
 
     for plain, kernel in zip(*bands, strict=True):
         assert plain is not None

@@ -7,10 +7,12 @@ import pytest
 
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.outage import losses_of
 from capplan.calibration.system import Case
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.results import Outage
-from capplan.systems.openprovider.outages import outages
+from capplan.planner.predict.outages import Whole, outages
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system
 
@@ -25,8 +27,16 @@ def case(uncertainty: Uncertainty = SURE, **fields: Any) -> Case[OpenproviderSce
     return made
 
 
-def after(offered: float = 1000.0, **fields: Any) -> list[Outage]:
-    return list(outages(case(**fields), offered))
+def after(offered: float = 1000.0, lose: tuple[str, ...] = (), **fields: Any) -> list[Outage]:
+    """Return the outages of nodes and data centres, or those that are named."""
+    made = case(**fields)
+    found = answered(made, offered, lose)
+    return [row for row in found if lose or "front" not in row.lost]
+
+
+def answered(made: Case[OpenproviderScenario], offered: float, lose: tuple[str, ...] = ()) -> tuple[Outage, ...]:
+    losses = losses_of(lose, made.system.losses, made.scenario.dcs)
+    return outages(Whole(made.at(offered), made.solution.at(offered), {}), losses)
 
 
 def summary(rows: list[Outage]) -> list[tuple[dict[str, int], bool, str]]:
@@ -44,47 +54,93 @@ def alone_capacity(**fields: Any) -> float:
 
 def test_quorum_over_three_data_centres_survives_one_and_not_two() -> None:
     rows = after(consistency_write="QUORUM")
-    asked = "reads LOCAL_QUORUM, writes QUORUM as asked"
+    asked = "reads LOCAL_QUORUM, writes QUORUM"
 
     assert summary(rows) == [
         ({"node": 1}, True, asked),
         ({"dc": 1}, True, asked),
-        ({"dc": 2}, False, asked),
-        ({"dc": 2}, True, "levels lowered to reads LOCAL_QUORUM, writes LOCAL_QUORUM"),
+        ({"dc": 2}, False, "unavailable at QUORUM"),
+        ({"dc": 2}, True, "writes at LOCAL_QUORUM"),
     ]
     assert capacity(rows[2]) == 0
-    assert rows[2].carries_offered is False
+    assert (rows[2].overload_probability, rows[2].carried) == (1.0, "no")
+    assert rows[3].lowered == {"write": "LOCAL_QUORUM"}
     assert capacity(rows[3]) > 0
 
 
-def test_each_quorum_fails_with_any_data_centre_until_it_is_lowered() -> None:
+def test_each_quorum_without_a_data_centre_is_lowered_to_quorum_which_reads_still_find() -> None:
+    """QUORUM is 5 of 9 replicas and 6 are left, at least 2 in each data centre; LOCAL_QUORUM reads 2 of its 3."""
     rows = after(consistency_write="EACH_QUORUM")
 
-    assert [(dict(row.lost), row.available) for row in rows] == [
-        ({"node": 1}, True),
-        ({"dc": 1}, False),
-        ({"dc": 1}, True),
-        ({"dc": 2}, False),
-        ({"dc": 2}, True),
+    assert [(dict(row.lost), row.available, dict(row.lowered)) for row in rows] == [
+        ({"node": 1}, True, {}),
+        ({"dc": 1}, False, {}),
+        ({"dc": 1}, True, {"write": "QUORUM"}),
+        ({"dc": 2}, False, {}),
+        ({"dc": 2}, True, {"write": "LOCAL_QUORUM"}),
     ]
-    for failed, lowered in ((rows[1], rows[2]), (rows[3], rows[4])):
-        assert capacity(failed) == 0
-        assert failed.assumed.endswith("writes EACH_QUORUM as asked")
-        assert capacity(lowered) > 0
-        assert lowered.assumed == "levels lowered to reads LOCAL_QUORUM, writes LOCAL_QUORUM"
+    assert rows[2].cost == "confirmed by 5 replicas, not 6; reads still find them"
 
 
-def test_only_the_level_that_fails_is_lowered() -> None:
+def test_only_the_level_that_fails_is_lowered_and_weak_reads_may_miss_writes() -> None:
     rows = after(consistency_read="LOCAL_ONE", consistency_write="EACH_QUORUM")
 
-    assert rows[2].assumed == "levels lowered to reads LOCAL_ONE, writes LOCAL_QUORUM"
+    assert rows[2].lowered == {"write": "QUORUM"}
+    assert rows[2].cost.endswith("reads may miss them")
 
 
 def test_all_fails_with_one_node() -> None:
     rows = after(consistency_write="ALL")
 
     assert (dict(rows[0].lost), rows[0].available) == ({"node": 1}, False)
-    assert (dict(rows[1].lost), rows[1].available) == ({"node": 1}, True)
+    assert (dict(rows[1].lost), rows[1].lowered) == ({"node": 1}, {"write": "EACH_QUORUM"})
+
+
+def test_two_of_four_data_centres_may_be_lost() -> None:
+    """QUORUM of 12 is 7, and 6 replicas are left: only LOCAL_QUORUM and below survive."""
+    rows = [row for row in after(dcs=4) if dict(row.lost) == {"dc": 2}]
+
+    assert [(row.available, dict(row.lowered)) for row in rows] == [(False, {}), (True, {"write": "LOCAL_QUORUM"})]
+
+
+def test_a_lost_policing_node_leaves_cassandra_whole() -> None:
+    made = case()
+    (front,) = [row for row in answered(made, 1000.0) if "front" in row.lost]
+
+    assert front.name == "1 front/DC"
+    assert capacity(front) == pytest.approx(float(np.median(case(front_nodes=1).solution.capacity)), rel=0.01)
+    assert capacity(front) <= float(np.median(made.solution.capacity))
+
+
+def test_what_is_lost_at_once_may_be_named() -> None:
+    """Four replicas of nine are left: two in each of two data centres, so QUORUM fails and LOCAL_QUORUM does not."""
+    failed, row = after(lose=("node,dc2,front",))
+    (alone,) = after(lose=("dc2",))
+
+    assert not failed.available
+    assert row.lowered == {"write": "LOCAL_QUORUM"}
+    assert dict(row.lost) == {"node": 1, "front": 1, "dc": 1}
+    assert row.lost_dcs == ("dc2",)
+    assert capacity(alone) == pytest.approx(capacity(after()[1]), rel=0.01)
+
+
+@pytest.mark.parametrize("text", ["", "disk", "dc4", "dc,dc,dc,dc", "node,"])
+def test_a_loss_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--lose"):
+        after(lose=(text,))
+
+
+def test_survivors_answer_later_and_are_busier_at_the_same_levels() -> None:
+    made = case(cass_nodes=6)
+    offered = 0.8 * float(np.median(made.solution.capacity))
+    figures = made.solution.at(offered)
+    p99 = float(np.median(figures.latency_s("acct", "p99"))) * 1e3
+    for row in answered(made, offered):
+        if row.latency_ms and not row.lowered:
+            found = row.latency_ms["acct"].p99
+            assert found is not None
+            assert found.value >= p99
+            assert capacity(row) <= float(np.median(made.solution.capacity))
 
 
 def test_one_replica_has_nothing_left_for_a_lost_node() -> None:
@@ -130,17 +186,14 @@ def test_a_lone_survivor_is_a_layout_of_one_data_centre() -> None:
     assert capacity(after()[-1]) == pytest.approx(alone, rel=0.01)
 
 
-def test_the_low_end_of_the_band_decides_whether_survivors_carry_the_load() -> None:
+def test_the_band_decides_whether_survivors_carry_the_load() -> None:
     unsure = case(Uncertainty(ModelError(0.1), ModelError(0.1), 1))
-    row = outages(unsure, 1.0)[0]
+    row = answered(unsure, 1.0)[0]
     assert row.capacity_tps is not None
-    low, value = row.capacity_tps.low, row.capacity_tps.value
-    between = outages(unsure, (low + value) / 2)[0]
-    below = outages(unsure, 0.999 * low)[0]
+    low, value, high = row.capacity_tps.low, row.capacity_tps.value, row.capacity_tps.high
+    words = [answered(unsure, rate)[0].carried for rate in (0.98 * low, (low + value) / 2, high)]
 
-    assert low < value
-    assert below.carries_offered is True
-    assert between.carries_offered is False
+    assert words == ["yes", "at risk", "no"]
 
 
 def test_of_unequal_data_centres_the_worst_is_lost() -> None:
@@ -148,7 +201,7 @@ def test_of_unequal_data_centres_the_worst_is_lost() -> None:
     rows = after(dcs=3, cass_nodes=(3, 3, 6), client_share=(0.2, 0.2, 0.6), consistency_write="LOCAL_QUORUM")
     lost = next(row for row in rows if dict(row.lost) == {"dc": 1})
 
-    assert "lost: dc3" in lost.assumed
+    assert lost.lost_dcs == ("dc3",)
     assert capacity(lost) == pytest.approx(alone_capacity(dcs=2, consistency_write="LOCAL_QUORUM"), rel=0.01)
 
 
@@ -158,7 +211,7 @@ def test_a_lost_data_centre_without_which_a_level_fails_is_worse_than_any_other(
     first = next(row for row in rows if dict(row.lost) == {"dc": 1})
 
     assert not first.available
-    assert "lost: dc1" in first.assumed
+    assert first.lost_dcs == ("dc1",)
 
 
 def test_a_standby_takes_over_and_needs_policing_nodes_to_do_so() -> None:
@@ -168,7 +221,7 @@ def test_a_standby_takes_over_and_needs_policing_nodes_to_do_so() -> None:
     assert [(dict(row.lost), row.available) for row in ready] == [({"node": 1}, True), ({"dc": 1}, True)]
     assert capacity(ready[1]) == pytest.approx(alone_capacity(dcs=1), rel=0.01)
     assert [(dict(row.lost), row.available) for row in bare] == [({"node": 1}, True), ({"dc": 1}, False)]
-    assert "lost: dc1" in bare[1].assumed
+    assert bare[1].lost_dcs == ("dc1",)
 
 
 def test_a_level_must_be_met_wherever_clients_are() -> None:

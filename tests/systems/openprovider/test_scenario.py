@@ -114,7 +114,7 @@ def test_levels_are_written_in_capitals() -> None:
 def test_round_trips_are_read_in_any_unit() -> None:
     assert OpenproviderScenario().given_rtt_s() is None
     assert OpenproviderScenario(dcs=2, rtt="1500us").given_rtt_s() == ((0.0, 0.0015), (0.0015, 0.0))
-    assert OpenproviderScenario(dcs=2, rtt=(("0", "3"), ("3", "0"))).given_rtt_s() == ((0.0, 0.003), (0.003, 0.0))
+    assert OpenproviderScenario(dcs=2, rtt=(("0", "3ms"), ("3ms", "0"))).given_rtt_s() == ((0.0, 0.003), (0.003, 0.0))
     assert OpenproviderScenario(distance="150km").distance_m() == 150_000
 
 

@@ -14,7 +14,7 @@ from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.system import Case
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
-from capplan.models.results import LEAST_PROBABILITY, Band, Capacity, Parts, SessionNotFound
+from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound
 from capplan.models.solver.operating_point import peak_ratio
 from capplan.systems.openprovider import session_visibility
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -124,9 +124,7 @@ def test_levels_whose_reads_are_too_heavy_are_left_out_but_those_asked_for() -> 
 
 
 def notes(case: Asked, figures: Figures) -> list[str]:
-    band = case.uncertainty.of_rate(case.solution.capacity)
-    capacity = Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion="")
-    return OPENPROVIDER.notes.notes(case, capacity, figures)
+    return OPENPROVIDER.notes.notes(case, case.uncertainty.of_rate(case.solution.capacity), figures)
 
 
 @pytest.mark.parametrize(("links", "lower"), [("client", True), ("internode", False)])

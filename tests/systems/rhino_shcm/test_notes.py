@@ -25,7 +25,7 @@ def answered(**layout: Any) -> Prediction:
 def test_a_load_above_the_measured_ones_widens_times_and_not_the_capacity() -> None:
     low, high = answered(tps=2520.0), answered(tps=3200.0)
 
-    assert low.capacity_tps == high.capacity_tps
+    assert low.peak_tps == high.peak_tps
     assert (low.evidence.basis, high.evidence.basis) == ("measured", "extrapolated")
     p99 = [each.latency_ms["request"].p99 for each in (low, high)]
     widths = [math.log(band.high / band.low) for band in p99 if band is not None]
@@ -35,7 +35,7 @@ def test_a_load_above_the_measured_ones_widens_times_and_not_the_capacity() -> N
 @pytest.mark.parametrize("layout", PLACES, ids=str)
 @pytest.mark.parametrize("share", [1e-3, 0.99, 1.0, 1.02, 3.0])
 def test_every_rate_has_an_answer(layout: dict[str, Any], share: float) -> None:
-    capacity = answered(**layout).capacity_tps
+    capacity = answered(**layout).peak_tps
     assert capacity is not None
     made = answered(**layout, tps=share * capacity.value)
     mean = made.latency_ms["request"].mean
@@ -75,5 +75,5 @@ def test_the_documented_rate_is_claimed_of_the_documented_layout_only() -> None:
 def test_a_quorum_survives_a_node_of_three(layout: dict[str, Any], available: bool) -> None:
     (outage,) = answered(**layout).outages
 
-    assert outage.lost == {"Cassandra node": 1}
+    assert outage.lost == {"node": 1}
     assert outage.available is available

@@ -11,7 +11,7 @@ import numpy as np
 from capplan.calibration.case.ensemble import Places
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Metric, Objective
+from capplan.models.objective import Metric
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.load_dependent import busy_share
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
@@ -19,7 +19,6 @@ from capplan.models.solver.pauses import RareDelay
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
-_HALVINGS = 14  # bisection steps of a capacity with objectives: leave 1e-4 of the bracket
 
 
 Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, RareDelay]]
@@ -149,6 +148,11 @@ class Figures:
         """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
         return self._every(self.point.busy_units / max(self.analysis.outer_pool_count, 1))
 
+    def pool_utilisation(self) -> FloatArray | None:
+        """Return the mean share of busy units of the outermost pools (..., draws); None without such pools."""
+        pool = self.analysis.pool
+        return None if pool is None else self._every(self.point.busy_units / pool[0])
+
     @property
     def drop_rate(self) -> FloatArray:
         """Share of the requests that are dropped (..., draws)."""
@@ -253,34 +257,26 @@ class Solution:
         """Give every draw the value of its representative."""
         return values if self.place is None else values[self.place]
 
-    def capacity_with(self, objectives: Sequence[Objective]) -> FloatArray:
-        """Return the highest peak rate at which objectives hold as well.
+    def at_shares(self, shares: FloatArray) -> Figures:
+        """Return the figures at shares (rates,) of each draw's capacity; arrays (rates, draws)."""
+        return self.at(shares[:, None] * self._capacity)
 
-        Parameters
-        ----------
-        objectives : sequence of Objective
-            The objectives; those about `capacity` are ignored.
+    @property
+    def burst_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (draws,); 1 where traffic has no bursts."""
+        return self._every(peak_ratio(self.analysis))
 
-        Returns
-        -------
-        array (draws,)
-            Requests per second; 0 where the objectives hold at no rate.
-        """
-        judged = [objective for objective in objectives if _speaks_of_one_rate(objective)]
-        if not judged:
-            return self.capacity
-        low, high = np.zeros(self.analysis.draws), self._capacity.copy()
-        met = self._hold(judged, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            holds = self._hold(judged, middle)
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        lowest = self._capacity * 2.0**-_HALVINGS * 1.5
-        return self._every(np.where(met, self._capacity, np.where(low < lowest, 0.0, low)))
+    def utilisation_at_capacity(self, resource: str) -> FloatArray:
+        """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
+        return self._every(
+            np.max([self._busy_at_capacity(n) for n in self.analysis.demands if kind_of(n) == resource], 0)
+        )
 
-    def _hold(self, objectives: Sequence[Objective], rate: FloatArray) -> FloatArray:
-        figures = self._solved_at(rate)
-        return np.asarray(np.all([objective.holds(figures.value) for objective in objectives], axis=0))
+    def _busy_at_capacity(self, name: str) -> FloatArray:
+        station, mean = self.analysis.stations[name], self._capacity / peak_ratio(self.analysis)
+        if station.rate is not None:
+            return busy_share(mean * self.analysis.demands[name].mean_s, station)
+        return np.minimum(mean * self.analysis.load(name), 1.0)
 
     @property
     def bottleneck(self) -> str:
@@ -300,10 +296,6 @@ class Solution:
     def resources(self) -> tuple[str, ...]:
         """Kinds of stations, most loaded first."""
         return tuple(dict.fromkeys(kind_of(names[0]) for names in self.analysis.clusters))
-
-
-def _speaks_of_one_rate(objective: Objective) -> bool:
-    return all(metric.name != "capacity" for metric in objective.metrics())
 
 
 def kind_of(name: str) -> str:

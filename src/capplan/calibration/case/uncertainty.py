@@ -141,15 +141,34 @@ class Uncertainty:
         array (3, statistics)
             Value, low end and high end, ms.
         """
-        offset = np.stack([self._offset_ms(row, name, each) for row, each in zip(draws, statistics, strict=True)])
-        repeated = (draws - offset) * self._noise(draws, self.by_class.get(name, self.time))
-        repeated += offset * self._noise(draws, self.offset.model_error, 1)
+        repeated = np.stack([self.repeated_time(row, name, each) for row, each in zip(draws, statistics, strict=True)])
         bounded = np.isfinite(draws).all(axis=-1)
         bands = np.empty((3, len(draws)))
         bands[:, bounded] = _ends(draws[bounded], repeated[bounded])
         if not bounded.all():
             bands[:, ~bounded] = np.quantile(repeated[~bounded], [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
         return bands
+
+    def repeated_time(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
+        """Return what a repeat of the load test would measure of a latency, by parameter draw.
+
+        Parameters
+        ----------
+        draws : array (draws,)
+            The latency by parameter draw, ms.
+        name, statistic : str
+            The reported request class, and `mean` or which percentile it is.
+        """
+        offset = self._offset_ms(draws, name, statistic)
+        rest = (draws - offset) * self._noise(draws, self.by_class.get(name, self.time))
+        return rest + offset * self._noise(draws, self.offset.model_error, 1)
+
+    def repeated_rate(self, draws: FloatArray) -> FloatArray:
+        """Return what a repeat of the load test would measure of a rate that latencies limit, by parameter draw.
+
+        The model errors of the rate and of the latencies are independent.
+        """
+        return draws * self._noise(draws, self.rate, 2)
 
     def _offset_ms(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
         """Return the offset of a latency, which is at most the latency."""

@@ -1,135 +1,433 @@
-"""A prediction for people: capacity, latency, resources, outages and evidence, in 80 columns."""
+"""A prediction for people: one screen that decides, and more where it is asked for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
-from capplan.cli.views.figures import Format, band, given, share_band, width
-from capplan.cli.views.layout_in_words import layout_in_words
-from capplan.cli.views.tables import Justify, bullets, facts, heading, section, table
+from capplan.cli.views.figures import Format, given, share_band
+from capplan.cli.views.lines import LABEL, fact, paragraph, put, table
 from capplan.models.language.per_dc import pairs_text, per_dc_text
-from capplan.models.language.scenario import defaults_of
-from capplan.models.number_words import rate, significant
+from capplan.models.number_words import rate, share, significant, to_digits
 from capplan.models.results import (
     LEAST_PROBABILITY,
     STATISTICS,
     Band,
+    Capacity,
     Latency,
     ObjectiveVerdict,
     Outage,
-    Parts,
     SessionNotFound,
 )
-from capplan.planner.predict.prediction import Prediction, lost_in_words
-from capplan.systems.registry import system
+from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
 
 STATISTIC_NAMES = {"p999": "p99.9"}
-HOW_FAR = {
-    "measured": "This layout was measured.",
-    "interpolated": "This layout is interpolated between measured ones.",
-    "extrapolated": "This layout is extrapolated beyond the measured ones.",
-}
-STYLES = {"measured": "green", "interpolated": "green", "extrapolated": "red"}
+FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns holds
+CARRIED = {"yes": "carried", "at risk": "at risk", "no": "not carried"}
 UNIT_NAMES = {"1": "", "1/s": " TPS", "ms": " ms"}
 NOT_MODELLED = "not modelled"
 SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
+MORE = ("explain", "sources", "staleness")
+"""What else there is to show, by option."""
 
 
-def render(prediction: Prediction, console: Console) -> None:
-    """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout."""
-    console.print(heading(headline(prediction)))
-    _capacity(prediction, console)
+def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -> None:
+    """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        The prediction.
+    console : Console
+        The screen.
+    more : sequence of str
+        What else to show; of `MORE`.
+    """
+    paragraph(console, f"{prediction.system}: {prediction.layout}", style="bold")
+    put(console)
+    _facts(prediction, console)
     _ratios(prediction, console)
     _latency(prediction, console)
-    _resources(prediction, console)
     _outages(prediction, console)
-    render_sessions(prediction.session_not_found, console)
-    _objectives(prediction.objectives, console)
-    _evidence(prediction, console)
-
-
-def headline(prediction: Prediction) -> str:
-    """Return capacity, mean latency and basis in a few short sentences."""
-    layout, verb = layout_in_words(prediction.scenario)
-    parts = [f"{layout} {verb} {_sustained(prediction)}."]
-    means = {name: latency.mean for name, latency in prediction.latency_ms.items() if latency.mean is not None}
-    if means and prediction.offered_tps is not None:
-        *most, last = [f"{name} {_in_ms(mean)}" for name, mean in means.items()]
-        answers = f"{', '.join(most)} and {last}" if most else _in_ms(next(iter(means.values())))
-        parts.append(f"Mean latency is {answers} at {_offered(prediction)} TPS{_beyond(prediction)}.")
-    elif _beyond(prediction):
-        parts.append(f"The offered rate is {_offered(prediction)} TPS{_beyond(prediction)}.")
-    return " ".join([*parts, HOW_FAR[prediction.evidence.basis]])
-
-
-def _beyond(prediction: Prediction) -> str:
-    capacity, offered = prediction.capacity_tps, prediction.offered_tps
-    if capacity is None or offered is None or offered <= capacity.value:
-        return ""
-    if prediction.objectives:
-        return ", above the rate that meets the objectives"
-    if any(latency.mean is not None and math.isinf(latency.mean.value) for latency in prediction.latency_ms.values()):
-        return ", which EXCEEDS the capacity: queues grow without bound"
-    return ", which EXCEEDS the capacity: latency is of the requests that complete"
-
-
-def _in_ms(mean: Band) -> str:
-    return f"{significant(mean.value)} ms" if math.isfinite(mean.value) else "unbounded"
-
-
-def _sustained(prediction: Prediction) -> str:
-    capacity, ratio = prediction.capacity_tps, prediction.throughput_ratio
-    if capacity is not None:
-        return f"about {significant(capacity.value)} TPS ({significant(capacity.low)} to {significant(capacity.high)})"
-    if ratio is not None:
-        of = next(iter(prediction.throughput_ratios), "the reference layout")
-        return f"about {band(ratio)} times the throughput of {of}; no absolute figure is documented"
-    return "a rate that is not modelled"
-
-
-def _offered(prediction: Prediction) -> str:
-    offered = prediction.offered_tps or 0.0
-    return given(offered) if prediction.offered_source == "given" else rate(offered)
-
-
-def _capacity(prediction: Prediction, console: Console) -> None:
-    capacity = prediction.capacity_tps
-    usual = defaults_of(
-        system(str(prediction.scenario["system"])).scenario
-    )  # show what is off only where it is on by default
-    asked = {
-        name: v for name, v in prediction.scenario.items() if v is not None and (v is not False or usual.get(name))
+    shown: Mapping[str, Callable[[Prediction, Console], None]] = {
+        "explain": _explanation,
+        "sources": _sources,
+        "staleness": _staleness,
     }
-    named = {"scenario": ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())}
-    if capacity is not None:
-        whole = " over all DCs" if "dcs" in prediction.scenario else ""
-        named["capacity"] = f"{band(capacity, rate)} TPS{whole}"
-        named["90 % band"] = _parts(capacity.parts, rate)
-        named["criterion"] = capacity.criterion
-    if prediction.throughput_ratio is not None:
-        named["90 % band"] = _parts(prediction.throughput_ratio.parts, width)
-    if prediction.bottleneck is not None:
-        verb = "run out" if prediction.bottleneck in ("workers", "clients") else "saturates"
-        named["bottleneck"] = f"{prediction.bottleneck} {verb} first"
-    console.print(facts(named))
+    for name in more:
+        shown[name](prediction, console)
+    hidden = [f"--{name}" for name in MORE if name not in more and _has(prediction, name)]
+    paragraph(console, f"More: {', '.join([*hidden, *_files(prediction), '--json', '--csv'])}", hanging=6, style="dim")
+
+
+def _files(prediction: Prediction) -> list[str]:
+    return ["--plot FILE"] if prediction.latency_ms else []
+
+
+def _has(prediction: Prediction, name: str) -> bool:
+    return name != "staleness" or bool(prediction.session_not_found)
+
+
+def _facts(prediction: Prediction, console: Console) -> None:
+    if prediction.why_not or (prediction.offered and prediction.offered.source == "given") or prediction.objectives:
+        fact(console, "Answer", _answer(prediction))
+    if prediction.capacity is not None:
+        fact(console, "Capacity", _capacity(prediction.capacity), prediction.capacity.peak_tps.basis or "")
+        if prediction.limits:
+            fact(console, "Bottleneck", _limits(prediction.limits))
+    if prediction.offered is not None:
+        risk = f"overload risk {share(prediction.offered.overload_probability)}"
+        fact(console, "Offered", _offered(prediction.offered, prediction.capacity), risk)
+        _objectives(prediction, console)
+    fact(console, prediction.evidence.basis.capitalize(), _why(prediction))
+    for number, caution in enumerate(prediction.evidence.cautions):
+        fact(console, "" if number else "Caution", caution)
+
+
+def _why(prediction: Prediction) -> str:
+    """Return why the layout has its basis, and that times have another one."""
+    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
+    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
+    return prediction.evidence.why + (" Times at other loads only." if elsewhere else "")
+
+
+def _answer(prediction: Prediction) -> str:
+    if prediction.why_not:
+        return f"no: {'; '.join(prediction.why_not)}"
+    if prediction.offered is None or prediction.offered.carried == "yes":
+        return "yes"
+    return f"yes, as an overload risk of {share(prediction.offered.accepted_risk)} is accepted"
+
+
+def _capacity(capacity: Capacity) -> str:
+    peak, mean = capacity.peak_tps, capacity.sustained_tps
+    bursty = capacity.burst_ratio.value > 1
+    words = f"{_rate(peak.value)} TPS{' peak' if bursty else ''} {_range(peak, _rate)}".rstrip()
+    if bursty:
+        words += f", {_rate(mean.value)} sustained"
+    if peak.value < capacity.overload_tps.value:
+        words += f" with the objectives met; overload from {_rate(capacity.overload_tps.value)}"
+    return words
+
+
+def _limits(limits: Sequence[Limit]) -> str:
+    first, *others = limits
+    words = f"{first.name}{' (assumed)' if first.assumed else ''}"
+    if others:
+        busy = others[0].utilisation_at_capacity
+        at = f" ({share(busy.value)} at capacity)" if busy is not None else ""
+        words += f", then {others[0].name}{at}"
+    return words
+
+
+def _offered(offered: Offered, capacity: Capacity | None) -> str:
+    bursty = capacity is not None and capacity.burst_ratio.value > 1
+    words = f"{_offered_rate(offered)} TPS{' peak' if bursty else ''}"
+    if bursty and offered.source == "given":
+        words += f", {_rate(offered.sustained_tps)} sustained"
+    if offered.source == "default":
+        words += " (default: 80 %)"
+    return f"{words}: {CARRIED[offered.carried]}"
+
+
+def _offered_rate(offered: Offered) -> str:
+    return rate(offered.peak_tps) if offered.source == "default" else given(float(f"{offered.peak_tps:.6g}"))
+
+
+def _objectives(prediction: Prediction, console: Console) -> None:
+    if not prediction.objectives:
+        fact(console, "Objectives", f"none given{_example(prediction)}")
+    for number, verdict in enumerate(prediction.objectives):
+        last = number == len(prediction.objectives) - 1
+        fact(console, "" if number else "Objectives", _verdict(verdict), _miss(prediction.offered) if last else "")
+
+
+def _miss(offered: Offered | None) -> str:
+    """Return how likely it is that the rate is above the one that meets the objectives."""
+    if offered is None or offered.miss_probability is None:
+        return ""
+    return f"risk of a miss {share(offered.miss_probability)}"
+
+
+def _example(prediction: Prediction) -> str:
+    """Return an objective to try: a round limit above the highest 99th percentile."""
+    name = _slowest(prediction) if prediction.latency_ms else ""
+    band = prediction.latency_ms[name].p99 if name else None
+    if band is None or not 0 < band.value < math.inf:
+        return ""
+    least = 1.5 * band.value
+    power = 10.0 ** math.floor(math.log10(least))
+    limit = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+    return f"; try --slo '{name}.p99<{limit:g}ms'"
+
+
+def _verdict(verdict: ObjectiveVerdict) -> str:
+    word = {True: "met", False: "not met", None: NOT_MODELLED}[verdict.met]
+    doubt = "; uncertain within the bands" if verdict.met is not None and not verdict.sure else ""
+    return f"{verdict.text} {word}: {_compared(verdict)}{doubt}"
+
+
+def _compared(verdict: ObjectiveVerdict) -> str:
+    """Return the figures that decided an objective."""
+    figures = {}
+    for each in verdict.comparisons:
+        if each.value is None:
+            figures[each.metric] = NOT_MODELLED
+        elif each.metric.endswith((".utilisation", "drop_rate")):
+            figures[each.metric] = share_band(each.value)
+        else:
+            figures[each.metric] = f"{_figure(each.value, significant)}{UNIT_NAMES[each.unit]}"
+    return ", ".join(f"{metric} {figure}" for metric, figure in figures.items())
 
 
 def _ratios(prediction: Prediction, console: Console) -> None:
     if not prediction.throughput_ratios:
         return
-    console.print(section("Throughput over that of the reference"))
-    listed = table(("  reference", "left"), ("ratio", "left"))
+    put(console)
+    rows = [
+        (f"  {reference}", _figure(ratio, significant), ratio.basis or "")
+        for reference, ratio in prediction.throughput_ratios.items()
+    ]
+    title = ("Throughput relative to", "ratio", "basis")
+    table(console, title, rows, lambda console: _stacked(console, title, rows))
+
+
+def _stacked(console: Console, title: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table row by row, each with the headings of its cells."""
+    put(console, title[0], "bold")
+    for first, *cells in rows:
+        named = [
+            f"{head} {cell}".strip() if cell[0].isdigit() or head.endswith("?") else cell
+            for head, cell in zip(title[1:], cells, strict=False)
+            if cell
+        ]
+        indent = len(first) - len(first.lstrip())
+        paragraph(console, f"{first.strip()}: {', '.join(named)}", indent=indent, hanging=indent + 2)
+
+
+def _two_digits(number: float) -> str:
+    return to_digits(number, 2)
+
+
+def _rate(number: float) -> str:
+    return significant(number)
+
+
+def _range(figure: Band, form: Format) -> str:
+    """Return a band in parentheses: `(17,500-26,500)`; empty where it has no width."""
+    value, low, high = (form(number) for number in (figure.value, figure.low, figure.high))
+    return "" if low == value == high else f"({low}-{high})"
+
+
+def _figure(figure: Band | None, form: Format = _two_digits) -> str:
+    """Return a figure with its band: `2.3 (1.5-3.7)`."""
+    if figure is None:
+        return NOT_MODELLED
+    return f"{form(figure.value)} {_range(figure, form)}".rstrip()
+
+
+def _slowest(prediction: Prediction) -> str:
+    """Return the request class with the highest 99th percentile."""
+
+    def p99(name: str) -> float:
+        found = prediction.latency_ms[name].p99
+        return -1.0 if found is None else found.value
+
+    return max(prediction.latency_ms, key=p99)
+
+
+def _latency(prediction: Prediction, console: Console) -> None:
+    latencies = {name: each for name, each in prediction.latency_ms.items() if vars(each) != vars(Latency())}
+    if not latencies:
+        return
+    put(console)
+    if not any(_latency_table(latencies, names, console) for names in (STATISTICS, FEW_STATISTICS)):
+        _latency_by_statistic(latencies, console)
+    if prediction.tails_not_modelled:
+        fact(console, "  tails", f"not modelled: {', '.join(prediction.tails_not_modelled)}")
+
+
+def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], console: Console) -> bool:
+    """Print a row for each class if they fit; return whether they do."""
+    title = (f"{'Latency, ms':<{LABEL - 2}}", *(STATISTIC_NAMES.get(name, name) for name in names))
+    rows = [
+        [f"  {name}", *(_figure(getattr(each, statistic)) for statistic in names)] for name, each in latencies.items()
+    ]
+    bases = {name: tuple(_basis(each, statistic) for statistic in names) for name, each in latencies.items()}
+    for basis in dict.fromkeys(each for each in bases.values() if any(each)):
+        whose = [name for name, its in bases.items() if its == basis]
+        label = "  basis" if len(whose) == len(bases) else f"  basis {', '.join(whose)}"
+        rows.append([label, *_once(basis)])
+    return table(console, title, rows)
+
+
+def _basis(latency: Latency, statistic: str) -> str:
+    band: Band | None = getattr(latency, statistic)
+    return "" if band is None else band.basis or ""
+
+
+def _once(words: Sequence[str]) -> list[str]:
+    """Return words without those that repeat the one before, and say what `model only` means if it comes last."""
+    found = [word if not place or words[place - 1] != word else "" for place, word in enumerate(words)]
+    while found and not found[-1]:
+        found.pop()
+    if found[-1:] == ["model only"] and 1 < len(found) < len(words):
+        found[-1] = "model only: no percentile was measured"
+    return found
+
+
+def _latency_by_statistic(latencies: Mapping[str, Latency], console: Console) -> None:
+    """Print a row for each statistic, or for each figure where even those are too wide."""
+    bases = {s: list(dict.fromkeys(_basis(each, s) for each in latencies.values())) for s in FEW_STATISTICS}
+    title = (f"{'Latency, ms':<{LABEL - 2}}", *latencies, "basis")
+    rows = [
+        [
+            f"  {STATISTIC_NAMES.get(s, s)}",
+            *(_figure(getattr(each, s)) for each in latencies.values()),
+            "/".join(bases[s]),
+        ]
+        for s in FEW_STATISTICS
+    ]
+
+    def each_figure(console: Console) -> None:
+        single = [
+            [f"  {name}", STATISTIC_NAMES.get(s, s), _figure(getattr(each, s)), _basis(each, s)]
+            for name, each in latencies.items()
+            for s in FEW_STATISTICS
+        ]
+        heads = ("Latency, ms", "", "", "basis")
+        table(console, heads, single, lambda console: _stacked(console, heads, single))
+
+    table(console, title, rows, each_figure)
+
+
+def _outages(prediction: Prediction, console: Console) -> None:
+    if not prediction.outages or not prediction.latency_ms:
+        return
+    slowest = _slowest(prediction)
+    costs = [_cost(outage) for outage in prediction.outages]
+    put(console)
+    if not _outage_table(prediction, list(prediction.latency_ms), console):
+        _outage_table(prediction, [slowest], console, stacked=True)
+    for cost in dict.fromkeys(filter(None, costs)):
+        paragraph(console, cost, indent=2, hanging=4)
+
+
+def _outage_table(prediction: Prediction, classes: Sequence[str], console: Console, stacked: bool = False) -> bool:
+    """Print a row for each outage with the latency of some classes; return whether the table fits the width."""
+    asked = "" if prediction.offered is None else f"{_offered_rate(prediction.offered)} TPS?"
+    title = ("Outage", "capacity left", asked, *(f"p99 {name}, ms" for name in classes), "busy")
+    rows = [_outage_row(outage, classes) for outage in prediction.outages]
+    return table(console, title, rows, (lambda console: _stacked(console, title, rows)) if stacked else None)
+
+
+def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
+    name = f"    at {'/'.join(dict.fromkeys(outage.lowered.values()))}" if outage.lowered else f"  {outage.name}"
+    if not outage.available:
+        return [name, outage.assumed, "no"]
+    left = NOT_MODELLED if outage.capacity_tps is None else _figure(outage.capacity_tps, _rate)
+    p99 = ["-" if latency is None else _figure(latency.p99) for latency in map(outage.latency_ms.get, classes)]
+    busiest = max((band.value for band in outage.utilisation.values()), default=None)
+    return [name, left, outage.carried or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
+
+
+def _cost(outage: Outage) -> str:
+    return f"{outage.assumed}: {outage.cost}" if outage.cost else ""
+
+
+def _section(console: Console, title: str) -> None:
+    put(console)
+    paragraph(console, title, hanging=2, style="bold")
+
+
+def _explanation(prediction: Prediction, console: Console) -> None:
+    _section(console, "Question")
+    asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
+    paragraph(console, ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items()), 2)
+    if prediction.capacity is not None:
+        paragraph(console, f"Capacity: {prediction.capacity.criterion}.", 2)
+    _parts(prediction, console)
+    _resources(prediction, console)
+    _assumptions(prediction, console)
+    texts = {"Claimed": prediction.evidence.claims, "Note": prediction.evidence.notes}
+    if any(texts.values()):
+        _section(console, "Notes")
+    for title, found in texts.items():
+        for text in found:
+            paragraph(console, f"- {title}: {text}" if title == "Claimed" else f"- {text}", 2, 4)
+    put(console, f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}", "dim")
+
+
+def _assumptions(prediction: Prediction, console: Console) -> None:
+    """Print what each outage assumes where its row does not."""
+    texts = {outage.name: outage.assumed for outage in prediction.outages if not outage.lowered and outage.available}
+    if texts:
+        _section(console, "Outages assume")
+    for name, text in texts.items():
+        paragraph(console, f"{name}: {text}", 2, 4)
+
+
+def _parts(prediction: Prediction, console: Console) -> None:
+    """Print every figure with the parts of its band."""
+    _section(console, "Figures, and half-widths of their 90 % bands by parameters, model error, simulation")
+    title = ("  figure", "90 % band", "param", "model", "sim", "basis")
+    rows = [
+        [f"  {name}", _figure(band, form), *_widths(band), band.basis or ""] for name, band, form in _every(prediction)
+    ]
+    table(console, title, rows, lambda console: _stacked(console, title, rows))
+
+
+def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:
+    """Yield the figures that have parts, with their names and formats."""
+    capacity = prediction.capacity
+    if capacity is not None:
+        yield "peak, TPS", capacity.peak_tps, rate
+        yield "sustained, TPS", capacity.sustained_tps, rate
+        yield "overload from, TPS", capacity.overload_tps, rate
+        yield "peak over mean", capacity.burst_ratio, significant
     for reference, ratio in prediction.throughput_ratios.items():
-        listed.add_row(f"  {reference}", _figure(ratio))
-    console.print(listed)
+        yield reference, ratio, significant
+    for name, latency in prediction.latency_ms.items():
+        for statistic, band in statistics(latency):
+            yield f"{name} {STATISTIC_NAMES.get(statistic, statistic)}, ms", band, significant
+
+
+def _widths(band: Band) -> list[str]:
+    return ["-" if part is None else _two_digits(part) for part in vars(band.parts).values()]
+
+
+def _resources(prediction: Prediction, console: Console) -> None:
+    if not prediction.utilisation and not prediction.busy_workers:
+        return
+    _section(console, "Resources at the offered rate")
+    rows = [
+        [f"  {name}", _share_figure(band), band.basis or "", "utilisation"]
+        for name, band in prediction.utilisation.items()
+    ]
+    rows += [
+        [f"  {name}", _figure(band), band.basis or "", "busy workers per node"]
+        for name, band in prediction.busy_workers.items()
+    ]
+    title = ("  ", "", "basis", "")
+    table(console, title, rows, lambda console: _stacked(console, title, rows))
+
+
+def _share_figure(band: Band) -> str:
+    return share_band(band).replace(" to ", "-")
+
+
+def _sources(prediction: Prediction, console: Console) -> None:
+    _section(console, "Sources")
+    for text in prediction.evidence.sources:
+        paragraph(console, f"- {text}", 2, 4)
+
+
+def _staleness(prediction: Prediction, console: Console) -> None:
+    render_sessions(prediction.session_not_found, console)
 
 
 def _plainly(value: Any) -> str:
@@ -144,133 +442,21 @@ def _plainly(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _parts(parts: Parts, form: Format) -> str:
-    """Return the half-widths of a band by cause."""
-    shown = {name.replace("_", " "): None if width is None else form(width) for name, width in vars(parts).items()}
-    known = ", ".join(f"{name} {width}" for name, width in shown.items() if width is not None)
-    missing = " and ".join(name for name, width in shown.items() if width is None)
-    return "; ".join(filter(None, (known and f"half-widths: {known}", missing and f"{missing} {NOT_MODELLED}")))
-
-
-def _latency(prediction: Prediction, console: Console) -> None:
-    if not any(vars(latency) != vars(Latency()) for latency in prediction.latency_ms.values()):
-        return
-    source = "as given" if prediction.offered_source == "given" else "80 % of capacity"
-    console.print(section(f"Latency in ms at {_offered(prediction)} TPS ({source})"))
-    listed = table(("  ", "left"), *((name, "left") for name in prediction.latency_ms))
-    for statistic in STATISTICS:
-        figures = [getattr(latency, statistic) for latency in prediction.latency_ms.values()]
-        if any(figure is not None for figure in figures):
-            name = STATISTIC_NAMES.get(statistic, statistic)
-            listed.add_row(f"  {name}", *(_figure(figure) for figure in figures))
-    console.print(listed)
-
-
-def _figure(figure: Band | None, form: Format = significant) -> Text:
-    """Return a figure with its band, the band fainter than the figure."""
-    if figure is None:
-        return Text(NOT_MODELLED, style="dim")
-    value, _, rest = band(figure, form).partition(" ")
-    return Text.assemble(f"{value:>5}", (f" {rest}" if rest else "", "dim"))
-
-
-def _resources(prediction: Prediction, console: Console) -> None:
-    names = dict.fromkeys([*prediction.utilisation, *prediction.busy_workers])
-    if not names:
-        return
-    console.print(section("Resources at the offered rate"))
-    workers: list[tuple[str, Justify]] = [("busy workers per node", "left")] if prediction.busy_workers else []
-    listed = table(("  ", "left"), ("utilisation", "left"), *workers)
-    for name in names:
-        used, busy = prediction.utilisation.get(name), prediction.busy_workers.get(name)
-        first = Text(f"  {name}", style="bold" if name == prediction.bottleneck else "")
-        listed.add_row(first, share_band(used) if used else "", *([band(busy) if busy else ""] if workers else []))
-    console.print(listed)
-
-
-def _outages(prediction: Prediction, console: Console) -> None:
-    if not prediction.outages:
-        return
-    console.print(section(f"Outages, with all {_offered(prediction)} TPS on the survivors"))
-    listed = table(("  without", "left"), ("TPS", "left"), ("sustained?", "left"))
-    listed.add_column("assuming", ratio=1)
-    for outage in prediction.outages:
-        listed.add_row(
-            f"  {lost_in_words(outage.lost)}", _left(outage), _sustains(outage, prediction.offered_tps), outage.assumed
-        )
-    console.print(listed)
-
-
-def _left(outage: Outage) -> Text:
-    if not outage.available:
-        return Text("not available", style="bold red")
-    return Text(NOT_MODELLED if outage.capacity_tps is None else band(outage.capacity_tps, rate))
-
-
-def _sustains(outage: Outage, offered_tps: float | None) -> Text:
-    """Return whether the survivors sustain the offered rate, judged by the low end of the band."""
-    words = {True: ("yes", "green"), False: ("no", "bold red"), None: (NOT_MODELLED, "dim")}
-    left = outage.capacity_tps
-    if outage.carries_offered is False and left is not None and offered_tps is not None and left.value >= offered_tps:
-        return Text("uncertain", "yellow")
-    return Text(*words[outage.carries_offered])
-
-
-def _objectives(verdicts: Iterable[ObjectiveVerdict], console: Console) -> None:
-    verdicts = tuple(verdicts)
-    if not verdicts:
-        return
-    console.print(section("Objectives"))
-    words = {True: ("met", "green"), False: ("not met", "bold red"), None: (NOT_MODELLED, "yellow")}
-    listed = Table.grid(padding=(0, 2))
-    listed.add_column(no_wrap=True)
-    listed.add_column()
-    for verdict in verdicts:
-        word, style = words[verdict.met]
-        doubt = "; uncertain within the bands" if verdict.met is not None and not verdict.sure else ""
-        listed.add_row(Text(f"  {word}", style=style), Text(f"{verdict.text}: {_compared(verdict)}{doubt}"))
-    console.print(listed)
-
-
-def _compared(verdict: ObjectiveVerdict) -> str:
-    """Return the figures that decided an objective."""
-    figures = {}
-    for each in verdict.comparisons:
-        if each.value is None:
-            figures[each.metric] = NOT_MODELLED
-        elif each.metric.endswith((".utilisation", "drop_rate")):
-            figures[each.metric] = share_band(each.value)
-        else:
-            figures[each.metric] = f"{band(each.value)}{UNIT_NAMES[each.unit]}"
-    return ", ".join(f"{metric} {figure}" for metric, figure in figures.items())
-
-
-def _evidence(prediction: Prediction, console: Console) -> None:
-    evidence = prediction.evidence
-    console.print(section("Evidence"))
-    verdict = Text.assemble((evidence.basis, STYLES[evidence.basis]), f": {evidence.why}")
-    console.print(Padding(verdict, (0, 0, 0, 2)))
-    for title, texts in {"Claimed": evidence.claims, "Note": evidence.notes, "Source": evidence.sources}.items():
-        console.print(bullets(f"{title}: {text}" for text in texts))
-    made = f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}"
-    console.print(Text(made, style="dim"))
-
-
 def render_sessions(rows: Sequence[SessionNotFound], console: Console) -> None:
     """Print the probabilities, levels by gap; nothing where there are none."""
     if not rows:
         return
-    console.print(section("Sessions not found in another DC just after the start"))
-    console.print(Padding(_sessions_sentence(rows), (0, 0, 0, 2)))
+    _section(console, "Sessions not found in another DC just after the start")
+    paragraph(console, _sessions_sentence(rows), 2)
     gaps = tuple(dict.fromkeys(row.gap_ms for row in rows))
     titles = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
-    listed = table(("  % not found, reads/writes", "left"), *((title, "right") for title in titles))
-    listed.padding = 0  # five bands beside the longest levels just fit into 80 columns
+    lines: list[list[str]] = []
     for name, bands in _by_levels(rows):
-        listed.add_row(f"  {name}", *(_percent_of(each) for each in bands))
+        lines.append([f"  {name}", *(_percent_of(each) for each in bands)])
         if name == _levels(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
-            listed.add_row(Text("    90 % band", style="dim"), *(Text(_range(each), style="dim") for each in bands))
-    console.print(listed)
+            lines.append(["    90 % band", *(_percent_range(each) for each in bands)])
+    title = ("  % not found, reads/writes", *titles)
+    table(console, title, lines, lambda console: _stacked(console, title, lines))
 
 
 def percent(probability: float) -> str:
@@ -301,7 +487,7 @@ def _percent_band(band: Band) -> str:
     return f"{_percent_of(band)} % ({percent(band.low)} to {percent(band.high)})"
 
 
-def _range(band: Band) -> str:
+def _percent_range(band: Band) -> str:
     return f"{percent(band.low)}-{percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
 
 

@@ -27,7 +27,7 @@ from capplan.models.cassandra.consistency import Need, check_level, need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
-from capplan.models.language.station import Differs, Pool, Station
+from capplan.models.language.station import Assignment, Differs, Pool, Station
 from capplan.models.language.step import (
     Acquire,
     Choice,
@@ -119,6 +119,8 @@ class Cluster:
         One-way times between data centres, in seconds.
     down : tuple of int
         Number of nodes in each data centre that are down; none if left out. Consistency levels still count them.
+    assignment : Assignment
+        How requests are assigned to the cores of a node.
     """
 
     nodes: tuple[int, ...]
@@ -127,6 +129,7 @@ class Cluster:
     lan_s: Number
     wan_s: tuple[tuple[Number, ...], ...]
     down: tuple[int, ...] = ()
+    assignment: Assignment = "pooled"
 
     @property
     def alive(self) -> tuple[int, ...]:
@@ -181,7 +184,10 @@ def stations(cluster: Cluster) -> tuple[Station, ...]:
         for dc, count in enumerate(cluster.nodes)
         if cluster.alive[dc]
     ]
-    cores = [Station(_cores(dc), cluster.cores, "ps", count=count, exceptions=down) for dc, count, down in living]
+    cores = (
+        Station(_cores(dc), cluster.cores, "ps", count=count, exceptions=down, assignment=cluster.assignment)
+        for dc, count, down in living
+    )
     return (*cores, *(Station(_storage(dc), 1, count=count, exceptions=down) for dc, count, down in living))
 
 

@@ -123,3 +123,55 @@ def available(level: str, replicas: Sequence[int], alive: Sequence[int], local: 
     """
     wanted = need(level, replicas, local)
     return sum(alive) >= wanted.total and all(alive[dc] >= count for dc, count in wanted.by_dc.items())
+
+
+LADDERS = (
+    ("ALL", "EACH_QUORUM", "QUORUM", "LOCAL_QUORUM", "LOCAL_ONE"),
+    ("THREE", "TWO", "ONE"),
+)
+"""Levels of two kinds, from strong to weak: by quorums, and by a number of replicas."""
+
+
+def lower_levels(level: str) -> tuple[str, ...]:
+    """Return the weaker levels of the same kind, the least lowering first."""
+    if level in LADDERS[0]:
+        return LADDERS[0][LADDERS[0].index(level) + 1 :]
+    return LADDERS[1][LADDERS[1].index(level) + 1 :]
+
+
+def answers(level: str, replicas: Sequence[int], local: int) -> int:
+    """Return how many replicas answer before an operation is complete."""
+    wanted = need(level, replicas, local)
+    return wanted.total or sum(wanted.by_dc.values())
+
+
+def always_found(
+    read: str, write: str, replicas: Sequence[int], alive: Sequence[int], reader: int, writer: int
+) -> bool:
+    """Tell whether every read contacts a replica that has confirmed the write, whichever replicas answer.
+
+    Parameters
+    ----------
+    read, write : str
+        Consistency levels.
+    replicas, alive : sequence of int
+        Replication factor, and number of live replicas, of each data centre.
+    reader, writer : int
+        Indices of the coordinators' data centres.
+
+    Returns
+    -------
+    bool
+        Whether a replica must have taken part in both.
+
+    References
+    ----------
+    Gifford (1979), Weighted voting for replicated data: reads and writes overlap if their quorums exceed all replicas.
+    """
+    reads, writes = need(read, replicas, reader), need(write, replicas, writer)
+    if not reads.by_dc:
+        return reads.total + (writes.total or sum(writes.by_dc.values())) > sum(alive)
+    left = [count - reads.by_dc.get(dc, 0) for dc, count in enumerate(alive)]  # replicas that the read may miss
+    if not writes.by_dc:
+        return writes.total > sum(left)
+    return any(count > left[dc] for dc, count in writes.by_dc.items())

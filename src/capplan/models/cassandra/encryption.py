@@ -18,6 +18,7 @@ LINKS: Mapping[str, frozenset[str]] = {
     "client+internode": frozenset({"client", "internode"}),
 }
 """Encrypted links by the keyword of a scenario."""
+NO_LINKS = "none"
 VPNS = ("user", "kernel")
 CLIENT_S, INTERNODE_S = "encryption_client_s", "encryption_internode_s"
 """Names of the two values that encryption adds to a system's parameters."""
@@ -96,7 +97,7 @@ def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str
     Parameters
     ----------
     encryption : str or None
-        Keyword of the encrypted links, with its parts in any order.
+        Keyword of the encrypted links, with its parts in any order; `none` is the same as None.
     vpn : str or None
         Where the links are encrypted: one of `VPNS`.
     nodes : int
@@ -112,10 +113,9 @@ def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str
     InputError
         If a keyword is unknown, `vpn` is given without encryption, or a single node encrypts internode links.
     """
-    encryption = None if encryption is None else in_order(encryption)
+    encryption = None if encryption in (None, NO_LINKS) else in_order(encryption)
     if encryption is not None and encryption not in LINKS:
-        known = nearest(encryption, LINKS)
-        raise InputError(f"encryption {encryption!r} names no links (leave it out for none){known}")
+        raise InputError(f"encryption {encryption!r} names no links{nearest(encryption, (*LINKS, NO_LINKS))}")
     if vpn is not None and vpn not in VPNS:
         raise InputError(f"vpn {vpn!r} does not exist{nearest(vpn, VPNS)}")
     if vpn is not None and encryption is None:

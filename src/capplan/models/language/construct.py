@@ -38,6 +38,17 @@ _WANTED = {
     "model_attributes_type": "must be a table of keys and values",
     "string_type": "must be a text in quotes",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    "finite_number": "must be a finite number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "string_too_short": "must not be empty",
+    "too_short": "must have at least {min_length} of them",
 }
 
 
@@ -124,7 +135,7 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
             suggested = _suggested(context["tag"], known, _FORMER_KINDS)
             return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{suggested}"
         return f"key {key} is missing in {place}; known: {', '.join(sorted(known))}"
-    rule = _WANTED.get(kind) or re.sub(r"^\w+ should", "must", error["msg"])
+    rule = _WANTED[kind].format(**context) if kind in _WANTED else re.sub(r"^\w+ should", "must", error["msg"])
     close = nearest(error["input"], node.get("enum", ())) if isinstance(error["input"], str) else ""
     return f"{place or 'it'} = {_short(error['input'])} {rule}{close}"
 
@@ -151,6 +162,8 @@ def _place(root: dict[str, Any], location: list[int | str], data: Any) -> tuple[
         kinds = node.get("discriminator", {}).get("mapping", {})
         if part in kinds:
             node = _resolved(root, {"$ref": kinds[part]})
+        elif "anyOf" in node and isinstance(part, str):
+            node = {}  # the branch of a union that pydantic tried
         elif isinstance(part, int):
             data = data[part] if isinstance(data, (list, tuple)) and part < len(data) else None
             path += f"[{_label(data, part)!r}]"

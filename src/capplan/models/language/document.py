@@ -115,7 +115,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         If the file is missing (the message suggests the nearest name in its folder), unreadable or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows write a byte order mark
     except FileNotFoundError:
         raise InputError(_missing(path)) from None
     except OSError as error:
@@ -131,7 +131,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _missing(path: Path) -> str:
     if not path.parent.is_dir():
         return f"{path} does not exist: there is no folder {path.parent}"
-    close = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1, cutoff=0.5)
+    if path.is_symlink():
+        return f"{path} is a link to {path.readlink()}, which does not exist: restore that file, or remove the link"
+    others = [each.name for each in path.parent.iterdir() if each.exists()]
+    close = get_close_matches(path.name, others, n=1, cutoff=0.5)
     return f"{path} does not exist" + (f"; did you mean {close[0]!r}?" if close else ": check the path")
 
 

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.flow_checks import check_flows
-from capplan.models.language.station import Host, Pool, Station, member_name
+from capplan.models.language.station import Assignment, Host, Pool, Station, member_name
 from capplan.models.language.step import Delay, walk
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
 
@@ -97,6 +97,26 @@ class Network(Construct):
     def each_host(self) -> tuple[Host, ...]:
         """The hosts one by one."""
         return tuple(member for host in self.hosts for member in host.members)
+
+    def with_assignment(self, assignment: Assignment) -> Network:
+        """Return the network with another assignment of requests to servers, at all stations with several servers.
+
+        Stations whose speed depends on the number of requests keep one queue.
+
+        Parameters
+        ----------
+        assignment : Assignment
+            As for `Station`.
+
+        Returns
+        -------
+        Network
+        """
+        stations = tuple(
+            each if each.servers == 1 or each.rate is not None else replace(each, assignment=assignment)
+            for each in self.stations
+        )
+        return replace(self, stations=stations)
 
     def station(self, name: str) -> Station:
         """Return a station by its name.

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+from pydantic import BeforeValidator
+
+from capplan.models.errors import InputError
 from capplan.models.language.construct import Construct
 from capplan.models.language.units import Number
 
 S = TypeVar("S", bound="Scenario")
 LARGEST = 64  # data centres or nodes; a larger number is a typing error
+Objectives = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+"""Objectives of a scenario; a file may give a single one without a list."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,10 @@ class Option:
     label : str
         What its values count or name, such as `Cassandra nodes per data centre`: headings of tables, axes of plots.
     unit : str
-        Unit in texts such as `3ms`, `ms` or `km`: of a bare number, of the steps of a range and of columns in tables.
+        Usual unit of texts such as `3ms`: `ms` or `km`. Columns of tables are in it, and another key with the unit in
+        its name takes a bare number: `distance_km = 150` for `distance = "150km"`.
     metavar : str
         What stands for a value in the help, such as `RATE`; empty: the kind of the field says it.
-    name : str
-        The option's own name, with underscores, where it is not that of the field.
     read : function or None
         Reads the text of the option; None: the text, number or flag is taken as it is.
     measured : bool
@@ -42,7 +46,6 @@ class Option:
     label: str = ""
     metavar: str = ""
     unit: str = ""
-    name: str = ""
     read: Callable[[str], Any] | None = None
     measured: bool = False
     replaces: tuple[str, ...] = ()
@@ -86,6 +89,10 @@ class Scenario(Construct):
         """Return the offered rate in requests per second, or None if none is given."""
         return self.tps
 
+    def without_effect(self) -> tuple[str, ...]:
+        """Return a sentence for each field that was set and changes nothing; none by default."""
+        return ()
+
     def given(self) -> dict[str, Any]:
         """Return the fields that have a value, by name; None and empty tuples are left out."""
         return {name: value for name, value in vars(self).items() if value is not None and value != ()}
@@ -118,6 +125,40 @@ def options_of(scenario: type[Scenario]) -> dict[str, Option]:
 def axes_of(scenario: type[Scenario]) -> dict[str, str]:
     """Return the fields whose measured range bounds what is interpolated, with their labels."""
     return {name: option.label for name, option in options_of(scenario).items() if option.measured}
+
+
+def unit_keys(scenario: type[Scenario]) -> dict[str, tuple[str, str]]:
+    """Return the keys that take bare numbers, as their unit is in their name, with the field and the unit of each."""
+    return {
+        f"{name}_{option.unit}": (name, option.unit) for name, option in options_of(scenario).items() if option.unit
+    }
+
+
+def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a scenario file with those of `unit_keys` replaced by their fields, such as `distance`.
+
+    Raises
+    ------
+    InputError
+        If such a key has no number, or two keys exclude each other.
+    """
+    found, keys = dict(tables), unit_keys(scenario)
+    for key, (field, unit) in keys.items():
+        if key not in found:
+            continue
+        value = found.pop(key)
+        if field in found:
+            raise InputError(f"{key} and {field} exclude each other: give one of them")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(
+                f"{key} = {value!r} is not a number: give one in {unit}, without quotes, such as {key} = 3"
+            )
+        found[field] = f"{value:.15g}{unit}"
+    for field, option in options_of(scenario).items():
+        for other in option.replaces:
+            if field in found and other in found:
+                raise InputError(f"{field} and {other} exclude each other: give one of them")
+    return found
 
 
 def changed(scenario: S, **fields: Any) -> S:

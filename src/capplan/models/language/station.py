@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Literal, TypeVar
 
@@ -142,6 +141,9 @@ class Differs(Construct):
     down: bool = False
 
 
+Assignment = Literal["pooled", "random", "round_robin", "least_loaded"]
+
+
 @dataclass(frozen=True, config=LANGUAGE)
 class Station(Construct):
     """A queue with one or more identical servers, or several such queues.
@@ -171,12 +173,17 @@ class Station(Construct):
         out there is one station, called `name`.
     exceptions
         Members that differ from the others.
+    assignment
+        How requests find a server. `pooled`: all servers share one queue. Otherwise each server is a *lane*: it has a
+        queue of its own (under `ps`, requests that share it), and a request is assigned to a lane when it arrives and
+        stays there. `random`: every lane is equally likely. `round_robin`: the lanes take turns. `least_loaded`: the
+        lane with the fewest requests, waiting ones included (ties: the first).
 
     Raises
     ------
     InputError
-        If `expiry_s` is given for `ps`, two pauses or background processes have the same name, or an exception names no
-        member, or one twice.
+        If `expiry_s` is given for `ps`, a `rate` of several speeds for lanes, two pauses or background processes have
+        the same name, or an exception names no member, or one twice.
     """
 
     name: Name
@@ -189,10 +196,16 @@ class Station(Construct):
     host: Name | None = None
     count: AtLeastOne | None = None
     exceptions: tuple[Differs, ...] = ()
+    assignment: Assignment = "pooled"
 
     def __post_init__(self) -> None:
         if self.discipline == "ps" and self.expiry_s is not None:
             raise InputError(f"expiry_s of station {self.name!r} needs discipline 'fcfs': nothing waits under 'ps'")
+        if self.rate is not None and len(self.rate.speeds) > 1 and self.has_lanes:
+            raise InputError(
+                f"rate of station {self.name!r} depends on the requests at all its servers: give one speed, or "
+                "assignment 'pooled'"
+            )
         names = [pause.name for pause in self.pauses] + [process.name for process in self.background]
         if len(set(names)) < len(names):
             raise InputError(f"two pauses or background processes of station {self.name!r} share a name: rename one")
@@ -217,6 +230,19 @@ class Station(Construct):
             members[each.member - 1] = _differing(members[each.member - 1], each)
         return tuple(members)
 
+    @property
+    def has_lanes(self) -> bool:
+        """Whether each server has a queue of its own."""
+        return self.assignment != "pooled"
+
+    @cached_property
+    def lanes(self) -> tuple[Station, ...]:
+        """The queues of one member: a station with one server for each lane; itself if it is pooled."""
+        if not self.has_lanes:
+            return (self,)
+        lane = _changed(self, servers=1, assignment="pooled")
+        return (lane,) * self.servers
+
     @cached_property
     def down(self) -> frozenset[int]:
         """Numbers, from 0, of the members that are down from the start."""
@@ -228,28 +254,30 @@ def _differing(station: Station, how: Differs) -> Station:
     servers, rate = how.servers or station.servers, station.rate
     if np.any(np.not_equal(how.speed, 1)):
         rate = RateTable(tuple(speed * how.speed for speed in (rate.speeds if rate else (1.0,))))
-    return replace(station, servers=servers, rate=rate)
+    return _changed(station, servers=servers, rate=rate)
 
 
 Counted = TypeVar("Counted", "Host", "Station", "Pool")
 
 
 def _members(group: Counted) -> tuple[Counted, ...]:
-    """Return the members of a host, station or pool with a count; copies, since checking each would take long."""
+    """Return the members of a host, station or pool with a count."""
     if group.count is None:
         return (group,)
-    members = []
-    for number in range(group.count):
-        member = copy(group)
-        for cached in ("members", "down"):
-            member.__dict__.pop(cached, None)
-        changes: dict[str, object] = {"name": member_name(group.name, number), "count": None}
-        if isinstance(group, Station):
-            changes["exceptions"] = ()
-        for field, value in changes.items():
-            object.__setattr__(member, field, value)
-        members.append(member)
-    return tuple(members)
+    names = (member_name(group.name, number) for number in range(group.count))
+    if isinstance(group, Station):
+        return tuple(_changed(group, name=name, count=None, exceptions=()) for name in names)
+    return tuple(_changed(group, name=name, count=None) for name in names)
+
+
+def _changed(place: Counted, **changes: object) -> Counted:
+    """Return a copy with other values, without the checks, which would take long."""
+    changed = copy(place)
+    for cached in ("members", "lanes", "down"):
+        changed.__dict__.pop(cached, None)
+    for field, value in changes.items():
+        object.__setattr__(changed, field, value)
+    return changed
 
 
 def member_name(group: str, number: int) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
 from capplan.models.errors import InputError, nearest
 
@@ -32,6 +32,8 @@ DURATIONS_S = {
     "m": Fraction(60),
     "h": Fraction(3600),
 }
+MULTIPLES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6}
+"""What `10k` and `1.5M` mean where a rate or a count is read."""
 RATES_PER_S = {"/s": Fraction(1), "/min": Fraction(1, 60), "/h": Fraction(1, 3600)}
 SIZES_BYTES = {
     "B": Fraction(1),
@@ -46,36 +48,54 @@ SIZES_BYTES = {
 }
 LENGTHS_M = {"m": Fraction(1), "km": Fraction(1000)}
 
-_WRITTEN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan))\s*(\S*)\s*")
+# Thousands may be separated: 10,000 and 10_000.
+_WRITTEN = re.compile(
+    r"\s*([-+]?(?:\d{1,3}(?:[,_]\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan))\s*(\S*)\s*"
+)
+_SEPARATORS = str.maketrans("", "", ",_")
+_DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+)([^\d,]*)")
+_LARGEST_COUNT = 10**15  # a double still counts exactly
 
 
-def _parse(text: str, units: dict[str, Fraction], what: str, default: str) -> float:
-    """Parse a number and one of `units`; a bare number is in the unit `default`."""
-    match = _WRITTEN.fullmatch(text)
-    if match is None:
-        raise InputError(f"{text!r} is not a {what}: write a number and a unit, such as '1.5{default}'")
-    unit = match[2] or default
-    if unit not in units:
-        raise InputError(f"{text!r} is not a {what}: unit {unit!r} is unknown{nearest(unit, units)}")
-    number = float(match[1])
-    if not math.isfinite(number) or number == 0:
-        return number  # a fraction of '1e-999999999' would have that many digits
-    exact = Fraction(match[1]) * units[unit]
+def _split(text: str, what: str, example: str) -> tuple[str, str]:
+    """Split a text into a number, without separators of thousands, and what follows it."""
+    if match := _WRITTEN.fullmatch(text):
+        if match[2].startswith(",") and (decimal := _DECIMAL_COMMA.fullmatch(text)):
+            raise InputError(f"{text!r} is not a {what}: write '{decimal[1]}.{decimal[2]}{decimal[3]}' with a point")
+        return match[1].translate(_SEPARATORS), match[2]
+    raise InputError(f"{text!r} is not a {what}: write a number such as {example}")
+
+
+def _si(text: str, what: str, number: str, size: Fraction) -> float:
+    """Return a number of units; rounded only once."""
+    plain = float(number)
+    if not math.isfinite(plain) or plain == 0:
+        return plain  # a fraction of '1e-999999999' would have that many digits
     try:
-        return float(exact)
+        return float(Fraction(number) * size)
     except OverflowError:
         raise InputError(f"{text!r} is not a {what}: it is too large") from None
 
 
-def parse_duration_s(text: str, default: str = "s") -> float:
+def _parse(text: str, units: dict[str, Fraction], what: str, usual: str, bare: bool = False) -> float:
+    """Parse a number and one of `units`; a bare number is in the `usual` one, or refused unless it is 0."""
+    number, unit = _split(text, what, f"'1.5{usual}', with its unit")
+    if not unit and not bare and math.isfinite(float(number)) and float(number) != 0:
+        raise InputError(f"{text!r} is not a {what}: it has no unit, write '{text.strip()}{usual}'")
+    if unit and unit not in units:
+        raise InputError(f"{text!r} is not a {what}: unit {unit!r} is unknown{nearest(unit, units)}")
+    return _si(text, what, number, units[unit or usual])
+
+
+def parse_duration_s(text: str, usual: str = "s") -> float:
     """Parse a duration such as `1.5ms`, `2s` or `15m`.
 
     Parameters
     ----------
     text : str
-        A number and a unit of `DURATIONS_S`.
-    default : str
-        Unit of a bare number.
+        A number and a unit of `DURATIONS_S`; 0 needs none.
+    usual : str
+        Unit to suggest for a number without one.
 
     Returns
     -------
@@ -92,16 +112,16 @@ def parse_duration_s(text: str, default: str = "s") -> float:
     >>> parse_duration_s("1.5ms")
     0.0015
     """
-    return _parse(text, DURATIONS_S, "duration", default)
+    return _parse(text, DURATIONS_S, "duration", usual)
 
 
 def parse_rate_per_s(text: str) -> float:
-    """Parse a rate such as `7000`, `7000/s` or `90/min`.
+    """Parse a rate such as `7000`, `10k`, `10,000`, `7000/s` or `90/min`.
 
     Parameters
     ----------
     text : str
-        A number and a unit of `RATES_PER_S`; a bare number is per second.
+        A number, one of `MULTIPLES`, and a unit of `RATES_PER_S`; a number without a unit is per second.
 
     Returns
     -------
@@ -113,7 +133,41 @@ def parse_rate_per_s(text: str) -> float:
     InputError
         If the text is not a number with a known unit of rate.
     """
-    return _parse(text, RATES_PER_S, "rate", "/s")
+    number, unit = _split(text, "rate", "'7000', '10k' or '90/min'")
+    multiple = unit[:1] if unit[:1] in MULTIPLES else ""
+    per = unit.removeprefix(multiple) or "/s"
+    if per not in RATES_PER_S:
+        known = nearest(unit, ("k", "M", *RATES_PER_S))
+        raise InputError(f"{text!r} is not a rate: unit {unit!r} is unknown{known}")
+    return _si(text, "rate", number, MULTIPLES[multiple] * RATES_PER_S[per])
+
+
+def parse_count(text: str) -> int:
+    """Parse a whole number such as `6`, `10k` or `10,000`.
+
+    Parameters
+    ----------
+    text : str
+        A number and one of `MULTIPLES`.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If the text is not a whole number.
+    """
+    number, multiple = _split(text, "whole number", "'3', '10000' or '10k'")
+    if multiple not in MULTIPLES:
+        raise InputError(f"{text!r} is not a whole number: {multiple!r} is unknown, write digits, or 'k' for thousands")
+    count = _si(text, "whole number", number, Fraction(MULTIPLES[multiple]))
+    if not abs(count) <= _LARGEST_COUNT:
+        raise InputError(f"{text!r} is not a whole number: give one of at most {_LARGEST_COUNT:,}")
+    if count != int(count):
+        raise InputError(f"{text!r} is not a whole number: the nearest is {round(count)}")
+    return int(count)
 
 
 def parse_size_bytes(text: str) -> float:
@@ -134,7 +188,7 @@ def parse_size_bytes(text: str) -> float:
     InputError
         If the text is not a number with a known unit of size.
     """
-    return _parse(text, SIZES_BYTES, "size", "B")
+    return _parse(text, SIZES_BYTES, "size", "B", bare=True)
 
 
 def parse_share(text: str) -> float:
@@ -164,15 +218,13 @@ def parse_share(text: str) -> float:
     return share
 
 
-def parse_length_m(text: str, default: str = "km") -> float:
+def parse_length_m(text: str) -> float:
     """Parse a distance such as `150km`.
 
     Parameters
     ----------
     text : str
-        A number and a unit of `LENGTHS_M`.
-    default : str
-        Unit of a bare number.
+        A number and a unit of `LENGTHS_M`; 0 needs none.
 
     Returns
     -------
@@ -184,7 +236,7 @@ def parse_length_m(text: str, default: str = "km") -> float:
     InputError
         If the text is not a number with a known unit of length.
     """
-    return _parse(text, LENGTHS_M, "distance", default)
+    return _parse(text, LENGTHS_M, "distance", "km")
 
 
 def plain(value: Any) -> Number:
@@ -320,6 +372,27 @@ def _share(value: Any) -> float:
     return float(check_number(value, "share", above=0.0, at_most=1.0))
 
 
+def _with_unit(usual: str) -> BeforeValidator:
+    """Return a validator of a field that keeps a text with a unit: a number without quotes is refused, 0 is not."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [checked(each) for each in value]
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if value == 0:
+                return f"0{usual}"
+            raise InputError(f"{value:.15g} has no unit: write '{value:.15g}{usual}', in quotes")
+        raise InputError(f"{value!r} is not a text with a unit: write one such as '3{usual}', in quotes")
+
+    return BeforeValidator(checked)
+
+
+MILLISECONDS_TEXT, KILOMETRES_TEXT = _with_unit("ms"), _with_unit("km")
+"""Annotations of fields that keep texts such as `3ms` and `150km`."""
+READ_SHARE = BeforeValidator(lambda value: parse_share(value) if isinstance(value, str) else value)
+"""Annotation of a field that takes a share as a number or as a text such as `5%`."""
 Seconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, unit="seconds")]
 PositiveSeconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, above=0.0, unit="seconds")]
 PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, unit="per second")]

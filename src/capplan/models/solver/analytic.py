@@ -7,17 +7,18 @@ docs/reference/accuracy.md gives their measured errors against simulation.
    of a station with a count (`representatives.py`), so the work does not grow with their number.
 2. Response times follow from the tree of steps, with all stations as congested as in an open network at a *virtual
    rate*. Processor sharing stretches a service by 1 + C(m, a) / (m - a), where C is Erlang's delay formula (exact for
-   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation.
+   Poisson arrivals). The wait at a fixed-rate station is Kimura's approximation. Lanes are in `lanes.py`.
 3. Everything inside the outermost pools becomes one flow-equivalent server (`flow_equivalent.py`). Its throughput X(n)
    with n requests inside follows from the response of the open network (`closed_throughput.py`). The virtual rate is
-   the rate at which the open network has the mean response n / X(n).
+   the rate at which the open network has the mean response n / X(n). Pools that are not alike have a server for each
+   class of alike ones (`pool_groups.py`).
 4. Bursts are a mixture of two constant rates. This is accurate if bursts last longer than the queues need to settle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,11 +41,14 @@ from capplan.models.solver.flow_analysis import (
     ResponseReader,
     ServiceDemand,
     Shapes,
+    Sharing,
 )
 from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
+from capplan.models.solver.pool_groups import PoolGroup, pool_groups
 from capplan.models.solver.random_time import RandomTime
-from capplan.models.solver.regular_arrivals import missing_variance_s2
+from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 
@@ -52,6 +56,9 @@ from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
+_NEARLY = 0.999  # most of a station that others may take from those who have the rest
+_SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
+_OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
@@ -90,15 +97,31 @@ class Inside:
         places = self.response_s.shape[-1]
         return np.stack([np.zeros_like(inner[0]), *inner, np.full_like(inner[0], places)], axis=-1)
 
-    def passed(self, draw: NDArray[np.intp], place: NDArray[np.intp]) -> FloatArray:
-        """Return the share of each segment that the mean response exceeds, (..., segments); the last is endless."""
-        begin, width = self.ends_s[:, :-1], self._width_s
-        share = np.maximum((self.response_s[draw, place][..., None] - begin[draw]) / width[draw], 0.0)
-        np.minimum(share[..., :-1], 1.0, out=share[..., :-1])
-        return np.asarray(share)
+    def there(
+        self, draw: NDArray[np.intp], place: NDArray[np.intp]
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        """Return mean (s) and variance (s²) of the time after the wait at some places, by request class."""
+        segment = np.zeros(place.shape, dtype=np.intp)
+        for first in self.begins.T[1:-1]:
+            segment += place >= first[:, None]
+        at = draw * self.ends_s.shape[-1] + segment
+        begin, end = self.ends_s.take(at), self.ends_s.take(at + 1)
+        share = (self.response_s[draw, place] - begin) / np.maximum(end - begin, 1e-300)
+
+        def interpolated(ends: FloatArray) -> FloatArray:
+            low = ends.take(at)
+            return np.asarray(low + (ends.take(at + 1) - low) * share)
+
+        return (
+            {name: interpolated(ends) for name, ends in self.mean_s.items()},
+            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.variance_s2.items()},
+        )
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
-        """Return the sum of `passed` over all places (..., draws, segments), with weights (..., draws, places)."""
+        """Return the share of each segment that the mean response exceeds; the last is endless.
+
+        The sum over all places (..., draws, segments), with weights (..., draws, places).
+        """
         sums, moments = self._by_segment(weight), self._by_segment(weight * self.response_s)
         beyond = np.cumsum(sums[..., ::-1], axis=-1)[..., ::-1] - sums
         return np.asarray((moments - self.ends_s[:, :-1] * sums) / self._width_s + beyond)
@@ -131,7 +154,7 @@ class Analysis:
 
     Attributes
     ----------
-    share : dict of float
+    share : mapping of float
         Share of each request class in the traffic.
     stations : dict of Station
         Stations by name. Of a station with a count, one member represents each class of alike members: the regular
@@ -165,10 +188,14 @@ class Analysis:
             _refuse_unknown(station)
         self.network = network
         self.traffic = network.traffic
+        self._whole: Analysis | None = None
+        self._arrival_scv: Number | None = None
+        self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
+        self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.share = request_shares(network)
+        self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
         self.class_demands = {name: reader.of(flow) for name, flow in self.flows.items()}
@@ -219,15 +246,18 @@ class Analysis:
                 if station.discipline == "ps"
                 else (demand.mean_s, demand.visits, demand.second_moment_s2)
             )
-            alike = (*alike, self._variability[name])
+            alike = (*alike, self._variability[name], self._room(name))
             key = (
                 station.servers,
                 station.discipline,
+                station.assignment,
                 _key(station.rate),
                 *(f"{float(np.median(part)):.6e}" for part in alike),
             )
             groups.setdefault(key, []).append(name)
-        ranked = sorted(groups.values(), key=lambda names: -float(np.median(self.load(names[0]))))
+        ranked = sorted(
+            groups.values(), key=lambda names: -float(np.median(self.load(names[0]) / self._room(names[0])))
+        )
         return [tuple(names) for names in ranked]
 
     @cached_property
@@ -265,18 +295,35 @@ class Analysis:
         found: dict[tuple[str, ...], FloatArray] = {}
         for names in self.clusters:
             first = next((known for known, time in found.items() if np.median(time) > 0), None)
-            if first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0])):
+            slight = first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0]))
+            if slight and names[0] not in self._others:
                 break
-            doubled = dict.fromkeys(names, Congestion(stretch=2.0))
-            found[names] = np.maximum(self.averaged(self.mean_response(doubled)) - unloaded, 0.0)
+            if names not in self._known_times_s:
+                self._known_times_s[names] = self._path_time_s(names, unloaded)
+            found[names] = self._known_times_s[names]
         if not any(np.median(time) > 0 for time in found.values()):
             raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
         return found
 
+    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray) -> FloatArray:
+        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,)."""
+        time = np.maximum(self._slowed(names, 2.0) - unloaded_s, 0.0)
+        return np.zeros(self.draws) if self._whole is not None and self._is_avoided(names, time) else time
+
+    def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
+        """Return the mean response if services at a cluster are stretched, in seconds (draws,)."""
+        return self.averaged(self.mean_response(dict.fromkeys(names, Congestion(stretch=stretch))))
+
+    def _is_avoided(self, names: tuple[str, ...], time_s: FloatArray) -> bool:
+        """Whether requests hardly wait for a cluster that is very slow, because quorums do without it."""
+        grown = self._slowed(names, 2 * _SLOW) - self._slowed(names, _SLOW)
+        return bool(np.median(grown) < _AVOIDED * _SLOW * np.median(time_s))
+
     @cached_property
     def saturation_per_s(self) -> FloatArray:
         """Mean request rate that saturates the first station on the response path, per second (draws,)."""
-        loads = [self.load(names[0]) for names, time in self.path_times_s.items() if np.median(time) > 0]
+        times = self.path_times_s.items()
+        loads = [self.load(names[0]) / self._room(names[0]) for names, time in times if np.median(time) > 0]
         return np.asarray(1 / np.max(loads, axis=0))
 
     @cached_property
@@ -340,10 +387,14 @@ class Analysis:
         pools = self.outer_pools
         if not pools:
             return None
-        size = sum(pool.size * self.pool_members[pool.name] for pool in pools)
+        size = sum(self.pool_size(pool.name) for pool in pools)
         if any(pool.queue_limit is None for pool in pools):
             return size, min(_ENDLESS * size, _LONGEST)
         return size, sum((pool.queue_limit or 0) * self.pool_members[pool.name] for pool in pools)
+
+    def pool_size(self, name: str) -> int:
+        """Return the number of units of all members of a pool."""
+        return self._pools[name].size * self.pool_members[name]
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
@@ -357,8 +408,91 @@ class Analysis:
         return sum(self.pool_members[pool.name] for pool in self.outer_pools)
 
     @cached_property
+    def groups(self) -> tuple[PoolGroup, ...]:
+        """The requests by the class of alike outermost pools that they pass."""
+        groups = pool_groups(self.flows, self.share)
+        if len(groups) < 2:
+            return groups
+        together: dict[tuple[object, ...], frozenset[str]] = {}
+        for group in groups:
+            key = self._signature(group)
+            together[key] = together.get(key, frozenset[str]()) | group.pools
+        return pool_groups(self.flows, self.share, together.values())
+
+    def parts(self, rates_per_s: Sequence[FloatArray]) -> tuple[Analysis, ...]:
+        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,)."""
+        own = [self._demands_of(group) for group in self.groups]
+        parts = []
+        for place, group in enumerate(self.groups):
+            others: dict[str, ServiceDemand] = {}
+            for other, (rate, demands) in enumerate(zip(rates_per_s, own, strict=True)):
+                for name, demand in demands.items() if other != place else ():
+                    others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
+            parts.append(self._part(group, own[place], others))
+        return tuple(parts)
+
+    @cached_property
+    def _times_of_parts_s(self) -> dict[frozenset[str], dict[tuple[str, ...], FloatArray]]:
+        return {}
+
+    @cached_property
+    def _signatures(self) -> list[tuple[object, ...]]:
+        return [self._signature(group) for group in self.groups]
+
+    def _signature(self, group: PoolGroup) -> tuple[object, ...]:
+        """Return what groups of requests have in common if their pools are alike."""
+        own = self._demands_of(group)
+        loads = sorted(
+            (
+                self.stations[name].servers,
+                self.stations[name].discipline,
+                *_words(self.load(name), group.share * demand.mean_s),
+            )
+            for name, demand in own.items()
+        )
+        pools = [(self._pools[name], self.pool_members[name]) for name in group.pools]
+        units = sum(pool.size * members for pool, members in pools)
+        times = [self._idle_reader.of(flow).total for flow in group.flows.values()]
+        return (
+            frozenset((pool.size, pool.queue_limit) for pool, _ in pools),
+            *zip(group.flows, _words(*times), strict=True),
+            *_words(group.share / max(units, 1)),
+            *loads,
+        )
+
+    def _part(self, group: PoolGroup, own: dict[str, ServiceDemand], others: Mapping[str, ServiceDemand]) -> Analysis:
+        part = object.__new__(Analysis)
+        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
+        part.flows, part.demands, part.share = group.flows, own, _within(group)
+        part._whole, part._arrival_scv = self, group.arrival_scv
+        part._known_times_s = self._times_of_parts_s.setdefault(group.pools, {})
+        part._others = {
+            name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
+            for name in own.keys() & others.keys()
+        }
+        return part
+
+    def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
+        """Return the share of the others' work that is done: in an overload, all have their share of the servers."""
+        most = (1 - share * own.mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
+        return np.asarray(np.minimum(1.0, _NEARLY * most / np.maximum(others.mean_s, 1e-300)))
+
+    def _demands_of(self, group: PoolGroup) -> dict[str, ServiceDemand]:
+        """Return the demands of an average request of a group, at one member of each class."""
+        reader = DemandReader()
+        return _per_member(
+            _combined(_within(group), {name: reader.of(flow) for name, flow in group.flows.items()}), self.members
+        )
+
+    def _room(self, name: str) -> FloatArray:
+        """Return the share of a station that other parts of the traffic leave."""
+        if name not in self._others:
+            return np.ones(1)
+        return np.asarray(1 - self._others[name].mean_s / endless_speed(self.stations[name]))
+
+    @cached_property
     def server(self) -> FlowEquivalent | None:
-        """Flow-equivalent server of everything inside the outermost pools; None without pools."""
+        """Flow-equivalent server of everything inside the outermost pools, taken as alike; None without pools."""
         if self.pool is None:
             return None
         size, queue = self.pool
@@ -366,8 +500,20 @@ class Analysis:
         inside = np.unique(np.minimum(states[1:], size))
         found = self.throughput_per_s(inside)
         return FlowEquivalent(
-            states, np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1), size
+            states,
+            np.take(found, np.searchsorted(inside, np.minimum(states[1:], size)), axis=1),
+            size,
+            self._peakedness,
         )
+
+    @cached_property
+    def _peakedness(self) -> Number:
+        """Variance of the number inside over that with Poisson arrivals."""
+        if self._arrival_scv is None:
+            return 1.0
+        mean = self.averaged(self.unloaded)
+        square = sum((self.share[name] * (time.variance + time.total**2) for name, time in self.unloaded.items()), 0.0)
+        return peakedness(self._arrival_scv, square / mean**2 - 1)
 
     def throughput_per_s(self, population: FloatArray) -> FloatArray:
         """Return the throughput with a constant number of requests inside the outermost pools.
@@ -382,14 +528,18 @@ class Analysis:
         array (draws, n)
             Requests per second.
         """
-        alone = self._full(self.averaged(self.unloaded) - self.outside_s)
+        first_s = self.averaged(self.unloaded) if self._whole is None else self.curve[0][:, 0]
+        alone = self._full(first_s - self.outside_s)
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
         first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
         station = self.stations[first[0]]
-        if len(first) > 1 or self.members[first[0]] > 1 or station.rate is not None:
-            return found
+        differs = station.rate is not None or station.has_lanes or first[0] in self._others
+        if len(first) > 1 or self.members[first[0]] > 1 or differs:
+            if self._whole is None:
+                return found
+            return np.minimum(found, np.minimum(population / alone[:, None], saturation[:, None]))
         # One station saturates: correct by the error for this station and a delay, of which the exact answer is known.
         busy = station.servers / saturation
         idle = np.maximum(alone - busy, 1e-9 * busy)
@@ -421,7 +571,7 @@ class Analysis:
             busy = self._station_congestion(names[0], rate)
             mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
             total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
-        return total
+        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1))
 
     @cached_property
     def outside_s(self) -> FloatArray:
@@ -493,21 +643,31 @@ class Analysis:
 
     def _station_congestion(self, name: str, rate_per_s: FloatArray) -> Congestion:
         """Return the congestion of a station at mean request rates (..., draws)."""
-        busy = _poisson_congestion(self.stations[name], self.demands[name], rate_per_s)
+        demand = self.demands[name]
+        if name in self._others:
+            demand, rate_per_s = self._others[name].plus(rate_per_s, demand), np.ones(1)
+        busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
+        if self._counts_requests and not self.stations[name].has_lanes:
+            busy = replace(busy, sharing=None)
         less = self._variability[name]
         return busy if np.all(less == 1.0) else busy.scaled(less)
 
     @cached_property
+    def _counts_requests(self) -> bool:
+        """Whether the solution tells apart how many requests are inside, and so how many share a station."""
+        return self.pool is not None or not isinstance(self.traffic, Open)
+
+    @cached_property
     def _variability(self) -> dict[str, FloatArray]:
         """Variance of the work that arrives at each station, over that of Poisson arrivals."""
+        if self._whole is not None:
+            return self._whole._variability
         missing = missing_variance_s2(self.network, self.share)
         counts = {station.name: station.count or 1 for station in self.network.stations}
         found = dict.fromkeys(self.demands, np.ones(1))
-        for name, (less, square) in missing.items():
+        for name, less in missing.items():
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
-                if self.stations[name].discipline == "ps":  # the mean does not depend on the distribution of services
-                    second = np.maximum(second, 2 * square / counts[name])
                 found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
         return self._paced(found) if isinstance(self.traffic, Throttled) else found
 
@@ -523,6 +683,16 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+def _within(group: PoolGroup) -> dict[str, Number]:
+    """Return the shares of the request classes within a group."""
+    return {name: each / group.share for name, each in group.shares.items()}
+
+
+def _words(*values: Number) -> tuple[str, ...]:
+    """Return medians as words that are equal for values that differ by rounding."""
+    return tuple(f"{float(np.median(value)):.6e}" for value in values)
 
 
 def _key(table: RateTable | None) -> bytes:
@@ -557,7 +727,7 @@ def request_shares(network: Network) -> dict[str, float]:
 
 
 def _combined(
-    share: Mapping[str, float], class_demands: Mapping[str, dict[str, ServiceDemand]]
+    share: Mapping[str, Number], class_demands: Mapping[str, dict[str, ServiceDemand]]
 ) -> dict[str, ServiceDemand]:
     total: dict[str, ServiceDemand] = {}
     for name, weight in share.items():
@@ -585,15 +755,28 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
     return seen[id(flow)]
 
 
+def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed: FloatArray) -> Sharing:
+    """Return the slowdown of M/M/m under processor sharing, as those meet it who arrive.
+
+    They find m or more requests with the probability `delayed`, then a geometric number beyond m.
+    """
+    left, load = station.servers - busy, busy / station.servers
+    lost = delayed / left
+    service = np.maximum(demand.mean_s / np.maximum(demand.visits, 1e-12), 1e-300)
+    return Sharing(1 + lost, delayed * (1 + load) / left**2 - lost**2, left / service)
+
+
 def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
+    if station.has_lanes:
+        return lane_congestion(station, demand, rate_per_s)
     if station.rate is not None:
         asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
     busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
-        return Congestion(stretch=1 + delayed / (station.servers - busy))
+        return Congestion(1 + delayed / (station.servers - busy), sharing=_sharing(station, demand, busy, delayed))
     visits = np.maximum(rate_per_s * demand.visits, 1e-12)
     mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
     scv = np.maximum(

@@ -10,6 +10,10 @@ Throttled clients start evenly, which reduces the variance of arrivals. Their me
 wanted one; where no pause does, they are saturated. From the intended start, a request also waits for the answer to
 the one before: the wait in a D/G/1 queue whose service is the response (Krämer and Langenbach-Belz).
 
+A driver's limit, connections times requests in flight on each, is a pool around the whole flow: `Acquire` a unit of
+`Pool("driver", connections * in_flight)`. The wait for a unit is then part of the response, as at the client. A pool
+inside another bounds the throughput, without queueing for it.
+
 References
 ----------
 E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9; W. Krämer and
@@ -26,18 +30,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_throughput import rows_interpolated
 from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
-from capplan.models.solver.operating_point import OperatingPoint, SteadyState, steady_state
+from capplan.models.solver.operating_point import OperatingPoint, SteadyState, stacked, steady_state
 from capplan.models.solver.single_station import in_proportion
 
 _BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
-_HALVINGS = 40  # of the bracket of a pause
-_LONGEST = 1e9  # pause of throttled clients at most, over the response of a single request
+_CLOSE = 1e-6  # relative error of a rate, or of a pause that is almost none
+_STEPS = 60  # Newton steps, or halvings of a bracket, at most; five are usual
 
 
 def solve_clients(
@@ -64,6 +68,8 @@ def solve_clients(
     ------
     InputError
         If the traffic is open, or a number of clients is below 1.
+    RefusedError
+        If the outermost pools are not alike and clients can fill one.
     """
     traffic = analysis.traffic
     if isinstance(traffic, Open):
@@ -71,6 +77,7 @@ def solve_clients(
     numbers = [traffic.clients] if clients is None else list(clients)
     if not numbers or min(numbers) < 1:
         raise InputError(f"clients = {numbers} has a number below 1: give at least one client")
+    _refuse_unlike_pools(analysis, max(numbers))
     chains = [_chain(analysis, count, *known) for known in [_table(analysis, max(numbers))] for count in numbers]
     rows = [
         _throttled(analysis, chain, count, traffic, clock)
@@ -80,15 +87,26 @@ def solve_clients(
     ]
     rate = np.stack([each for each, _ in rows])
     return OperatingPoint(
-        rate, (np.ones(analysis.draws),), (1.0,), (_stacked([state for _, state in rows]),), analysis.share
+        rate, (np.ones(analysis.draws),), (1.0,), (stacked([state for _, state in rows], (len(rows),)),), analysis.share
     )
+
+
+def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:
+    if len(analysis.groups) < 2:
+        return
+    smallest = min(sum(analysis.pool_size(name) for name in group.pools) for group in analysis.groups if group.pools)
+    if most > smallest:
+        raise RefusedError(
+            f"the analytic solver does not support more clients ({most}) than units of the smallest pool ({smallest}) "
+            "if the outermost pools differ: simulate the network"
+        )
 
 
 def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
     """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
-    numbers = np.unique(np.concatenate([np.arange(1.0, min(size, 200) + 1), state_grid(size, size, size)[1:]]))
-    found = analysis.throughput_per_s(numbers)
+    numbers = state_grid(size, size, size)[1:]
+    found = np.minimum(analysis.throughput_per_s(numbers), analysis.inner_pools_per_s[:, None])
     if any(station.rate is not None for station in analysis.stations.values()):
         return numbers, found
     return numbers, np.minimum(found, analysis.saturation_per_s[:, None])
@@ -98,8 +116,8 @@ def _chain(analysis: Analysis, clients: int, numbers: FloatArray, throughput_per
     size, queue = (clients, 0) if analysis.pool is None else analysis.pool
     if analysis.pool is not None and any(pool.queue_limit is None for pool in analysis.outer_pools):
         queue = clients
-    size = min(size, clients)
-    states = state_grid(size, min(size + queue, clients), clients)
+    size, places = min(size, clients), min(size + queue, clients)
+    states = state_grid(size, places, clients)
     if len(numbers) == 1:
         return FlowEquivalent(states, np.repeat(throughput_per_s, len(states) - 1, axis=1), size)
     return FlowEquivalent(states, rows_interpolated(np.minimum(states[1:], size), numbers, throughput_per_s), size)
@@ -139,14 +157,22 @@ def _throttled(
 ) -> tuple[FloatArray, SteadyState]:
     """Return the rate of requests, and the steady state from a start of the request."""
     alone = analysis.averaged(analysis.unloaded)
-    low, high = np.log(_BRIEFEST * alone), np.log(_LONGEST * alone)
     wanted = np.broadcast_to(np.asarray(traffic.rate_per_s, dtype=float), alone.shape)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        pause = np.exp(middle)
-        faster = (_chances(chain, clients, pause) @ (clients - chain.states)) / pause > wanted
-        low, high = np.where(faster, middle, low), np.where(faster, high, middle)
-    rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(high) - analysis.outside_s, 0.0))
+    low = np.log(_BRIEFEST * alone)
+    high = np.log(np.maximum(clients / wanted, 2 * _BRIEFEST * alone))  # the pause if requests took no time
+    at = np.log(np.maximum(clients / wanted - alone, 2 * _BRIEFEST * alone))
+    for _ in range(_STEPS):
+        chance, pause = _chances(chain, clients, np.exp(at)), np.exp(at)
+        outside = clients - chain.states
+        mean, square = chance @ outside, chance @ outside**2
+        missing = np.log(np.maximum(mean, 1e-300) / pause / wanted)
+        low, high = np.where(missing > 0, at, low), np.where(missing > 0, high, at)
+        step = missing / np.maximum(1 - (square / np.maximum(mean, 1e-300) - mean), 1e-3)
+        inside = (at + step > low) & (at + step < high)
+        at = np.where(inside, at + step, (low + high) / 2)
+        if np.all((np.abs(missing) < _CLOSE) | (high - low < _CLOSE)):
+            break
+    rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(at) - analysis.outside_s, 0.0))
     return rate, state if clock == "actual" else _late(analysis, state, clients / wanted, rate < 0.999 * wanted)
 
 
@@ -155,7 +181,10 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
     share, weight = analysis.share, state.weight
     mean = sum((share[name] * state.response_s[name] for name in share), np.zeros(1))
     second = sum(
-        (share[name] * np.sum(weight * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1) for name in share),
+        (
+            share[name] * np.sum(weight[name] * (state.variance_s2[name] + state.mean_s[name] ** 2), axis=-1)
+            for name in share
+        ),
         np.zeros(1),
     )
     scv = np.maximum(second / mean**2 - 1, 1e-9)
@@ -168,21 +197,4 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
         response_s={name: value + wait for name, value in state.response_s.items()},
         mean_s={name: value + wait[..., None] for name, value in state.mean_s.items()},
         variance_s2={name: value + variance[..., None] for name, value in state.variance_s2.items()},
-    )
-
-
-def _stacked(states: Sequence[SteadyState]) -> SteadyState:
-    """Return steady states as one, with a first axis for their number."""
-    classes = states[0].response_s
-
-    def by_class(attribute: str) -> dict[str, FloatArray]:
-        return {name: np.stack([getattr(state, attribute)[name] for state in states]) for name in classes}
-
-    return SteadyState(
-        np.stack([state.drop_rate for state in states]),
-        np.stack([state.busy_units for state in states]),
-        by_class("response_s"),
-        np.stack([state.weight for state in states]),
-        by_class("mean_s"),
-        by_class("variance_s2"),
     )

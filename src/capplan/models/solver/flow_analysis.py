@@ -39,6 +39,45 @@ from capplan.models.solver.random_time import NOW, RandomTime, kth_of, kth_of_th
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """How requests under processor sharing slow each other down: sometimes there are more of them, sometimes fewer.
+
+    Attributes
+    ----------
+    slowdown : number or array (..., draws)
+        Mean factor on the time alone.
+    variance : number or array (..., draws)
+        Variance of this factor at one moment.
+    decay_per_s : number or array (..., draws)
+        Rate at which its correlation over time decays.
+    """
+
+    slowdown: Number
+    variance: Number
+    decay_per_s: Number
+
+    def scaled(self, factor: Number) -> Sharing:
+        """Multiply what is lost by a factor."""
+        return Sharing(1 + (self.slowdown - 1) * factor, self.variance * factor**2, self.decay_per_s)
+
+    def scatter_s2(self, alone: RandomTime) -> Number:
+        """Return the variance that sharing adds to a time, in s².
+
+        A visit averages the factor over its time x. If the correlation decays exponentially at rate r, x² shrinks to 2
+        (r x - 1 + exp(-r x)) / r². The mean of that is approximated from the first moments of x; it is exact for
+        exponential times, and so for M/M/1.
+
+        References
+        ----------
+        E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for processor-sharing systems", *Journal
+        of the ACM* 17, 1970.
+        """
+        mean = np.maximum(alone.total, 1e-300)
+        scv = alone.variance / mean**2
+        return np.asarray(self.variance * (1 + scv) * mean**2 / (1 + self.decay_per_s * mean * (1 + 2 * scv) / 3))
+
+
+@dataclass(frozen=True)
 class Congestion:
     """The effect of queueing at one station.
 
@@ -48,15 +87,27 @@ class Congestion:
         Factor on the service time.
     wait : RandomTime
         Wait before service.
+    sharing : Sharing, optional
+        How requests that share servers slow each other down; the stretch includes it.
     """
 
     stretch: Number = 1.0
     wait: RandomTime = NOW
+    sharing: Sharing | None = None
 
     def scaled(self, factor: Number) -> Congestion:
         """Multiply the mean time that requests wait or lose by a factor."""
         wait = RandomTime(self.wait.floor * factor, self.wait.mean * factor, self.wait.variance * factor**2)
-        return Congestion(1 + (self.stretch - 1) * factor, wait)
+        return Congestion(1 + (self.stretch - 1) * factor, wait, self.sharing and self.sharing.scaled(factor))
+
+    def response(self, service: RandomTime) -> RandomTime:
+        """Return the time that a visit takes."""
+        stretched = service.stretched(self.stretch)
+        if self.sharing is None:
+            return self.wait + stretched
+        alone = service.stretched(self.stretch / self.sharing.slowdown)
+        scatter = self.sharing.scatter_s2(alone)
+        return self.wait + RandomTime(alone.floor, stretched.total - alone.floor, stretched.variance + scatter)
 
 
 IDLE = Congestion()
@@ -237,8 +288,7 @@ class ResponseReader:
     def _read(self, step: Step) -> RandomTime:
         match step:
             case Visit():
-                busy = self.congestion.get(step.station, IDLE)
-                return busy.wait + random_time(step.demand).stretched(busy.stretch)
+                return self.congestion.get(step.station, IDLE).response(random_time(step.demand))
             case Delay():
                 return random_time(step.duration)
             case Acquire():

@@ -11,26 +11,29 @@ inside, which is at least about its square root.
 
 References
 ----------
-K. M. Chandy, U. Herzog and L. Woo, "Parametric analysis of queuing networks", *IBM Journal of Research and Development*
-19, 1975; E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
+A. A. Fredericks, "Congestion in blocking systems: a simple approximation technique", *Bell System Technical Journal*
+59, 1980; K. M. Chandy, U. Herzog and L. Woo, "Parametric analysis of queuing networks", *IBM Journal of Research and
+Development* 19, 1975; E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.single_station import in_proportion
 
-_EVERY = 256  # places up to which the grid has every state
+_EVERY, _FEW = 256, 24  # places up to which the grid has every state; and without drops
 _RELATIVE = 0.08  # spacing over the distance from the states where probabilities may bend
+_ALWAYS, _RARE = 1 - 1e-15, 1e-9  # probabilities that count as 1, and as 0 beside 1
 _SPREAD = 0.5  # spacing over the square root of the number inside
 
 
+@lru_cache(maxsize=1024)
 def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray:
     """Return the numbers of requests inside that represent all of 0 .. places.
 
@@ -40,15 +43,17 @@ def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray
         Size of the pool, and of the pool and its queue together.
     clients : int, optional
         Number of clients, if it is finite: the standard deviation of the number inside is at least about the square
-        root of the number outside.
+        root of the number outside. If none is ever dropped, fewer states suffice: the sum over a smooth probability
+        needs no more than one in each standard deviation.
 
     Returns
     -------
     array (states,)
         Whole numbers in ascending order, from 0 to `places`.
     """
-    if places <= _EVERY:
-        return np.arange(places + 1.0)
+    smooth = clients == places
+    if places <= (_FEW if smooth else _EVERY):
+        return _constant(np.arange(places + 1.0))
     bends = np.array([0.0, pool, places])
     numbers = [0]
     while numbers[-1] < places:
@@ -56,10 +61,17 @@ def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray
         ahead = np.min(bends[bends > last]) - last
         behind = last - np.max(bends[bends <= last])
         widest = _RELATIVE * min(behind, ahead) if last >= pool else min(_SPREAD * last**0.5, _RELATIVE * ahead)
-        if clients is not None:
+        if smooth:
+            widest = _SPREAD * min(last, places - last) ** 0.5
+        elif clients is not None:
             widest = min(widest, _SPREAD * last**0.5, _SPREAD * (clients - last) ** 0.5)
         numbers.append(last + int(max(1, min(widest, ahead - 1))))
-    return np.array(numbers, dtype=float)
+    return _constant(np.array(numbers, dtype=float))
+
+
+def _constant(values: FloatArray) -> FloatArray:
+    values.flags.writeable = False  # because calls share it
+    return values
 
 
 def grid_weights(states: FloatArray) -> FloatArray:
@@ -84,11 +96,15 @@ class FlowEquivalent:
         X(n) for all states but the first.
     pool : int
         Size of the pool.
+    peakedness : float or array (draws,)
+        Variance of the number inside over that with Poisson arrivals. For the drop rate, probabilities are raised to
+        its inverse: Hayward's approximation for the loss of smooth traffic.
     """
 
     states: FloatArray
     throughput_per_s: FloatArray
     pool: int
+    peakedness: Number = 1.0
 
     @property
     def places(self) -> int:
@@ -110,6 +126,14 @@ class FlowEquivalent:
         log_rate = np.log(np.maximum(rate_per_s, 1e-9))[..., None]
         return in_proportion(self.states * log_rate - self.log_work + np.log(self.weight))
 
+    def drop_rate(self, chance: FloatArray) -> FloatArray:
+        """Return the probability that all places are taken (..., draws), for probabilities from `chances`."""
+        if np.all(np.asarray(self.peakedness) == 1.0):
+            return chance[..., -1]
+        logs = np.log(np.maximum(chance, 1e-300) / self.weight) / np.expand_dims(self.peakedness, -1)
+        full = in_proportion(logs + np.log(self.weight))[..., -1]
+        return -np.expm1(self.peakedness * np.log1p(-np.minimum(full, _ALWAYS)))
+
     def blocking(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the probability that all places are taken, and its slope.
 
@@ -126,12 +150,23 @@ class FlowEquivalent:
             The logarithm, and its derivative with respect to the logarithm of the rate.
         """
         logs, empty = self.log_work[draws], self.places - self.states
-        logs = logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]
+        peakedness = np.broadcast_to(self.peakedness, self.log_work.shape[:1])[draws]
+        logs = (logs[:, -1:] - logs - empty * np.log(np.maximum(rate_per_s, 1e-9))[:, None]) / peakedness[:, None]
         most = logs.max(axis=-1)
         weight = np.exp(logs - most[:, None]) * self.weight
         total = weight.sum(axis=-1)
         # BLAS would use all processors for each of many long rows, which costs more than it saves.
-        return -most - np.log(total), np.einsum("ij,j->i", weight, empty) / total
+        full, slope = -most - np.log(total), np.einsum("ij,j->i", weight, empty) / total / peakedness
+        if np.all(peakedness == 1.0):
+            return full, slope
+        # Servers are in units of the peakedness, so a state stands for several: the complement of the geometric sum.
+        chance = np.minimum(np.exp(full), _ALWAYS)
+        dropped = -np.expm1(peakedness * np.log1p(-chance))
+        rare = chance < _RARE
+        steeper = np.where(
+            rare, 1.0, peakedness * (1 - chance) ** (peakedness - 1) * chance / np.where(rare, 1.0, dropped)
+        )
+        return np.where(rare, np.log(peakedness) + full, np.log(np.where(rare, 1.0, dropped))), slope * steeper
 
     @cached_property
     def weight(self) -> FloatArray:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.language.traffic import Bursty
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
 from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.pool_groups import PoolGroup
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -29,6 +30,9 @@ _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below
 _EXACT = 1e-11  # distance between logarithms of rates at which they are equal
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
+_BACKGROUNDS, _SETTLED = 5, 1e-3  # rates of the others tried for the capacity of several groups, and their accuracy
+_STEEPEST = 20.0  # slope of a group's capacity over the rate of the others, at most
+_RELIEF = 0.01  # drop rate above which what is dropped relieves the others
 _STATES = 9  # states of the system in the mixture for percentiles
 
 
@@ -44,8 +48,8 @@ class SteadyState:
         Mean number of units of the outermost pools in use.
     response_s : dict of arrays (..., draws)
         Mean response by class, in seconds.
-    weight : array (..., draws, parts)
-        Weights of the mixture of gamma distributions that approximates the response.
+    weight : dict of arrays (..., draws, parts)
+        Weights of the mixture of gamma distributions that approximates the response, by class.
     mean_s, variance_s2 : dict of arrays (..., draws, parts)
         Means (s) and variances (s²) of the parts of the mixture, by class.
     """
@@ -53,7 +57,7 @@ class SteadyState:
     drop_rate: FloatArray
     busy_units: FloatArray
     response_s: dict[str, FloatArray]
-    weight: FloatArray
+    weight: dict[str, FloatArray]
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
 
@@ -80,7 +84,7 @@ class OperatingPoint:
     shares: tuple[FloatArray, ...]
     durations: tuple[float, ...]
     states: tuple[SteadyState, ...]
-    request_shares: Mapping[str, float]
+    request_shares: Mapping[str, Number]
 
     @property
     def drop_rate(self) -> FloatArray:
@@ -147,15 +151,15 @@ class OperatingPoint:
             for part, state in zip(self.shares, self.states, strict=True)
             for mixed in _with_delay(
                 _of_draws(
-                    (share * (part[..., None] * state.weight), state.mean_s[name], state.variance_s2[name]), which
+                    (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name]), which
                 ),
                 None if delays is None else delays.get(name),
             )
         ]
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
 
-    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, float]:
-        total = sum(self.request_shares[name] for name in requests)
+    def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
+        total = sum((self.request_shares[name] for name in requests), 0.0)
         return {name: self.request_shares[name] / total for name in requests}
 
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
@@ -214,7 +218,7 @@ def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) ->
 
     In a lasting overload all places are taken, so times are in inverse proportion to the completions (Little's law).
     """
-    dropped = analysis.least_drop_rate(rate) if analysis.server is not None else np.zeros(1)
+    dropped = analysis.least_drop_rate(rate) if analysis.pool is not None else np.zeros(1)
     if not np.any(dropped > point.drop_rate):
         return point
     slow = dropped > point.drop_rate
@@ -237,8 +241,21 @@ def _slower(state: SteadyState, drop_rate: FloatArray, longer: FloatArray) -> St
 
 
 def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
-    """Return the rate at which requests are sent, (..., draws): sessions end at a failure."""
-    if analysis.server is None or all(len(part.classes) == 1 for part in analysis.chains):
+    """Return the rate at which requests are sent, (..., draws): sessions end at a failure.
+
+    With pools that are not alike, those of each group are taken as sessions of their own.
+    """
+    if analysis.pool is None or all(len(part.classes) == 1 for part in analysis.chains):
+        return rate
+    if len(analysis.groups) < 2:
+        return _sent_to_part(analysis, rate)
+    rows = rate.reshape(-1, analysis.draws)
+    parts = [[_sent_to_part(part, row * group.share) for group, part in _parts(analysis, row)] for row in rows]
+    return np.sum(np.swapaxes(parts, 0, 1), axis=0).reshape(rate.shape)
+
+
+def _sent_to_part(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    if analysis.server is None:
         return rate
     draws = np.broadcast_to(np.arange(analysis.draws), rate.shape).ravel()
     return _sent(analysis.server, analysis.chains, rate.ravel(), draws)[0].reshape(rate.shape)
@@ -278,7 +295,9 @@ def peak_ratio(analysis: Analysis) -> FloatArray:
 
 
 def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
-    """Return the largest sustained rate: the drop rate is within a limit and no backlog grows without bound.
+    """Return the largest sustained rate: drop rates are within a limit and no backlog grows without bound.
+
+    The first class of alike pools whose drop rate exceeds the limit determines the rate.
 
     Parameters
     ----------
@@ -292,7 +311,35 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
     array (draws,)
         Mean offered rate, in requests per second.
     """
-    high, server = analysis.drift_per_s, analysis.server
+    groups, high = analysis.groups, analysis.drift_per_s
+    if len(groups) < 2:
+        return _capacity_per_s(analysis, high, max_drop_rate)
+    peak, rate, before = peak_ratio(analysis), high, None
+    for _ in range(_BACKGROUNDS):
+        parts = zip(groups, analysis.parts([rate * peak * group.share for group in groups]), strict=True)
+        each = [_capacity_per_s(part, high * group.share, max_drop_rate) / group.share for group, part in parts]
+        found = np.min(each, axis=0)
+        if np.all(np.abs(found - rate) <= _SETTLED * rate):
+            return np.asarray(found)
+        here = np.log(rate), np.log(found)
+        rate, before = np.exp(_meeting(here, before)), here
+    return np.minimum(rate, high)
+
+
+def _meeting(here: tuple[FloatArray, FloatArray], before: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    """Return where a falling function equals its argument, by a secant; halfway between both from one point alone."""
+    at, value = here
+    if before is None:
+        return (at + value) / 2
+    run = at - before[0]
+    slope = np.where(np.abs(run) > 1e-9, (value - before[1]) / np.where(np.abs(run) > 1e-9, run, 1.0), 0.0)
+    slope = np.clip(slope, -_STEEPEST, 0.0)
+    return np.asarray((value - slope * at) / (1 - slope))
+
+
+def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) -> FloatArray:
+    """Return the largest sustained rate of a network with alike outermost pools, at most `high`."""
+    server = analysis.server
     if server is None:
         return high
     blocked = partial(_log_drop_rate_and_slope, server, analysis.chains, phases(analysis))
@@ -347,11 +394,13 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     -------
     array (draws,)
     """
-    if analysis.server is None:
-        return np.zeros(analysis.draws)
-    every = np.arange(analysis.draws)
-    parts = phases(analysis)
-    return np.exp(_log_drop_rate_and_slope(analysis.server, analysis.chains, parts, rate_per_s, every)[0])
+    every, total = np.arange(analysis.draws), np.zeros(analysis.draws)
+    for group, part in _parts(analysis, rate_per_s):
+        if part.server is not None:
+            rate = rate_per_s * group.share
+            dropped, _ = _log_drop_rate_and_slope(part.server, part.chains, phases(analysis), rate, every)
+            total = total + group.share * np.exp(dropped)
+    return total
 
 
 def _log_drop_rate_and_slope(
@@ -396,10 +445,78 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 
 
 def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
+    if len(analysis.groups) < 2:
+        return _state_of_part(analysis, rate)
+    rows = rate.reshape(-1, analysis.draws)
+    states = [
+        _together(
+            [(group.share, part, _state_of_part(part, row * group.share)) for group, part in _parts(analysis, row)]
+        )
+        for row in rows
+    ]
+    return stacked(states, rate.shape[:-1])
+
+
+def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analysis]]:
+    """Return the parts of the network at a rate (draws,), each with the requests of others that are not dropped."""
+    groups = analysis.groups
+    if len(groups) < 2:
+        return [(groups[0], analysis)]
+    rates = [rate * group.share for group in groups]
+    parts = analysis.parts(rates)
+    every = np.arange(analysis.draws)
+    lost = [
+        np.zeros(1) if part.server is None else np.exp(part.server.blocking(each, every)[0])
+        for part, each in zip(parts, rates, strict=True)
+    ]
+    if np.max(np.concatenate(lost)) > _RELIEF:
+        parts = analysis.parts([each * (1 - dropped) for each, dropped in zip(rates, lost, strict=True)])
+    return list(zip(groups, parts, strict=True))
+
+
+def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:
+    """Return steady states, each (draws,), as one with first axes of a shape."""
+
+    def by_class(attribute: str) -> dict[str, FloatArray]:
+        return {name: joined([getattr(state, attribute)[name] for state in states]) for name in states[0].response_s}
+
+    def joined(values: list[FloatArray]) -> FloatArray:
+        return np.stack(values).reshape(*shape, *values[0].shape)
+
+    return SteadyState(
+        joined([state.drop_rate for state in states]),
+        joined([state.busy_units for state in states]),
+        by_class("response_s"),
+        by_class("weight"),
+        by_class("mean_s"),
+        by_class("variance_s2"),
+    )
+
+
+def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
+    """Solve a network with alike outermost pools."""
     if analysis.server is None:
         return _open_state(analysis, rate)
     chance = analysis.server.chances(rate)
-    return steady_state(analysis.server, analysis.inside, chance, chance[..., -1])
+    return steady_state(analysis.server, analysis.inside, chance, analysis.server.drop_rate(chance))
+
+
+def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadyState:
+    """Return the steady states of parts of the traffic as one; each counts by its requests that complete."""
+    response: dict[str, FloatArray] = {}
+    weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
+    for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
+        done = [
+            (share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share
+        ]
+        total = np.maximum(sum((rate for rate, _ in done), np.zeros(1)), 1e-300)
+        response[name] = np.asarray(sum((rate / total * each.response_s[name] for rate, each in done), np.zeros(1)))
+        weight[name] = np.concatenate([(rate / total)[..., None] * each.weight[name] for rate, each in done], axis=-1)
+        mean[name] = np.concatenate([each.mean_s[name] for _, each in done], axis=-1)
+        variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
+    dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
+    busy = np.asarray(sum((each.busy_units for _, _, each in parts), np.zeros(1)))
+    return SteadyState(dropped, busy, response, weight, mean, variance)
 
 
 def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
@@ -427,17 +544,14 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(done.shape[-2])[:, None]
-    waiting_there_s, passed_there = inside.waiting_s[draw, columns], inside.passed(draw, columns)
+    waiting_there_s, (mean_s, variance_s2) = inside.waiting_s[draw, columns], inside.there(draw, columns)
     return SteadyState(
         drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
         {name: _interpolated(ends, passed) + waiting_s for name, ends in inside.mean_s.items()},
-        weight,
-        {name: _interpolated(ends[:, None], passed_there) + waiting_there_s for name, ends in inside.mean_s.items()},
-        {
-            name: np.maximum(_interpolated(ends[:, None], passed_there), 0.0)
-            for name, ends in inside.variance_s2.items()
-        },
+        dict.fromkeys(inside.mean_s, weight),
+        {name: mean + waiting_there_s for name, mean in mean_s.items()},
+        variance_s2,
     )
 
 
@@ -457,7 +571,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
         np.where(stable, 0.0, 1 - 1 / np.maximum(rate / analysis.saturation_per_s, 1.0)),
         busy,
         mean,
-        np.ones((*rate.shape, 1)),
+        dict.fromkeys(mean, np.ones((*rate.shape, 1))),
         {name: value[..., None] for name, value in mean.items()},
         {name: time[1][..., None] for name, time in times.items()},
     )

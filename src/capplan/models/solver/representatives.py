@@ -199,6 +199,8 @@ class _Translator:
             case Choice():
                 return self._chosen(zip(step.probabilities, inside, strict=True))
             case Route():
+                if len({id(target) for target in inside}) == len(inside) > 1 and not any(map(is_dropped, inside)):
+                    return self._made(Route, lambda: Route(step.policy, tuple(inside)), step.policy, *inside)
                 return self._chosen((1 / len(inside), target) for target in inside)
             case Acquire():
                 pool = self._representative(Group("pool", step.pool), step.member, bindings)

@@ -4,11 +4,15 @@
     item   = value | value ".." value [":" step]
 
 A range includes both ends, as far as steps reach them. Whole numbers step by one if no step is given. Values and steps
-carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`.
+carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`, `10k..20k:2k`.
+
+A comma separates values. Three digits after it that begin with 0 are no value, so `10,000` is ten thousand; `1,500` may
+be one rate or two, and is refused.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +22,7 @@ from typing import Any, get_args, get_type_hints
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc
 from capplan.models.language.scenario import Option, Scenario, options_of
-from capplan.models.language.units import parse_duration_s, parse_length_m
+from capplan.models.language.units import parse_count, parse_duration_s, parse_length_m, parse_rate_per_s
 
 MAX_POINTS = 100_000  # of a sweep: more is a typing error, or a job for several calls
 _YES, _NO = ("yes", "true", "on"), ("no", "false", "off")
@@ -38,12 +42,15 @@ class ValueType:
         The step of a range without one; None: a range must have one.
     example : str
         A range, for messages; empty if values have no order.
+    large : bool
+        Whether values are often thousands, so that a comma in them may separate either.
     """
 
     read: Callable[[str], Any]
     give: Callable[[Any], Any]
     step: Fraction | None = None
     example: str = ""
+    large: bool = False
 
 
 def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
@@ -55,7 +62,7 @@ def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
         When a value cannot be read, a range goes down or does not end, or there are too many values.
     """
     found: dict[Any, None] = {}
-    for item in text.split(","):
+    for item in (_without_thousands(text, its.large) if its.example else text).split(","):
         if not item.strip():
             raise InputError(f"{text!r} has a comma too many: write values such as {its.example or 'A,B'!r}")
         for value in _item(item.strip(), its):
@@ -63,6 +70,28 @@ def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
             if len(found) > MAX_POINTS:
                 raise InputError(f"{text!r} has more than {MAX_POINTS:,} values: take larger steps")
     return tuple(found)
+
+
+_THOUSANDS = re.compile(r"(?<!\w)(?<!\d\.)\d{1,3}(?:,\d{3})+(?!\d)")
+
+
+_ONE_OR_TWO = re.compile(r"\d{1,2},\d{3}")
+
+
+def _without_thousands(text: str, large: bool) -> str:
+    """Return a list of numbers without separators of thousands."""
+    if not re.search(r"\d,0\d\d(?!\d)", text) and not (large and _ONE_OR_TWO.fullmatch(text.strip())):
+        return text
+
+    def joined(match: re.Match[str]) -> str:
+        first, *others = match[0].split(",")
+        whole = "".join((first, *others))
+        if all(other.startswith("0") for other in others):
+            return whole
+        apart = ", ".join((first, *others))
+        raise InputError(f"{match[0]!r} may be one number or several: write {whole}, or '{apart}' with blanks")
+
+    return _THOUSANDS.sub(joined, text)
 
 
 def _item(item: str, its: ValueType) -> Iterator[Any]:
@@ -109,8 +138,8 @@ def _exact(parse: Callable[[str], float]) -> Callable[[str], Fraction]:
 
 def _whole(text: str) -> Fraction:
     try:
-        return Fraction(int(text))
-    except ValueError:
+        return Fraction(parse_count(text))
+    except InputError:
         raise InputError(f"{text!r} is not a whole number: write one such as 3, or a range such as '1..5'") from None
 
 
@@ -136,7 +165,8 @@ def _load(text: str) -> float:
     except ValueError:
         raise InputError(f"{text!r} is not a share of the capacity: write a percentage such as '80%'") from None
     if not 0 < share <= 10:  # a load of 80 without its sign is a typing error
-        raise InputError(f"{text!r} is not a share of the capacity: give more than 0 and at most 1000%")
+        near = f"; did you mean '{text}%'?" if 10 < share <= 1000 else ""
+        raise InputError(f"{text!r} is not a share of the capacity: give more than 0 and at most 1000%{near}")
     return share
 
 
@@ -151,7 +181,7 @@ WHOLE = ValueType(_whole, int, Fraction(1), "3..12:3")
 WHOLE_PER_DC = ValueType(_whole_per_dc, int, Fraction(1), "3..12:3")
 WORDS = ValueType(str, str)
 YES_OR_NO = ValueType(_yes_or_no, bool)
-READ_IN: dict[str, Callable[[str], float]] = {  # a text with a unit, or a bare number in this one
+READ_IN: dict[str, Callable[[str], float]] = {  # texts with a unit, in this one
     "ms": lambda text: parse_duration_s(text, "ms") * 1e3,
     "km": lambda text: parse_length_m(text) / 1e3,
 }
@@ -160,7 +190,7 @@ _EXAMPLES = {"RATE": "2000..20000:2000", "SHARE": "5%..20%:5%"}
 
 def numbers(read: Callable[[str], float] = _number, example: str = "1..3:0.5") -> ValueType:
     """Return the type of numbers that are read in some way."""
-    return ValueType(_exact(read), float, None, example)
+    return ValueType(_exact(read), float, None, example, large=read is parse_rate_per_s)
 
 
 def quantities(unit: str) -> ValueType:

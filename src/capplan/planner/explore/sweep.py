@@ -15,10 +15,8 @@ from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any, Literal
 
-import numpy as np
-
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import System
+from capplan.calibration.system import Case, System
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed, options_of
@@ -27,7 +25,7 @@ from capplan.planner.explore.ranges import MAX_POINTS
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_compiled import simulated_points
 from capplan.planner.explore.sweep_table import SweepPoint, columns_of, layout_point, rate_fields
-from capplan.planner.predict.predict import DEFAULT_SHARE, rate_at
+from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
 from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.registry import resolve, system
@@ -253,7 +251,7 @@ def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
     try:
         case = resolve(task.scenario, task.fitted, task.seed)
         solved = AnalyticPoints(replace(case, draws=task.draws))
-        offered = [_offered(task, value, solved.capacity.value) for value in task.rates.values]
+        offered = [_offered(task, case, value, solved.capacity.value) for value in task.rates.values]
         points = [{**point, "offered_source": task.rates.source} for point in solved.at(offered)]
         if task.engine == "analytic":
             return points
@@ -268,10 +266,10 @@ def precision_target(text: str, its: System[Any]) -> PrecisionTarget:
     return read_precision_target(text, tuple(its.reported), tuple(its.reported))
 
 
-def _offered(task: SweepTask, value: float, capacity: float) -> float:
+def _offered(task: SweepTask, case: Case[Any], value: float, capacity: float) -> float:
     """Return a rate of a task in requests per second over the whole layout."""
     if task.rates.source == "given":
-        return float(np.max(changed(task.scenario, **{task.rates.field: value}).offered_per_s() or 0.0))
+        return case.system.offered_per_s(changed(task.scenario, **{task.rates.field: value}), case.values) or 0.0
     rate = rate_at(value, capacity)
     return min(rate, max(math.floor(capacity), 1.0)) if value <= 1 else rate  # rounding must not exceed all of it
 

@@ -18,7 +18,7 @@ from capplan.calibration.system import Case
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, rounded
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells, layout_point
-from capplan.planner.predict.predict import capacity_of
+from capplan.planner.predict.capacity import capacity_of
 
 _NO_DROPS = 1e-9  # share of the requests: less is none
 _TOGETHER = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches

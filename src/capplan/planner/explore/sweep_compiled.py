@@ -26,6 +26,7 @@ from capplan.planner.predict.simulated_latency import (
     extended_to_all,
     is_too_slow,
     mean_response_s,
+    relations_of,
     settling_s,
 )
 from capplan.planner.simulate.precision_target import PrecisionTarget
@@ -71,7 +72,7 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
     count, phases = FIRST_DRAWS, list[DrawPhases]()
     while count > len(phases):
         phases += course.run(range(len(phases), count))
-        latency, _ = extended_to_all(phases, drawn.chosen[:count], figures, uncertainty)
+        latency = extended_to_all(relations_of(phases, drawn.chosen[:count], figures), figures, uncertainty)
         width = max(_width(latency[name], target) for name in names)
         count = _next_count(width, count, target)
     return _cells(latency) | {"simulation": rounded(plain(width))}

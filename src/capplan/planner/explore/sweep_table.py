@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from capplan.calibration.system import System
-from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, options_of
 from capplan.models.language.units import FloatArray
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "capplan.sweep/2"
-ENDINGS = (".csv", ".parquet")
 SweepPoint = dict[str, Any]
 """A row: a layout at an offered rate, by column."""
 
@@ -144,20 +142,7 @@ def write_table(points: Sequence[SweepPoint], columns: Mapping[str, str], path: 
     InputError
         When it cannot be written.
     """
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         replace_file(path, csv_text(points, columns))
     else:
         replace_file(path, lambda beside: to_frame(points, columns).to_parquet(beside, index=False))
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file that is neither CSV nor Parquet by its name.
-
-    Raises
-    ------
-    InputError
-        When its name ends otherwise.
-    """
-    if path.suffix not in ENDINGS:
-        hint = nearest(path.suffix, ENDINGS) if path.suffix else "; known: " + ", ".join(ENDINGS)
-        raise InputError(f"{path.name!r} does not end in .csv or .parquet{hint}")

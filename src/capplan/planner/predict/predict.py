@@ -2,45 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.outage import losses_of
 from capplan.calibration.system import Case
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.traffic import Bursty
+from capplan.models.number_words import share
 from capplan.models.objective import Metric
-from capplan.models.results import Band, Capacity, Latency, Outage, Parts
+from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.assignment import assignment_note
+from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
 from capplan.planner.predict.budget import check_budget
-from capplan.planner.predict.prediction import EvidenceSummary, Prediction
+from capplan.planner.predict.capacity import (
+    DEFAULT_SHARE,
+    Relations,
+    chance_of_less,
+    objectives_at_a_rate,
+    peak_and_sustained,
+    rate_at,
+)
+from capplan.planner.predict.outages import Whole, outages
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
-_JUDGED = (
-    "Objectives at the offered rate are judged by simulated latencies; the capacity that meets them comes from the "
-    "analytic approximations."
-)
-DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+if TYPE_CHECKING:
+    from capplan.planner.predict.simulated_latency import SimulatedLatency
+
+_MOST_ROUNDS = 4
+_SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
+_TRICKLE = 0.02  # share of the capacity at which latencies are simulated if objectives hold at no rate
+DEFAULT_RISK = LOST
+"""Overload probability that is accepted by default."""
 
 PredictionEngine = Literal["compiled", "analytic", "simpy"]
 
 
 @dataclass(frozen=True)
-class _Method:
-    """How latencies are found."""
+class Question:
+    """What is asked of a case.
 
-    engine: PredictionEngine
-    budget_s: float
-    progress: RunsDone | None
+    Attributes
+    ----------
+    engine : str
+        What latencies come from.
+    budget_s : float or None
+        How long to simulate, in seconds of a nominal machine; None: the system's own.
+    progress : function or None
+        Called with how many of how many simulation runs have ended.
+    risk : float
+        Overload probability that is accepted, above 0 and at most 1.
+    lose : tuple of str
+        What is lost at once, such as `node,dc2`, one for each outage; empty: what the system proposes.
+    """
+
+    engine: PredictionEngine = "compiled"
+    budget_s: float | None = None
+    progress: RunsDone | None = None
+    risk: float = DEFAULT_RISK
+    lose: tuple[str, ...] = ()
 
 
-def predict(
+def predict(  # noqa: PLR0913  # all but the scenario are named, and have a default
     scenario: Scenario,
     *,
     seed: int = 1,
@@ -48,6 +81,8 @@ def predict(
     budget_s: float | None = None,
     progress: RunsDone | None = None,
     fitted: Fitted | None = None,
+    risk: float = DEFAULT_RISK,
+    lose: Sequence[str] = (),
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
 
@@ -68,33 +103,39 @@ def predict(
         Called with how many of how many simulation runs have ended; by several threads, one at a time.
     fitted : Fitted, optional
         The calibration to use; the system's own when left out.
+    risk : float
+        Accepted probability that the offered rate is not sustained, above 0 and at most 1; above it the answer is no.
+    lose : sequence of str
+        What is lost at once, such as `node,dc2`, one for each outage; by default what the system proposes.
 
     Returns
     -------
     Prediction
-        Rates in requests per second, latencies in milliseconds, each with its band.
+        Rates in requests per second, latencies in milliseconds, each with its band and its basis.
 
     Raises
     ------
     InputError
-        When an objective cannot be read, the system is not calibrated, or the budget is not above 0 and at most 1 h.
+        When an objective, a loss or the risk cannot be read, the system is not calibrated, or the budget is not above 0
+        and at most 1 h.
     """
-    return predict_case(resolve(scenario, fitted, seed), engine=engine, budget_s=budget_s, progress=progress)
+    question = Question(engine, budget_s, progress, risk, tuple(lose))
+    return predict_case(resolve(scenario, fitted, seed), question)
 
 
-def predict_case(
-    case: Case[Any],
-    *,
-    engine: PredictionEngine = "compiled",
-    budget_s: float | None = None,
-    progress: RunsDone | None = None,
-) -> Prediction:
+def predict_case(case: Case[Any], question: Question | None = None) -> Prediction:
     """Predict a resolved case; see `predict`."""
-    budget_s = case.system.budget_s if budget_s is None else budget_s
-    check_budget(budget_s)
+    question = question or Question()
+    question = replace(question, budget_s=case.system.budget_s if question.budget_s is None else question.budget_s)
+    check_budget(question.budget_s or 0.0)
+    if not 0 < question.risk <= 1:
+        raise InputError(
+            f"a risk of {question.risk:g} is not a probability above 0 and at most 1: give one such as 10%"
+        )
     if case.system.ratios_only:
+        losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
-    return _predicted(case, _Method(engine, budget_s, progress))
+    return _predicted(case, question)
 
 
 def predicted_ratio(case: Case[Any]) -> Prediction:
@@ -103,122 +144,190 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
     The reference that was asked about comes first. No capacity, latency or outage: nothing absolute is documented.
     """
     draws = case.system.ratios(case.scenario, case.values)
-    ratios = {reference: case.uncertainty.of_rate(each) for reference, each in draws.items()}
+    basis = case.extrapolation.basis
     return Prediction(
+        system=case.system.name,
+        layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
-        capacity_tps=None,
-        bottleneck=None,
-        offered_tps=None,
-        offered_source="default",
+        capacity=None,
+        offered=None,
         latency_ms={},
         utilisation={},
         busy_workers={},
-        throughput_ratio=next(iter(ratios.values())),
-        throughput_ratios=ratios,
-        evidence=_evidence(case, (case.system.notes.rates, *case.system.notes.notes_on_ratios(case))),
+        throughput_ratios={
+            reference: with_basis(case.uncertainty.of_rate(each), basis) for reference, each in draws.items()
+        },
+        evidence=_evidence(
+            case,
+            (case.system.notes.rates, *case.system.notes.notes_on_ratios(case)),
+            case.system.notes.cautions_on_ratios(case),
+        ),
         engine="analytic",
         seed=case.seed,
         version=version("capplan"),
     )
 
 
-def _predicted(case: Case[Any], method: _Method) -> Prediction:
+def _predicted(case: Case[Any], question: Question) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
-    capacity, given = capacity_of(case), case.scenario.offered_per_s()
-    offered = float(np.max(given)) if given is not None else rate_at(DEFAULT_SHARE, capacity.value)
-    case = case.at(offered)
-    figures = case.solution.at(offered)
-    latency, notes = _latency(case, figures, method)
+    losses = losses_of(question.lose, case.system.losses, getattr(case.scenario, "dcs", 1))
+    (capacity, relations), given = _capacity(case, question), case.given_per_s
+    sustained = capacity.peak_tps.value or capacity.overload_tps.value  # where no rate meets the objectives
+    rate = given if given is not None else rate_at(DEFAULT_SHARE, sustained)
+    case = case.at(rate)
+    figures = case.solution.at(rate)
+    latency, notes = _latency(case, figures, question)
     prediction = Prediction(
+        system=case.system.name,
+        layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
-        capacity_tps=capacity,
-        bottleneck=case.solution.bottleneck,
-        offered_tps=offered,
-        offered_source="default" if given is None else "given",
-        latency_ms=latency,
-        utilisation={name: case.uncertainty.of_share(figures.utilisation(name)) for name in case.solution.resources},
+        capacity=_based(case, capacity),
+        limits=_limits(case),
+        offered=_offered(case, rate, relations, question.risk),
+        latency_ms=latencies_with_basis(latency, case.basis, rate),
+        tails_not_modelled=case.system.tails_not_modelled,
+        utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
-        outages=_outages(case, offered),
+        outages=outages(Whole(case, figures, latency), losses),
         session_not_found=case.system.sessions_not_found(case, figures),
-        evidence=_evidence(case, _notes(case, capacity, figures, notes)),
-        engine=method.engine,
+        evidence=_evidence(
+            case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
+        ),
+        engine=question.engine,
         seed=case.seed,
         version=version("capplan"),
     )
-    return _judged(prediction, case, figures)
+    return _answered(_judged(prediction, case, figures))
 
 
-def _at_most(band: Band, highest: float) -> Band:
-    return replace(band, low=min(band.low, highest), high=min(band.high, highest))
+def _answered(prediction: Prediction) -> Prediction:
+    """Return the prediction with its answer: yes, or no and why."""
+    why = []
+    offered = prediction.offered
+    if offered is not None and offered.overload_probability > offered.accepted_risk:
+        why.append(
+            f"overload risk {share(offered.overload_probability)}, above the accepted {share(offered.accepted_risk)}"
+        )
+    why += [f"{objective.text} is not met" for objective in prediction.objectives if objective.met is False]
+    return replace(prediction, answer=not why, why_not=tuple(why))
 
 
-def _outages(case: Case[Any], offered: float) -> tuple[Outage, ...]:
-    """Return the outages, with no band above that of the same outage of the upper bound."""
-    found, bound = case.system.outages(case, offered), case.upper_bound
-    if bound is None:
-        return found
-    return tuple(
-        replace(left, capacity_tps=_at_most(left.capacity_tps, more.capacity_tps.high))
-        if left.capacity_tps is not None and more.capacity_tps is not None
-        else left
-        for left, more in zip(found, case.system.outages(bound, offered), strict=True)
+def _offered(case: Case[Any], rate: float, relations: Relations, risk: float) -> Offered:
+    probability = case.uncertainty.chance_of_less(case.solution.capacity, rate)
+    return Offered(
+        peak_tps=rate,
+        sustained_tps=rate / float(np.median(case.solution.burst_ratio)),
+        source="default" if case.given_per_s is None else "given",
+        overload_probability=probability,
+        miss_probability=chance_of_less(case, rate, relations) if objectives_at_a_rate(case) else None,
+        accepted_risk=risk,
+        carried=carried(probability),
     )
+
+
+def _limits(case: Case[Any]) -> tuple[Limit, ...]:
+    """Return what limits the capacity, in the order of saturation."""
+    solution, first = case.solution, case.solution.bottleneck
+    order = dict.fromkeys((first, *solution.resources))
+    return tuple(
+        Limit(
+            resource=name,
+            name=case.system.resource_name(case.scenario, name),
+            assumed=name in case.system.assumed,
+            utilisation_at_capacity=_utilisation_at_capacity(case, name),
+        )
+        for name in order
+    )
+
+
+def _utilisation_at_capacity(case: Case[Any], resource: str) -> Band | None:
+    if resource not in case.solution.resources:
+        return None
+    low, middle, high = np.quantile(case.solution.utilisation_at_capacity(resource), (0.05, 0.5, 0.95)).tolist()
+    return Band(middle, low, high, Parts(parameter=(high - low) / 2), "model only")
+
+
+def _utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:
+    bands = {name: case.uncertainty.of_share(figures.utilisation(name)) for name in case.solution.resources}
+    return {name: with_basis(band, case.basis.of_utilisation(name, rate)) for name, band in bands.items()}
 
 
 def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     busy, workers = figures.busy_workers(), case.system.workers(case.scenario)
-    return {tier: case.uncertainty.of_busy(busy, float(np.max(units))) for tier, units in workers.items()}
+    return {tier: model_only(case.uncertainty.of_busy(busy, float(np.max(units)))) for tier, units in workers.items()}
 
 
-def capacity_of(case: Case[Any]) -> Capacity:
-    """Return what a layout completes with its objectives met, requests per second, with its band.
+def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations]:
+    """Return the capacity, and simulated over analytic latencies there if objectives limit it.
 
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
+    Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
+    limits it is then at its limit in the table of a prediction at this rate.
     """
-    band = case.uncertainty.of_rate(case.solution.capacity_with(case.objectives))
-    rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
-    if case.upper_bound is not None:
-        band = _at_most(band, capacity_of(case.upper_bound).high)
-    criterion = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
-    if case.objectives:
-        criterion += " and " + ", ".join(objective.text for objective in case.objectives)
-    return Capacity(value=band.value, low=band.low, high=band.high, parts=band.parts, criterion=criterion)
+    capacity = peak_and_sustained(case)
+    relations: Relations = {}
+    timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
+    if not timed or question.engine == "analytic":
+        return capacity, relations
+    for _ in range(_MOST_ROUNDS):
+        before = capacity.peak_tps.value
+        rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
+        near = case.at(rate)
+        relations = _simulated(near, near.solution.at(rate), question).relations
+        capacity = peak_and_sustained(near, relations)
+        if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
+            break
+    return capacity, relations
 
 
-def default_rate(case: Case[Any]) -> float:
-    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
+def _based(case: Case[Any], capacity: Capacity) -> Capacity:
+    """Return a capacity with the basis of each figure."""
+    plain = case.basis.of_capacity()
+    limited = plain
+    if capacity.peak_tps.value < capacity.overload_tps.value:
+        limited = _basis_of_objectives(case, capacity.peak_tps.value)
+    mean: Basis = _weakest(limited, "model only") if capacity.burst_ratio.value > 1 else limited
+    varied = capacity.burst_ratio.high > capacity.burst_ratio.low
+    return replace(
+        capacity,
+        peak_tps=with_basis(capacity.peak_tps, limited),
+        sustained_tps=with_basis(capacity.sustained_tps, mean),
+        overload_tps=with_basis(capacity.overload_tps, plain),
+        burst_ratio=model_only(capacity.burst_ratio) if varied else capacity.burst_ratio,
+    )
 
-    Raises
-    ------
-    InputError
-        When an objective of the scenario cannot be read.
-    """
-    return rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity_with(case.objectives))))
+
+_WEAKER: tuple[Basis, ...] = ("measured", "interpolated", "extrapolated", "model only")
 
 
-def rate_at(share: float, capacity: float) -> float:
-    """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
-    return max(round(share * capacity, -1), 1.0)
+def _weakest(*bases: Basis) -> Basis:
+    return max(bases, key=_WEAKER.index)
 
 
-def _latency(case: Case[Any], figures: Figures, method: _Method) -> tuple[dict[str, Latency], list[str]]:
+def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
+    """Return the basis of a capacity that objectives limit: the weakest of the capacity and their figures."""
+    rate = max(capacity, 1.0)
+    metrics = (metric for objective in case.objectives for metric in objective.metrics())
+    times = (metric for metric in metrics if metric.kind == "duration")
+    found = (case.basis.of_latency(metric.subject, metric.statistic, rate) for metric in times)
+    return _weakest(case.basis.of_capacity(), *found)
+
+
+def _latency(case: Case[Any], figures: Figures, question: Question) -> tuple[dict[str, Latency], list[str]]:
     """Return latencies by class, with notes on how they were obtained."""
-    accuracy = case.system.notes.accuracy
-    if method.engine == "analytic":
-        return solved_latency(figures, case.uncertainty), [accuracy]
-    from capplan.planner.predict.simulated_latency import (  # not needed for the analytic solver
-        SimulationSettings,
-        simulated_latency,
-    )
+    if question.engine == "analytic":
+        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy]
+    found = _simulated(case, figures, question)
+    return found.latency_ms, [found.note]
 
-    found = simulated_latency(
-        case, figures, SimulationSettings(case.seed, method.engine, method.budget_s, method.progress)
-    )
-    return found.latency_ms, [found.note, *([_JUDGED, accuracy] if case.objectives else [])]
+
+def _simulated(case: Case[Any], figures: Figures, question: Question) -> SimulatedLatency:
+    from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+    if question.engine == "analytic":
+        raise ValueError("the analytic solver does not simulate")
+    budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
+    return simulated_latency(case, figures, SimulationSettings(case.seed, question.engine, budget_s, question.progress))
 
 
 def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Prediction:
@@ -233,47 +342,30 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
     return replace(prediction, objectives=tuple(objective.evaluate(lookup) for objective in case.objectives))
 
 
-def _notes(case: Case[Any], capacity: Capacity, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
+def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
     its = case.system.notes
-    notes = (
-        *_overload_note(figures),
-        *_risk_note(case, capacity, figures),
-        its.rates,
-        *its.notes(case, capacity, figures),
-        *of_latency,
-    )
-    if case.objectives:
-        notes = (*notes, "Capacity after an outage is judged by drop rate and backlog only, not by the objectives.")
-    return notes
+    judged = "Capacity after an outage is judged by drop rate and backlog only, not by the objectives."
+    notes = (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
+    return (*notes, judged) if case.objectives else notes
 
 
-def _evidence(case: Case[Any], notes: tuple[str, ...]) -> EvidenceSummary:
+def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
+    return (*_overload_caution(figures), *case.system.notes.cautions(case, capacity, figures))
+
+
+def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:
     found = case.extrapolation
     why, idle = found.why, "; ".join(each.words for each in found.without_effect(case.responses))
     if idle:
         why += f" This moves no figure and widens no band: {idle}."
-    return EvidenceSummary(case.system.citations(), found.basis, why, case.system.notes.claims(case.scenario), notes)
+    claims = case.system.notes.claims(case.scenario)
+    return EvidenceSummary(case.system.citations(), found.basis, why, claims, tuple(cautions), notes)
 
 
-def _risk_note(case: Case[Any], capacity: Capacity, figures: Figures) -> tuple[str, ...]:
-    """Return how likely it is that the offered rate is not sustained, where that is open."""
-    offered = float(np.max(figures.peak_rate))
-    if not capacity.low < offered <= capacity.value:
-        return ()
-    chance = case.uncertainty.chance_of_less(case.solution.capacity_with(case.objectives), offered)
-    return (
-        f"The offered rate lies within the capacity band. The chance that it is not sustained is about {chance:.0%}; "
-        "the latencies assume that it is.",
-    )
-
-
-def _overload_note(figures: Figures) -> tuple[str, ...]:
+def _overload_caution(figures: Figures) -> tuple[str, ...]:
     lost = float(np.median(figures.point.drop_rate))
     if lost <= MAX_DROP_RATE or figures.bounded:
         return ()
     if figures.analysis.pool is None:
         return ("The offered rate exceeds the capacity: queues and latency grow without bound.",)
-    return (
-        f"At the offered rate about {lost:.1%} of the requests are dropped; latencies are of the requests that "
-        "complete. Beyond capacity queues grow with time, so simulated latencies describe the first seconds at most.",
-    )
+    return (f"Overload: about {share(lost)} of the requests are dropped, and latencies are of those that complete.",)

@@ -1,4 +1,4 @@
-"""What `predict` answers: the contract `capplan.prediction/2`, as frozen data and as JSON.
+"""What `predict` answers: the contract `capplan.prediction/3`, as frozen data and as JSON.
 
 All computation ends in this value; views and reports only show it.
 """
@@ -14,6 +14,7 @@ from capplan.models.results import (
     STATISTICS,
     Band,
     Capacity,
+    Carried,
     Latency,
     ObjectiveVerdict,
     Outage,
@@ -25,10 +26,63 @@ from capplan.models.results import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SCHEMA = "capplan.prediction/2"
-COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit")
+SCHEMA = "capplan.prediction/3"
+COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit", "basis")
 
 OfferedSource = Literal["given", "default"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A resource that limits the capacity.
+
+    Attributes
+    ----------
+    resource
+        Its name in objectives and in `utilisation`; `workers` or `native-transport` for pools.
+    name
+        What it is, in words.
+    assumed
+        Whether no measurement shows that it limits the capacity: that it does is the model's assumption.
+    utilisation_at_capacity
+        Mean share of it that is busy at the capacity; null for a pool.
+    """
+
+    resource: str
+    name: str
+    assumed: bool
+    utilisation_at_capacity: Band | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """The offered rate, requests per second over all data centres, and whether it is sustained.
+
+    Attributes
+    ----------
+    peak_tps
+        The peak rate, at which latency and utilisation hold.
+    sustained_tps
+        The mean rate of the same traffic.
+    source
+        `given` by the user, or the `default`, 80 % of capacity.
+    overload_probability
+        Probability that the layout does not sustain it, whatever the objectives.
+    miss_probability
+        Probability that it is above the rate that meets the objectives; null without objectives that a rate can miss.
+    accepted_risk
+        The overload probability that the user accepts.
+    carried
+        Whether it is sustained: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`.
+    """
+
+    peak_tps: float
+    sustained_tps: float
+    source: OfferedSource
+    overload_probability: float
+    miss_probability: float | None
+    accepted_risk: float
+    carried: Carried
 
 
 @dataclass(frozen=True)
@@ -40,11 +94,14 @@ class EvidenceSummary:
     sources
         Citations of the evidence.
     basis
-        Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them.
+        Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them. Each
+        figure has its own basis beside it.
     why
         Why, in one sentence.
     claims
         What documents claim about such a layout without a measurement.
+    cautions
+        What may change a decision.
     notes
         What else a reader must know.
     """
@@ -53,6 +110,7 @@ class EvidenceSummary:
     basis: Literal["measured", "interpolated", "extrapolated"]
     why: str
     claims: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -62,27 +120,33 @@ class Prediction:
 
     Attributes
     ----------
+    system
+        The name of the system.
+    layout
+        The layout in words.
     scenario
         The layout and the load that were asked about; keys are those of a scenario file.
-    capacity_tps
+    answer
+        Whether the answer is yes: exit code 0. It is no (exit code 1) for the reasons in `why_not`.
+    why_not
+        Why the answer is no: overload that is more likely than accepted, objectives that are not met.
+    capacity
         The rate that the layout sustains; null for systems that are documented as ratios only.
-    bottleneck
-        The resource that saturates first; null when no capacity is modelled.
-    offered_tps
-        Requests per second over all data centres at which latency and utilisation hold; null when no capacity is
-        modelled and no rate was given.
-    offered_source
-        `given` by the user, or the `default`, 80 % of capacity.
+    limits
+        The resources in the order in which they saturate, the bottleneck first; empty when no capacity is modelled.
+    offered
+        The offered rate; null when no capacity is modelled.
     latency_ms
-        Response times by request class.
+        Response times by request class, at the offered rate.
+    tails_not_modelled
+        Mechanisms that are known to make tails of latency and that the model lacks.
     utilisation
         Share of each resource that is busy at the offered rate.
     busy_workers
         Mean number of busy workers of one node, by tier.
-    throughput_ratio
-        Throughput over that of the reference layout, for systems that are documented as ratios only; else null.
     throughput_ratios
-        The same for each documented reference, the requested one first; else empty.
+        Throughput over that of a reference layout, for systems that are documented as ratios only: by documented
+        reference, the requested one first; else empty.
     outages
         What remains when parts of the layout are lost.
     session_not_found
@@ -100,15 +164,18 @@ class Prediction:
         The version of capplan.
     """
 
+    system: str
+    layout: str
     scenario: Mapping[str, Any]
-    capacity_tps: Capacity | None
-    bottleneck: str | None
-    offered_tps: float | None
-    offered_source: OfferedSource
+    answer: bool = True
+    why_not: tuple[str, ...] = ()
+    capacity: Capacity | None
+    limits: tuple[Limit, ...] = ()
+    offered: Offered | None
     latency_ms: Mapping[str, Latency]
+    tails_not_modelled: tuple[str, ...] = ()
     utilisation: Mapping[str, Band]
     busy_workers: Mapping[str, Band]
-    throughput_ratio: Band | None = None
     throughput_ratios: Mapping[str, Band] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
     session_not_found: tuple[SessionNotFound, ...] = ()
@@ -118,10 +185,20 @@ class Prediction:
     seed: int
     version: str
 
+    @property
+    def bottleneck(self) -> str | None:
+        """The resource that saturates first; None when no capacity is modelled."""
+        return self.limits[0].resource if self.limits else None
+
+    @property
+    def peak_tps(self) -> Band | None:
+        """The highest peak rate; None when no capacity is modelled."""
+        return None if self.capacity is None else self.capacity.peak_tps
+
     def figure(self, metric: Metric) -> Band | None:
         """Return the figure that an objective is about in SI, None where it is not modelled; not the drop rate."""
         if metric.name == "capacity":
-            return self.capacity_tps
+            return self.peak_tps
         if metric.statistic == "utilisation":
             return self.utilisation.get(metric.subject)
         if metric.statistic == "busy_workers":
@@ -139,45 +216,43 @@ class Prediction:
         Returns
         -------
         DataFrame
-            Columns `quantity`, `request_class`, `statistic`, `value`, `low`, `high`, `unit`; figures to 4 significant
-            digits, an unbounded one is infinite. Yes is 1 and no is 0.
+            Columns `quantity`, `request_class`, `statistic`, `value`, `low`, `high`, `unit`, `basis`; figures to 4
+            significant digits, an unbounded one is infinite. Yes is 1 and no is 0.
         """
         from pandas import DataFrame  # slow to import
 
-        rows = [(*key, *_rounded(band), unit) for *key, band, unit in self._rows()]
-        if self.offered_tps is not None:  # not rounded: it is what was asked for
-            rows.insert(
-                self.capacity_tps is not None,
-                ("offered", "", self.offered_source, self.offered_tps, self.offered_tps, self.offered_tps, "1/s"),
-            )
+        rows = [(*key, *_rounded(band), unit, band.basis or "") for *key, band, unit in self._rows()]
+        if self.offered is not None:  # not rounded: it is what was asked for
+            peak, mean = self.offered.peak_tps, self.offered.sustained_tps
+            rows[2:2] = [
+                ("offered.peak", "", self.offered.source, peak, peak, peak, "1/s", ""),
+                ("offered.sustained", "", self.offered.source, mean, mean, mean, "1/s", ""),
+            ]
         return DataFrame(rows, columns=list(COLUMNS))
 
     def _rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
-        if self.capacity_tps is not None:
-            yield "capacity", "", "maximum", self.capacity_tps, "1/s"
-        if self.throughput_ratio is not None:
-            yield "throughput_ratio", "", "mean", self.throughput_ratio, "1"
+        if self.capacity is not None:
+            yield "capacity.peak", "", "maximum", self.capacity.peak_tps, "1/s"
+            yield "capacity.sustained", "", "maximum", self.capacity.sustained_tps, "1/s"
+            yield "capacity.overload", "", "maximum", self.capacity.overload_tps, "1/s"
+            yield "capacity.burst_ratio", "", "mean", self.capacity.burst_ratio, "1"
+        if self.offered is not None:
+            yield "offered.overload_probability", "", "mean", Band.exactly(self.offered.overload_probability), "1"
         for reference, band in self.throughput_ratios.items():
             yield f"throughput_ratio.{reference}", "", "mean", band, "1"
         for name, latency in self.latency_ms.items():
-            for statistic in STATISTICS:
-                if (band := getattr(latency, statistic)) is not None:
-                    yield "latency", name, statistic, band, "ms"
+            for statistic, band in statistics(latency):
+                yield "latency", name, statistic, band, "ms"
         for resource, band in self.utilisation.items():
             yield f"{resource}.utilisation", "", "mean", band, "1"
         for tier, band in self.busy_workers.items():
             yield f"{tier}.busy_workers", "", "mean", band, "1"
+        for outage in self.outages:
+            yield from _outage_rows(outage)
         yield from self._verdict_rows()
 
     def _verdict_rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
-        """Yield outages, sessions and objectives; `statistic` says which one."""
-        for outage in self.outages:
-            case = f"without {lost_in_words(outage.lost)}; {outage.assumed}"
-            yield "outage.available", "", case, Band.exactly(outage.available), "1"
-            if outage.capacity_tps is not None:
-                yield "outage.capacity", "", case, outage.capacity_tps, "1/s"
-            if outage.carries_offered is not None:
-                yield "outage.carries_offered", "", case, Band.exactly(outage.carries_offered), "1"
+        """Yield sessions and objectives; `statistic` says which one."""
         for session in self.session_not_found:
             levels = f"reads {session.consistency_read}, writes {session.consistency_write}"
             case = f"{levels}; gap {session.gap_ms:g} ms, RTT {session.rtt_ms:.3g} ms"
@@ -187,12 +262,27 @@ class Prediction:
                 yield "objective.met", "", objective.text, Band.exactly(objective.met), "1"
 
 
+def _outage_rows(outage: Outage) -> Iterator[tuple[str, str, str, Band, str]]:
+    """Yield the figures of an outage; `statistic` says which outage, after the statistic of a latency."""
+    case = f"without {outage.name}; {outage.assumed}"
+    yield "outage.available", "", case, Band.exactly(outage.available), "1"
+    if outage.capacity_tps is not None:
+        yield "outage.capacity", "", case, outage.capacity_tps, "1/s"
+    if outage.overload_probability is not None:
+        yield "outage.overload_probability", "", case, Band.exactly(outage.overload_probability), "1"
+    for name, latency in outage.latency_ms.items():
+        for statistic, band in statistics(latency):
+            yield "outage.latency", name, f"{statistic} {case}", band, "ms"
+    for resource, band in outage.utilisation.items():
+        yield f"outage.{resource}.utilisation", "", case, band, "1"
+
+
+def statistics(latency: Latency) -> Iterator[tuple[str, Band]]:
+    """Yield the statistics of a latency that are modelled, by name."""
+    for statistic in STATISTICS:
+        if (band := getattr(latency, statistic)) is not None:
+            yield statistic, band
+
+
 def _rounded(band: Band) -> tuple[float, ...]:
     return tuple(rounded(float(number)) for number in (band.value, band.low, band.high))
-
-
-def lost_in_words(lost: Mapping[str, int]) -> str:
-    """Return what an outage takes: `1 DC`, `2 DCs`, `1 node per DC`, `1 DC and 1 node per DC`."""
-    words = {"dc": ("DC", "DCs"), "node": ("node per DC", "nodes per DC")}
-    names = ((count, *words.get(name, (name, f"{name}s"))) for name, count in lost.items())
-    return " and ".join(f"{count} {one if count == 1 else many}" for count, one, many in names) or "nothing"

@@ -7,8 +7,8 @@ many bursts would take minutes, and bursts are long beside the time to settle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, cast
@@ -21,8 +21,7 @@ from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import DEFAULT_BUDGET_S, Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
-from capplan.models.language.traffic import Open
+from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import Effort, cost_s, effort
@@ -79,10 +78,11 @@ class SimulationSettings:
 
 @dataclass(frozen=True)
 class SimulatedLatency:
-    """Latencies by reported class (ms), and a note on how they were obtained."""
+    """Latencies by reported class (ms), a note on how they were obtained, and what relates them to analytic ones."""
 
     latency_ms: dict[str, Latency]
     note: str
+    relations: dict[tuple[str, str], Relation] = field(default_factory=dict)
 
 
 def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSettings) -> SimulatedLatency:
@@ -114,8 +114,11 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
             return SimulatedLatency(solved_latency(figures, uncertainty), _TOO_LARGE.format(rate, cost))
     chosen = evenly_along(mean_response_s(figures), size.draws)
     simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
-    found, gains = extended_to_all(simulation.run(range(size.draws)), chosen, figures, uncertainty)
-    return SimulatedLatency(found, _note(size, figures, gains, len(simulation.phases) > 1))
+    relations = relations_of(simulation.run(range(size.draws)), chosen, figures)
+    found = extended_to_all(relations, figures, uncertainty)
+    gains = [1.0 if each is None else each.variance_ratio**0.5 for each in relations.values()]
+    note = _note(size, figures, gains, len(simulation.phases) > 1)
+    return SimulatedLatency(found, note, {key: each for key, each in relations.items() if each is not None})
 
 
 def settling_s(case: Case[Any], figures: Figures) -> float:
@@ -133,10 +136,10 @@ def mean_response_s(figures: Figures) -> FloatArray:
     return figures.point.response_s(*figures.point.request_shares)
 
 
-def extended_to_all(
-    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures, uncertainty: Uncertainty
-) -> tuple[dict[str, Latency], list[float]]:
-    """Return the latencies at all draws, in ms, from those that were simulated at some.
+def relations_of(
+    phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures
+) -> dict[tuple[str, str], Relation | None]:
+    """Relate the latencies that were simulated at some draws to the analytic ones.
 
     Parameters
     ----------
@@ -146,36 +149,55 @@ def extended_to_all(
         Which draws these are.
     figures : Figures
         The analytic figures of all draws at the offered peak rate.
-    uncertainty : Uncertainty
-        The model error.
 
     Returns
     -------
-    tuple
-        Latencies by reported class, from the closed form where some draw has no bound; and for each of their figures,
-        how much wider the simulation part of its band would be without the analytic solutions.
+    mapping
+        By reported class and statistic; None where an analytic figure has no bound at some draw. A class of which
+        no request completed in some draw is left out.
     """
-    found: dict[str, Latency] = {}
-    gains: list[float] = []
+    found: dict[tuple[str, str], Relation | None] = {}
     for name in figures.asked:
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
-        if not np.all(np.isfinite(seen.mean_s)):  # in some draw no measured request was completed
-            found[name] = Latency()
+        if not np.all(np.isfinite(seen.mean_s)):
             continue
+        for statistic, analytic in zip(STATISTICS, figures.without_pauses.latencies_s(name), strict=True):
+            bounded = np.all(np.isfinite(analytic))  # no line goes through infinity
+            found[name, statistic] = related(analytic[chosen], seen, LEVELS.get(statistic)) if bounded else None
+    return found
+
+
+def extended_to_all(
+    relations: Mapping[tuple[str, str], Relation | None], figures: Figures, uncertainty: Uncertainty
+) -> dict[str, Latency]:
+    """Return the latencies at all draws by reported class, ms, from those that were simulated at some.
+
+    Parameters
+    ----------
+    relations
+        Simulated over analytic latencies, from `relations_of`; a latency with None is taken as solved.
+    figures : Figures
+        The analytic figures of all draws at the offered peak rate.
+    uncertainty : Uncertainty
+        The model error.
+    """
+    found: dict[str, Latency] = {}
+    for name in figures.asked:
         bands: dict[str, Band | None] = {}
         paused = figures.latencies_s(name)
         plain = paused if figures.pausing is None else figures.without_pauses.latencies_s(name)
         more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
         for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
-            if not np.all(np.isfinite(analytic)):  # no line goes through infinity
-                bands[statistic] = uncertainty.of_time((analytic + longer) * 1e3, name, statistic)
-                gains.append(1.0)
+            if (name, statistic) not in relations:
                 continue
-            relation = related(analytic[chosen], seen, LEVELS.get(statistic))
-            bands[statistic] = extended_band(relation, analytic, uncertainty, (name, statistic), longer)
-            gains.append(relation.variance_ratio**0.5)
+            relation = relations[name, statistic]
+            bands[statistic] = (
+                uncertainty.of_time((analytic + longer) * 1e3, name, statistic)
+                if relation is None
+                else extended_band(relation, analytic, uncertainty, (name, statistic), longer)
+            )
         found[name] = Latency(**bands)
-    return found, gains
+    return found
 
 
 def extended_band(
@@ -259,27 +281,28 @@ class ChosenDraws:
         self.chosen, self.reported, values = chosen, case.system.reported, case.values
         self.settling = partial(case.system.settling_s, case.scenario, values)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
-        self.phases = _phases(mine, len(chosen))
+        self.phases = _phases(cast("Open", case.solution.network.traffic).arrivals, chosen)
         count = len(self.phases)
         every = {
             name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
         }
-        if "burst_excess" in every:
-            every["burst_excess"] = 0.0
         self._network = case.system.network(case.scenario, every, np.ones(count * len(chosen)))
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw in the first phase, and then for each in the next."""
         traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
-        return replace(self._network, traffic=replace(traffic, rate_per_s=rates))
+        return replace(self._network, traffic=replace(traffic, rate_per_s=rates, arrivals=Poisson()))
 
 
-def _phases(values: Values, draws: int) -> tuple[Phase, ...]:
+def _phases(arrivals: Arrivals, chosen: IntArray) -> tuple[Phase, ...]:
     """Return the time between bursts and the bursts; one phase where the traffic has none."""
-    every = np.ones(draws)
-    if "burst_excess" not in values:
+    every = np.ones(len(chosen))
+    if not isinstance(arrivals, Bursty) or np.all(np.asarray(arrivals.burst_ratio) == 1):
         return (Phase(every, every, 1.0),)
-    ratio, fraction = 1 + values["burst_excess"], values["burst_fraction"]
+    ratio, fraction = (
+        value[chosen] if isinstance(value, np.ndarray) else value
+        for value in (arrivals.burst_ratio, arrivals.burst_fraction)
+    )
     in_bursts = np.asarray(fraction * ratio * every)
     calm = np.asarray((1 / ratio - fraction) / (1 - fraction) * every)
     return Phase(1 - in_bursts, calm, 1 - _IN_BURSTS), Phase(in_bursts, every, _IN_BURSTS)

@@ -6,7 +6,8 @@ time is the first replication.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,28 @@ from plotly.subplots import make_subplots
 
 from capplan.calibration.case.solution import kind_of
 from capplan.models.language.units import FloatArray
-from capplan.planner.reports.plot_page import Line, faint, write_page
+from capplan.models.objective import parse
+from capplan.planner.reports.plot_file import is_page, write_figure
+from capplan.planner.reports.visual_language import (
+    ASKED,
+    HEADING_SIZE,
+    LIGHT,
+    LIMIT,
+    NARROW,
+    NEUTRAL,
+    SMALL_SIZE,
+    TOOLBAR_PIXELS,
+    Line,
+    faint,
+    title,
+    title_pixels,
+)
 from capplan.planner.simulate.simulation import Simulation
 from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.results.histogram import Histogram
 from capplan.simulator.results.run import Mark, Run
 
 SHADES = {"pause": "rgba(213, 94, 0, 0.30)", "background": "rgba(86, 180, 233, 0.25)"}
-EVENT_COLOUR = "#555555"
 MOST_LINES = 6  # of kinds of stations and pools
 FINEST = 1500  # shaded times in the width of a panel: closer ones are drawn as one
 SHORTEST = 0.001  # share of the requests that the axis of latencies leaves out on its left
@@ -30,48 +45,94 @@ MARGIN = 0.05  # powers of ten beside them
 PANELS = (
     "Latency: share of the requests that take longer",
     "Traffic over time",
-    "Queues over time (line: mean of a kind; shade: from the shortest to the longest)",
-    "Utilisation over time (line: mean of a kind; shade: from the least to the most loaded)",
+    "Queues over time: mean and range of each kind",
+    "Utilisation over time: mean and range of each kind",
 )
-HEIGHTS = (0.31, 0.23, 0.23, 0.23)
-GAP = 0.065
-HEIGHT_PIXELS = 1500
+HEIGHTS = (330, 250, 250, 250)  # pixels of the panels
+AXIS_PIXELS, HEADING_PIXELS, ENTRY_PIXELS = 52, 34, 20
+NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
 TAIL = {1: "all", 0.5: "p50", 0.1: "p90", 0.01: "p99", 1e-3: "p99.9", 1e-4: "p99.99", 1e-5: "p99.999", 1e-6: "p99.9999"}
 
 
+_LONGER = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p999": 0.001}  # share of the requests beyond each
+
+
 def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
-    """Write the plots of a simulation to an HTML file, which is there in full or not at all.
+    """Write the plots of a simulation to a page, an SVG or a PNG, which is there in full or not at all.
 
     Raises
     ------
     InputError
-        When the file cannot be written.
+        When the file cannot be written or the picture cannot be drawn.
     """
-    write_page(plot(seen, simulation), simulation.target, path)
+    write_figure(plot(seen, simulation, is_page(path)), simulation.target, path)
 
 
-def plot(seen: Sample, simulation: Simulation) -> go.Figure:
+def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]
+    traces = [list(_tail(seen)), [*_traffic(run), *_asked(simulation)], list(_queues(run)), list(_utilisation(run))]
+    limits = list(_limits(simulation))
+    legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
+    gap = AXIS_PIXELS + legend + HEADING_PIXELS
+    inner = sum(HEIGHTS) + gap * (len(HEIGHTS) - 1)
     figure = make_subplots(
         rows=4,
         cols=1,
         subplot_titles=PANELS,
         row_heights=HEIGHTS,
-        vertical_spacing=GAP,
+        vertical_spacing=gap / inner,
         specs=[[{}], *[[{"secondary_y": True}]] * 3],
     )
-    traces = (_tail(seen), _traffic(run), _queues(run), _utilisation(run))
     for row, drawn in enumerate(traces, start=1):
         for trace in drawn:
             figure.add_trace(trace.update(legend=_legend(row)), row=row, col=1)
     for row in (2, 3, 4):
         for trace in _shades(run, legend=_legend(4), shown=row == 4):
             figure.add_trace(trace, row=row, col=1, secondary_y=True)
+    for mark in limits:
+        figure.add_trace(mark, row=1, col=1)
     _axes(figure, seen)
     _events(figure, run)
-    _look(figure, simulation)
+    _look(figure, simulation, (inner, legend, gap), page)
     return figure
+
+
+def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
+    """Return how high the legend of a panel is on a narrow screen."""
+    names = [len(trace.name) * 7 + 50 for trace in traces if trace.showlegend is not False]
+    a_row = max(1, NARROW_PIXELS // max(names, default=1))
+    return ENTRY_PIXELS * -(-len(names) // a_row)
+
+
+def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
+    """Yield a line at the mean of the rate that was asked for."""
+    rate = simulation.mean_tps if simulation.mean_tps is not None else simulation.offered_tps
+    if rate is not None:
+        yield go.Scatter(
+            x=[0, simulation.duration_s],
+            y=[rate, rate],
+            **{
+                "name": "asked, all classes",
+                "mode": "lines",
+                "line": {"color": ASKED, "width": 2, "dash": "longdash", "shape": "hv"},
+            },
+        )
+
+
+def _limits(simulation: Simulation) -> Iterator[go.Scatter]:
+    """Yield a mark at the limit of each objective about a percentile: the curve of its class must pass left of it."""
+    for text in (simulation.scenario or {}).get("slo", ()):
+        for each in parse(text).comparisons():
+            share = _LONGER.get(each.metric.statistic)
+            for bound in each.bounds if share is not None else ():
+                yield go.Scatter(
+                    x=[bound * 1e3],
+                    y=[share],
+                    **{"name": each.text, "mode": "markers"},
+                    marker={"color": LIMIT, "size": 13, "symbol": "line-ns-open", "line": {"width": 3}},
+                    hovertemplate=f"{each.text}<extra></extra>",
+                )
 
 
 def _legend(row: int) -> str:
@@ -110,7 +171,7 @@ def _traffic(run: Run) -> Iterator[go.Scatter]:
         yield _steps(f"{name}, offered", run, series.offered_per_s[:, place], Line(colour, "dot"))
     lost = series.drops_per_s.sum(axis=1)
     if lost.any():
-        yield _steps("lost, all classes", run, lost, Line("#000000", "dash"))
+        yield _steps("lost, all classes", run, lost, Line(NEUTRAL, "dash"))
 
 
 def _queues(run: Run) -> Iterator[go.Scatter]:
@@ -200,7 +261,7 @@ def _events(figure: go.Figure, run: Run) -> None:
     events = [mark for mark in run.marks if mark.kind not in SHADES and mark.start_s <= run.duration_s]
     for place, mark in enumerate(events):
         for row in (2, 3, 4):
-            figure.add_vline(x=mark.start_s, row=row, col=1, line={"color": EVENT_COLOUR, "width": 1.2, "dash": "dash"})
+            figure.add_vline(x=mark.start_s, row=row, col=1, line={"color": NEUTRAL, "width": 1.2, "dash": "dash"})
         figure.add_annotation(
             x=mark.start_s,
             y=1 - 0.09 * (place % 3),  # three heights, so that neighbours do not hide each other
@@ -210,15 +271,12 @@ def _events(figure: go.Figure, run: Run) -> None:
             showarrow=False,
             xanchor="left",
             yanchor="top",
-            bgcolor="rgba(255, 255, 255, 0.8)",
-            font={"size": 12, "color": EVENT_COLOUR},
+            font={"size": SMALL_SIZE},
         )
 
 
 def _axes(figure: go.Figure, seen: Sample) -> None:
     run = seen.runs[0]
-    figure.update_xaxes(showgrid=True, gridcolor="#E5E5E5", zeroline=False, linecolor="#888888", showline=True)
-    figure.update_yaxes(showgrid=True, gridcolor="#E5E5E5", zeroline=False, linecolor="#888888", showline=True)
     figure.update_xaxes(type="log", title_text="latency [ms]", dtick="D2", range=_latency_range(seen), row=1, col=1)
     figure.update_yaxes(
         type="log",
@@ -229,14 +287,14 @@ def _axes(figure: go.Figure, seen: Sample) -> None:
         col=1,
     )
     titles = ("requests per second", "mean number waiting", "busy [%]")
-    for row, title in enumerate(titles, start=2):
-        figure.update_yaxes(title_text=title, rangemode="tozero", row=row, col=1, secondary_y=False)
+    for row, words in enumerate(titles, start=2):
+        figure.update_yaxes(title_text=words, rangemode="tozero", row=row, col=1, secondary_y=False)
         figure.update_yaxes(range=[0, 1], visible=False, fixedrange=True, row=row, col=1, secondary_y=True)
         figure.update_xaxes(
             title_text="time [s]", range=[0, run.duration_s], matches="x2" if row > 2 else None, row=row, col=1
         )
         figure.add_vrect(
-            x0=0, x1=run.warmup_s, row=row, col=1, fillcolor="#000000", opacity=0.06, line_width=0, layer="below"
+            x0=0, x1=run.warmup_s, row=row, col=1, fillcolor=NEUTRAL, opacity=0.15, line_width=0, layer="below"
         )
 
 
@@ -250,39 +308,30 @@ def _latency_range(seen: Sample) -> list[float] | None:
     return [np.log10(shortest * 1e3) - MARGIN, np.log10(max(clock.max_s for clock in clocks) * 1e3) + MARGIN]
 
 
-def _look(figure: go.Figure, simulation: Simulation) -> None:
+def _look(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, int], page: bool) -> None:
+    """Set title and legends; a legend is below its panel, and so as wide on a telephone as on any screen."""
+    (inner, legend, gap), below = sizes, _below(simulation)
+    toolbar = TOOLBAR_PIXELS if page else 0
+    margin = {"l": 66, "r": 16, "t": toolbar + title_pixels(below) + HEADING_PIXELS, "b": AXIS_PIXELS + legend + 16}
+    height = margin["t"] + inner + margin["b"]
     figure.update_layout(
-        template="plotly_white",
-        title={"text": _title(simulation), "x": 0.01, "xanchor": "left", "y": 0.985, "yanchor": "top"},
-        height=HEIGHT_PIXELS,
-        margin={"l": 80, "r": 30, "t": 95, "b": 60},
-        font={"size": 14, "color": "#222222"},
-        hovermode="closest",
+        template=LIGHT, height=height, margin=margin, title=title(Path(simulation.target).name, below, height, toolbar)
     )
-    figure.update_annotations(selector={"xref": "paper"}, font={"size": 16}, x=0, xanchor="left")
-    top = 1.0
-    usable = 1 - GAP * (len(HEIGHTS) - 1)
-    for row, height in enumerate(HEIGHTS, start=1):
-        figure.update_layout(
-            {
-                _legend(row): {
-                    "x": 1.01,
-                    "xanchor": "left",
-                    "y": top,
-                    "yanchor": "top",
-                    "font": {"size": 12},
-                    "tracegroupgap": 2,
-                }
-            }
-        )
-        top -= height * usable + GAP
+    figure.update_annotations(selector={"xref": "paper"}, font={"size": HEADING_SIZE}, x=0, xanchor="left")
+    bottom = inner
+    for row, panel in enumerate(HEIGHTS, start=1):
+        bottom -= panel
+        look = {"orientation": "h", "font": {"size": SMALL_SIZE}, "tracegroupgap": 0}
+        at = {"x": 0, "xanchor": "left", "y": (bottom - AXIS_PIXELS) / inner, "yanchor": "top"}
+        figure.update_layout({_legend(row): {**look, **at}})
+        bottom -= gap
 
 
-def _title(simulation: Simulation) -> str:
+def _below(simulation: Simulation) -> list[str]:
     offered = simulation.offered_tps
     rate = "closed clients" if offered is None else f"{offered:,.10g} requests/s offered"
     if simulation.mean_tps is not None and simulation.mean_tps != offered:
         rate += f" at peak, {simulation.mean_tps:,.0f} on average"
     first = "" if simulation.replications == 1 else f" (over time: the first of {simulation.replications} replications)"
-    below = f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}"
-    return f"{simulation.target}<br><sup>{below}</sup>"
+    text = f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}"
+    return textwrap.wrap(text, NARROW)

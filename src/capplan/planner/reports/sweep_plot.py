@@ -1,7 +1,7 @@
-"""The plot of a sweep: latency against load, one line per layout with its band, and its capacity.
+"""The plot of a sweep: latency against load, one line per layout with its band, then capacity against what was swept.
 
-If neither rates nor loads were swept, it is capacity against what was. If there are more layouts than lines in a panel,
-some of the swept fields make panels.
+If neither rates nor loads were swept, it is the capacity alone. If there are more layouts than lines in a panel, some
+of the swept fields make panels: bands of more lines hide each other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,35 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from capplan.calibration.system import System
+from capplan.models.objective import parse
 from capplan.models.results import STATISTICS
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, columns_of, layout_options
-from capplan.planner.reports.plot_page import Line, faint, write_page
+from capplan.planner.reports.plot_file import is_page, write_figure
+from capplan.planner.reports.visual_language import (
+    HEADING_SIZE,
+    LIGHT,
+    NARROW,
+    NEUTRAL,
+    RATE_AXIS,
+    SMALL_SIZE,
+    TOOLBAR_PIXELS,
+    Line,
+    band,
+    latency_axis,
+    objective_line,
+    title,
+    title_pixels,
+)
 
-MOST_LINES = 8  # of a panel: more cannot be told apart
-FEW_LINES = 4  # with shades of the usual darkness
+MOST_LINES = 3  # of a panel, with bands that can be told apart
+MOST_CAPACITIES = 8  # lines of the panel of capacities
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
-PANEL_PIXELS, GAP_PIXELS = 330, 75
-BOTTOM_PIXELS, TITLE_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 50, 46, 25
-LINE_PIXELS = 16  # of the text below the title
-NARROW = 58  # characters of small text, and
-NARROW_PIXELS = 330  # of a legend, that fit into the width of a telephone
-TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
+PANEL_PIXELS, GAP_PIXELS = 330, 90
+BOTTOM_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 46, 25
+NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
+MOST_TICKS = 12
+CAPACITY = "capacity [per second]"
 Key = tuple[Any, ...]
 
 
@@ -70,19 +85,27 @@ class Panels:
         return found
 
 
-def write_plot(rows: Sequence[SweepPoint], system: System[Any], target: str, path: Path) -> None:
-    """Write the plot of a sweep to an HTML file, which is there in full or not at all.
+def write_plot(
+    rows: Sequence[SweepPoint], system: System[Any], target: str, path: Path, slo: Sequence[str] = ()
+) -> None:
+    """Write the plot of a sweep to a page, an SVG or a PNG, which is there in full or not at all.
 
     Raises
     ------
     InputError
-        When the file cannot be written.
+        When the file cannot be written or the picture cannot be drawn.
     """
-    write_page(plot(rows, system, target), f"{target}: sweep", path)
+    write_figure(plot(rows, system, target, slo, is_page(path)), f"{target}: sweep", path)
 
 
-def plot(rows: Sequence[SweepPoint], system: System[Any], target: str) -> go.Figure:
-    """Return the figure: latency against load, or capacity against a swept field if one rate was looked at."""
+def plot(
+    rows: Sequence[SweepPoint],
+    system: System[Any],
+    target: str,
+    slo: Sequence[str] = (),
+    page: bool = True,
+) -> go.Figure:
+    """Return the figure: latency against load and capacity, or only capacity if one rate was looked at."""
     answered = [row for row in rows if row["refused"] is None]
     labels = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
     swept = [name for name in labels if len({row[name] for row in answered}) > 1]
@@ -90,28 +113,42 @@ def plot(rows: Sequence[SweepPoint], system: System[Any], target: str) -> go.Fig
     classes = [name for name in system.reported if any(row[f"{name}_p99_ms"] is not None for row in answered)]
     many_rates = many_rates and bool(classes)
     numbers = [name for name in swept if columns_of(system)[name] in ("Int64", "Float64")]
-    across = (
-        "offered_tps"
-        if many_rates
-        else max(numbers or swept or list(labels)[:1], key=lambda name: _count(answered, name))
-    )
+    field = max(numbers or swept or list(labels)[:1], key=lambda name: _count(answered, name))
+    across = "offered_tps" if many_rates else field
     panels = _panels(answered, swept, across, labels, f"{classes[-1] if classes else ''}_p99_ms")
     split = panels.split(answered)
     shown = dict(itertools.islice(split.items(), MOST_PANELS))
+    capacities = {}
+    if many_rates and swept:
+        beside = [name for name in numbers if name in panels.panel] or [name for name in numbers if "nodes" in name]
+        field = max(beside or [field], key=lambda name: _count(answered, name))
+        capacities = _capacities(answered, field, [name for name in swept if name != field], labels)
+    count = len(shown) + bool(capacities)
     figure = make_subplots(
-        rows=len(shown),
+        rows=count,
         cols=1,
-        subplot_titles=[_words(panels.panel, key) for key in shown],
-        shared_yaxes="all",
-        vertical_spacing=GAP_PIXELS / _inner(len(shown)) if len(shown) > 1 else 0,
+        subplot_titles=[*(_words(panels.panel, key) for key in shown), *(["capacity"] if capacities else [])],
+        vertical_spacing=GAP_PIXELS / _inner(count) if count > 1 else 0,
     )
-    drawn = _Drawn(figure, panels, [key for lines in shown.values() for key in lines])
+    drawn = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
     for number, lines in enumerate(shown.values(), start=1):
         for key, points in lines.items():
             drawn.line(number, key, points, panels.first if many_rates else "capacity_tps")
-    text = _text(answered, many_rates, len(split))
-    drawn.look(len(shown), target, text, _choices(answered, classes) if many_rates else ())
+    drawn.look(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
+    if many_rates:
+        drawn.choose(_choices(answered, classes), slo, page)
+    if capacities:
+        drawn.capacities(count, capacities, field)
     return figure
+
+
+def _capacities(
+    rows: Sequence[SweepPoint], field: str, sides: Sequence[str], labels: Mapping[str, str]
+) -> dict[str, list[SweepPoint]]:
+    """Return one row of each layout, by the line of a panel of capacities against a field; empty if too many."""
+    layouts = {_key(row, tuple(labels)): row for row in rows}.values()
+    found = Panels(field, (), tuple(sides), labels, "").split(list(layouts))[()]
+    return {} if len(found) > MOST_CAPACITIES else {_words(sides, key): points for key, points in found.items()}
 
 
 def _count(rows: Sequence[SweepPoint], column: str) -> int:
@@ -139,30 +176,25 @@ def _panels(
 class _Drawn:
     """A figure while it is drawn."""
 
-    def __init__(self, figure: go.Figure, panels: Panels, keys: Sequence[Key]) -> None:
-        self.figure, self.panels = figure, panels
+    def __init__(self, figure: go.Figure, panels: Panels, keys: Sequence[Key], count: int) -> None:
+        self.figure, self.panels, self.count = figure, panels, count
         self.looks = {key: Line.number(place) for place, key in enumerate(dict.fromkeys(keys))}
         self.points: list[
             tuple[Sequence[SweepPoint], int]
         ] = []  # of each trace, and which of a band's columns it shows
         self.named: set[Key] = set()
-        self.shade = 0.18 if len(self.looks) <= FEW_LINES else 0.09
+        self.menu_height = 0.0
 
     def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
         """Draw a line with its band, and its capacity where rates are along the x axis."""
         look, words = self.looks[key], _words(self.panels.line, key)
-        shared = {"x": [row[self.panels.across] for row in rows], "legendgroup": words, "connectgaps": False}
-        for place, (edge, fill) in ((1, ("low", None)), (2, ("high", "tonexty"))):
-            shade = go.Scatter(
-                **shared,
-                y=[row[f"{name}_{edge}"] for row in rows],
-                mode="lines",
-                line={"width": 0},
-                fill=fill,
-                fillcolor=faint(look.colour, self.shade),
-                showlegend=False,
-                hoverinfo="skip",
-            )
+        shared: dict[str, Any] = {
+            "x": [row[self.panels.across] for row in rows],
+            "legendgroup": words,
+            "connectgaps": False,
+        }
+        ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
+        for place, shade in enumerate(band(shared["x"], ends, look.colour, legendgroup=words), start=1):
             self._add(shade, panel, rows, place)
         middle = go.Scatter(
             **shared,
@@ -189,75 +221,105 @@ class _Drawn:
             x=capacity, row=panel, col=1, line={"color": look.colour, "width": 1.5, "dash": "dot"}, layer="below"
         )
 
-    def look(self, panels: int, target: str, text: Sequence[str], choices: Sequence[str]) -> None:
-        """Set axes, title, legend and menu."""
-        rates = self.panels.across == "offered_tps"
-        grid = {"showgrid": True, "gridcolor": "#E5E5E5", "zeroline": False, "linecolor": "#888888", "showline": True}
-        across = {"title_text": "offered peak rate [per second]", "rangemode": "tozero", "tickformat": "~s"}
+    def look(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
+        """Set axes, title and legend."""
+        rates, panels = self.panels.across == "offered_tps", len(self.figure.layout.annotations) or 1
+        across = {"title_text": "offered peak rate [per second]", **RATE_AXIS}
+        upward = latency_axis(_axis_title(self.panels.first))
         if not rates:
-            across = {"title_text": self.panels.labels[self.panels.across]}
-        upward = {
-            "title_text": _axis_title(self.panels.first),
-            "type": "log",
-            "tickvals": TICKS_MS,
-            "ticktext": _texts(TICKS_MS),
-        }
-        if not rates:
-            upward = {"title_text": "capacity [per second]", "rangemode": "tozero", "tickformat": "~s"}
-        self.figure.update_xaxes(**grid, **across)
-        self.figure.update_yaxes(**grid, **upward)
-        self.figure.update_annotations(font={"size": 15}, x=0, xanchor="left")
-        legend, above = self._legend_pixels(), panels > 1  # below a lone panel, where a gap is no gap
-        menu = TITLE_PIXELS + LINE_PIXELS * len(text)
-        top = menu + (MENU_PIXELS if choices else 0) + (legend if above else 0) + HEADING_PIXELS
+            x = [row[self.panels.across] for rows, _ in self.points for row in rows]
+            across = {"title_text": self.panels.labels[self.panels.across], **_whole_ticks(x)}
+            upward = {"title_text": CAPACITY, **RATE_AXIS}
+        for row in range(1, self.count + 1):
+            self.figure.update_xaxes(**across, matches=None if row == 1 else "x", row=row, col=1)
+            self.figure.update_yaxes(**upward, matches=None if row == 1 else "y", row=row, col=1)
+        self.figure.update_annotations(font={"size": HEADING_SIZE}, x=0, xanchor="left")
+        legend, above = self._legend_pixels(others), panels > 1  # below a lone panel, where a gap is no gap
+        toolbar = TOOLBAR_PIXELS if page else 0
+        menu = toolbar + title_pixels(text)
+        top = menu + (MENU_PIXELS if rates and page else 0) + (legend if above else 0) + HEADING_PIXELS
         bottom = BOTTOM_PIXELS + (0 if above else legend)
         inner = _inner(panels)
-        place = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
+        self.menu_height = 1 + (top - menu) / inner
         self.figure.update_layout(
-            template="plotly_white",
+            template=LIGHT,
             height=top + inner + bottom,
             margin={"l": 62, "r": 16, "t": top, "b": bottom},
-            font={"size": 13, "color": "#222222"},
-            hovermode="closest",
-            title={
-                "text": target + "".join(f"<br><sup>{line}</sup>" for line in text),
-                **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": 17}},
-                "y": 1 - 14 / (top + inner + bottom),
-            },
+            title=title(target, text, top + inner + bottom, toolbar),
             legend={
-                **{"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top", "font": {"size": 12}},
-                **{"y": place, "tracegroupgap": 0},
+                **{"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top", "font": {"size": SMALL_SIZE}},
+                **{"y": 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner, "tracegroupgap": 0},
             },
-            updatemenus=[self._menu(choices, 1 + (top - menu) / inner)] if choices else [],
         )
 
-    def _legend_pixels(self) -> int:
+    def choose(self, choices: Sequence[str], slo: Sequence[str], page: bool) -> None:
+        """Draw the limits of objectives, and on a page the choice of what is along the y axes, each with its limits."""
+        limits: list[tuple[int, str]] = []
+        for comparison in (each for text in slo for each in parse(text).comparisons()):
+            column = f"{comparison.metric.subject}_{comparison.metric.statistic}_ms"
+            for bound in comparison.bounds if column in choices else ():
+                for row in range(1, self.count + 1):
+                    limits.append((len(self.figure.layout.shapes), column))
+                    shown = column == self.panels.first
+                    self.figure.add_shape(objective_line(bound * 1e3), visible=shown, row=row, col=1)
+        if page:
+            self.figure.update_layout(updatemenus=[self._menu(choices, limits)])
+
+    def capacities(self, row: int, lines: Mapping[str, Sequence[SweepPoint]], field: str) -> None:
+        """Draw capacities against a field; a line that is in other panels looks as it does there."""
+        known = {_words(self.panels.line, key): look for key, look in self.looks.items()}
+        for words, points in lines.items():
+            look = known.setdefault(words, Line.number(len(known)) if words else Line(NEUTRAL, "solid"))
+            x = [point[field] for point in points]
+            if len(lines) <= MOST_LINES:
+                ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
+                self.figure.add_traces(list(band(x, ends, look.colour, legendgroup=words)), rows=row, cols=1)
+            line = go.Scatter(
+                x=x,
+                y=[point["capacity_tps"] for point in points],
+                **{"name": words or "layout", "legendgroup": words, "mode": "lines+markers", "marker": {"size": 5}},
+                line={"color": look.colour, "dash": look.dash, "width": 2},
+                showlegend=bool(words) and words not in {_words(self.panels.line, key) for key in self.named},
+                hovertemplate="capacity %{y:,.0f} at %{x}",
+            )
+            self.figure.add_trace(line, row=row, col=1)
+        self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
+        self.figure.update_yaxes(title_text=CAPACITY, **RATE_AXIS, row=row, col=1)
+
+    def _legend_pixels(self, others: Iterable[str]) -> int:
         """Return how high the legend is on a narrow screen."""
-        labels = [len(_words(self.panels.line, key)) * 7 + 50 for key in self.looks if self.panels.line]
+        words = {_words(self.panels.line, key) for key in self.looks} | set(others)
+        labels = [len(each) * 7 + 50 for each in words if each]
         a_row = max(1, NARROW_PIXELS // max(labels, default=1))
         return 20 * math.ceil(len(labels) / a_row) + 12
 
-    def _menu(self, choices: Sequence[str], height: float) -> dict[str, Any]:
-        """Return the choice of what is along the y axis."""
+    def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
+        """Return the choice of what is along the y axes."""
+        axes = ["yaxis", *(f"yaxis{row}" for row in range(2, self.count + 1))]
         buttons = [
             {
                 "label": _spoken(name),
                 "method": "update",
                 "args": [
                     {"y": [[row[band_columns(name)[place]] for row in rows] for rows, place in self.points]},
-                    {"yaxis.title.text": _axis_title(name)},
+                    {f"{axis}.title.text": _axis_title(name) for axis in axes}
+                    | {f"shapes[{place}].visible": name == column for place, column in limits},
+                    list(range(len(self.points))),
                 ],
             }
             for name in choices
         ]
-        shown = {
-            "active": list(choices).index(self.panels.first),
-            "x": 0,
-            "xanchor": "left",
-            "y": height,
-            "yanchor": "top",
+        return {
+            **{"buttons": buttons, "direction": "down", "font": {"size": SMALL_SIZE}},
+            **{"active": list(choices).index(self.panels.first), "x": 0, "xanchor": "left"},
+            **{"y": self.menu_height, "yanchor": "top"},
         }
-        return {"buttons": buttons, "direction": "down", "font": {"size": 12}, **shown}
+
+
+def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:
+    """Return ticks at the values themselves where they are few whole numbers: half a node is no layout."""
+    found = sorted({value for value in values if isinstance(value, int)})
+    return {"tickvals": found} if 0 < len(found) <= MOST_TICKS and len(found) == len(set(values)) else {}
 
 
 def _inner(panels: int) -> int:
@@ -275,19 +337,17 @@ def _spoken(name: str) -> str:
     return f"{request} {'p99.9' if statistic == 'p999' else statistic}"
 
 
-def _texts(numbers: Sequence[float]) -> list[str]:
-    return [f"{number:,.10g}" for number in numbers]
-
-
 def _axis_title(name: str) -> str:
     return f"{_spoken(name)} [ms]"
 
 
-def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int) -> list[str]:
+def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequence[str]) -> list[str]:
     first = rows[0]
     caption = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
     if not many_rates:
         caption = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
+    if many_rates and slo:
+        caption += f" Dashed: objective {', '.join(slo)}."
     caption += f" Engine {first['engine']}, seed {first['seed']}."
     if panels > MOST_PANELS:
         caption += f" The first {MOST_PANELS} of {panels} panels: the table has all."

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from plotly.offline import get_plotlyjs
 
 from capplan.calibration.validation.validation import Validation
+from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 from capplan.planner.reports.validation_page import ALL, TITLE, environment, page
 from capplan.planner.reports.validation_plot import errors_of_all, predicted_against_documented
@@ -26,7 +27,9 @@ def figures(reports: Sequence[Validation]) -> dict[str, go.Figure]:
 
 
 def write_report(reports: Sequence[Validation], folder: Path) -> tuple[Path, Path]:
-    """Write the report to a folder as Markdown and as HTML, each in full or not at all; return the two files.
+    """Write the report to a folder, which is made if need be, as Markdown and as HTML; return the two files.
+
+    Each file is there in full or not at all.
 
     Raises
     ------
@@ -34,6 +37,10 @@ def write_report(reports: Sequence[Validation], folder: Path) -> tuple[Path, Pat
         When they cannot be written.
     """
     text, drawn = folder / MARKDOWN, folder / HTML
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}") from None
     replace_file(text, page(reports, lambda name, about: f"[{about}]({HTML}#{name})"))
     replace_file(drawn, html(reports))
     return text, drawn

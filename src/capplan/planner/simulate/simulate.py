@@ -16,7 +16,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import check_number
-from capplan.planner.predict.predict import default_rate
+from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of
 from capplan.planner.simulate.precision_target import PrecisionTarget
 from capplan.planner.simulate.simulation import (
@@ -74,8 +74,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
             f"run `capplan predict {scenario.system}` instead"
         )
-    given = scenario.offered_per_s()
-    offered = default_rate(case) if given is None else float(np.max(given))
+    given = case.given_per_s
+    offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
     return Subject(network, scenario.given(), offered, "default" if given is None else "given")
 

@@ -295,7 +295,8 @@ def _tally(active: ActiveRun) -> Tally:
     for session, number in unfinished(active.program, state):
         for interval, ticks in overlaps(tally.boundaries, int(session["start"]), tally.end_ticks):
             add_pair(tally.class_totals[interval, number], NUMBER, ticks)
-    for station in state.stations["paused"].nonzero()[0].tolist():
+    first_lanes = state.stations[: state.header["station_rows"]]  # all lanes of a station pause together
+    for station in first_lanes["paused"].nonzero()[0].tolist():
         since = int(state.stations["paused_since"][station])
         for interval, ticks in overlaps(tally.boundaries, since, tally.end_ticks):
             tally.station_totals[interval, station, PAUSED] += ticks

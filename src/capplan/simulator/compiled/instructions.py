@@ -123,7 +123,7 @@ class Code:
     numbers.
     """
 
-    stations: dict[str, tuple[int, bool]]  # number, and whether it is a processor-sharing station
+    stations: dict[str, tuple[int, bool, bool]]  # number, whether it is a processor-sharing station, and has lanes
     pools: dict[str, int]
     counts: dict[str, int]  # of members, by station or pool
     delay_scales: dict[str, int]
@@ -175,7 +175,8 @@ class _Flow:
         of_stations = {name: count for name, count in code.counts.items() if name in code.stations}
         facts = flow_facts(flow, of_stations)
         self.steps, self.below, self.ranks, self.strides = facts.steps, facts.below, facts.ranks, facts.strides
-        self.keys = [name_key("step", name) for name in step_names(flow)]
+        self.step_names = step_names(flow)
+        self.keys = [name_key("step", name) for name in self.step_names]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.names = _names(facts)
         self.later: list[Callable[[], None]] = []
@@ -245,8 +246,13 @@ class _Flow:
 
     def visit(self, step: Visit, number: int, scope: Scope) -> None:
         """Emit a visit; when no request waits for its end it needs no event."""
-        station, processor_sharing = self.code.stations[step.station]
+        station, processor_sharing, has_lanes = self.code.stations[step.station]
         member = scope.local(step.member)
+        if has_lanes:
+            self.row(at.ASSIGN, station, scope.locals, d=member, number=number)
+            self.code.keys[-1] = name_key("lane", self.step_names[number])
+            station, member = 0, scope.locals
+            self.code.locals = max(self.code.locals, scope.locals + 1)
         if scope.follows == "nothing":
             op = at.SEND_PROCESSOR_SHARING if processor_sharing else at.SEND_FIXED_RATE
         elif scope.follows == "done" and not processor_sharing and member == at.NONE:
@@ -503,7 +509,7 @@ class _Flow:
 
     def replica_set(self, step: ReplicaSet, number: int, scope: Scope) -> None:
         """Emit the search for replicas; behind the set stands room that random placement needs."""
-        station = self.code.stations.get(step.among, (at.NONE, False))[0]
+        station = self.code.stations[step.among][0] if step.among in self.code.stations else at.NONE
         placement = at.RING if step.placement == "ring" else at.DRAWN
         place = self.code.list_of(
             [station, self.code.counts[step.among], step.size, placement, scope.local(step.first)]

@@ -44,7 +44,7 @@ from capplan.simulator.compiled.instructions import Code, RouteInfo
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Program, Records
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, session_of
+from capplan.simulator.specification.network_facts import Lane, backoff_ticks, is_fixed_rate, lanes, session_of
 from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
 from capplan.simulator.specification.streams import source_key
 from capplan.simulator.specification.traffic_time import Segment, segments, trace_ticks
@@ -172,8 +172,9 @@ class Lowered:
 
     network: Network
     base: Program
-    processor_sharing: tuple[bool, ...]
-    rate_tables: dict[int, int]  # place among the numbers, by station
+    lanes: tuple[Lane, ...]
+    processor_sharing: tuple[bool, ...]  # by lane
+    rate_tables: dict[int, int]  # place among the numbers, by lane
     processes: tuple[StationProcess, ...]
     routes: tuple[RouteInfo, ...]
     delay_scales: dict[str, int]
@@ -301,10 +302,14 @@ class _Lowering:
     def __init__(self, network: Network, draw: int) -> None:
         self.network, self.traffic, self.draw = network, at_draw(network.traffic, draw), draw
         sharing = {group.name: not is_fixed_rate(group, network) for group in network.stations}
-        self.processor_sharing = tuple(sharing[group.name] for group in network.stations for _ in group.members)
+        of_member = [sharing[group.name] for group in network.stations for _ in group.members]
+        self.lanes = lanes(network)
+        self.processor_sharing = tuple(of_member[lane.of] for lane in self.lanes)
+        has_lanes = {group.name: group.has_lanes for group in network.stations}
+        firsts = _first_numbers(network.stations)
         scaled = dict.fromkeys(event.target for event in network.timeline.events if event.action == "scale_delay")
         self.code = Code(
-            stations={name: (number, sharing[name]) for name, number in _first_numbers(network.stations).items()},
+            stations={name: (first, sharing[name], has_lanes[name]) for name, first in firsts.items()},
             pools=_first_numbers(network.pools),
             counts={**_counts(network.pools), **_counts(network.stations)},
             delay_scales={name: number for number, name in enumerate(scaled)},
@@ -328,7 +333,7 @@ class _Lowering:
             (code.distribution(what.every), code.distribution(what.length), self._share(what)) for _, _, what in found
         ]
         rate_tables = {
-            number: code.numbers_of(each.rate.speeds) for number, each in enumerate(network.each_station) if each.rate
+            number: code.numbers_of(rate.speeds) for number, (each, _) in enumerate(self.lanes) if (rate := each.rate)
         }
         numbers = Numbers(
             tuple(distribution for _, distribution in code.distributions.values()),
@@ -357,6 +362,7 @@ class _Lowering:
                 traffic=traffic,
                 rates=rates,
             ),
+            lanes=self.lanes,
             processor_sharing=self.processor_sharing,
             rate_tables=rate_tables,
             processes=processes,
@@ -436,7 +442,7 @@ class _Lowering:
     def _host_stations(self) -> Ints:
         hosts = self.network.each_host
         numbers: dict[str, list[int]] = {host.name: [] for host in hosts}
-        for number, each in enumerate(self.network.each_station):
+        for number, (each, _) in enumerate(self.lanes):
             if each.host is not None:
                 numbers[each.host].append(number)
         on = list(numbers.values())

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from capplan.models.errors import RefusedError
+from capplan.models.language.network import Network
+from capplan.models.language.station import Assignment
 from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
@@ -17,7 +19,7 @@ from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
 from capplan.simulator.specification.timeline import numbered_changes
 
-POLICIES: dict[RoutePolicy, int] = {
+POLICIES: dict[RoutePolicy | Assignment, int] = {
     "round_robin": at.ROUND_ROBIN,
     "random": at.RANDOM,
     "least_loaded": at.LEAST_LOADED,
@@ -57,7 +59,7 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
     most_requests
         How many requests may start.
     """
-    network, header = lowered.network, _header(lowered, tally, most_requests)
+    header = _header(lowered, tally, most_requests)
     room = ROOM + 2 * lowered.most_records + 2 * clients
     stations = _stations(lowered)
     return State(
@@ -70,9 +72,9 @@ def new_state(lowered: Lowered, root: int, tally: Tally, *, clients: int, trace_
         missing=np.zeros((room, lowered.groups), dtype=np.int64),
         lists=_lists(int(header["batch_lists"]) + room),
         stations=stations,
-        speeds=np.ones((len(network.each_station), at.SPEEDS)),
+        speeds=np.ones((len(stations), at.SPEEDS)),
         completions=_completions(stations, np.full(len(lowered.base.ps_stations), room), lowered.base.ps_stations),
-        server_free=np.zeros(sum(station.servers for station in network.each_station), dtype=np.int64),
+        server_free=np.zeros(sum(lane.station.servers for lane in lowered.lanes), dtype=np.int64),
         hosts=_hosts(lowered),
         processes=_processes(lowered, root),
         pools=_pools(lowered),
@@ -93,8 +95,9 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
     header["arrival_at"] = at.NEVER
     header["clocks"] = tally.histograms.shape[2]
     header["ps_slots"] = max(1, -(-len(lowered.base.ps_stations) // at.BLOCK)) * at.BLOCK
+    header["station_rows"] = len(network.each_station)
     pools = len(network.each_pool)
-    lists = (len(network.each_station), pools, pools, len(network.classes), lowered.wait_lists)
+    lists = (len(lowered.lanes), pools, pools, len(network.classes), lowered.wait_lists)
     starts = ("pool_lists", "kept_lists", "class_lists", "wait_lists", "batch_lists")
     for name, start in zip(starts, accumulate(lists), strict=True):
         header[name] = start
@@ -211,14 +214,14 @@ def _more_records(state: State, name: str) -> Records:
 
 def _stations(lowered: Lowered) -> Records:
     network = lowered.network
-    rows = np.zeros(len(network.each_station), dtype=at.STATION)
+    rows = np.zeros(len(lowered.lanes), dtype=at.STATION)
     named = {event.target for _, event in numbered_changes(network)}
     down = {group.members[number].name for group in network.stations for number in group.down}
     hosts = {host.name: number for number, host in enumerate(network.each_host)}
     slot = free = 0
-    for number, (row, station) in enumerate(zip(rows, network.each_station, strict=True)):
+    for number, (row, (station, of)) in enumerate(zip(rows, lowered.lanes, strict=True)):
         processor_sharing = lowered.processor_sharing[number]
-        mine = [place for place, process in enumerate(lowered.processes) if process.station == number]
+        mine = [place for place, process in enumerate(lowered.processes) if process.station == of]
         row["kind"] = (at.SHARED if station.discipline == "ps" else at.QUEUED) if processor_sharing else at.FIXED_RATE
         row["servers"], row["slot"], row["server_free"] = station.servers, slot, free
         row["host"] = at.NONE if station.host is None else hosts[station.host]
@@ -229,8 +232,23 @@ def _stations(lowered: Lowered) -> Records:
         changes = station.rate or station.host is not None or mine or station.name in named or station.name in down
         row["plain"] = not changes
         row["lazy"] = not changes and processor_sharing and station.discipline == "ps"
+        row["row"] = of
         slot, free = slot + processor_sharing, free + station.servers
+    _set_lanes(rows, network)
     return rows
+
+
+def _set_lanes(rows: Records, network: Network) -> None:
+    """Tell stations how visits choose a lane. Lanes whose visits are counted must know when one ends."""
+    further = len(network.each_station)
+    for row, station in zip(rows, network.each_station, strict=False):
+        row["lanes"], row["further_lanes"] = len(station.lanes), further
+        if station.has_lanes:
+            row["assignment"] = POLICIES[station.assignment]
+        if station.assignment == "least_loaded":
+            row["lazy"] = 0
+            rows["lazy"][further : further + len(station.lanes) - 1] = 0
+        further += len(station.lanes) - 1
 
 
 def _hosts(lowered: Lowered) -> Records:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from capplan.models.language.network import Network
 from capplan.models.language.traffic import Event
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import State
@@ -56,12 +55,12 @@ class CompiledTimeline:
 
     def update(self, state: State) -> None:
         """Tell the kernel the state of all stations."""
-        _update_stations(self.lowered.network, self.states, state)
+        _update_stations(self.lowered, self.states, state)
         _update_routes(self.lowered, state)
 
 
-def _update_stations(network: Network, states: dict[str, OperatingState], state: State) -> None:
-    for number, station in enumerate(network.each_station):
+def _update_stations(lowered: Lowered, states: dict[str, OperatingState], state: State) -> None:
+    for number, (station, _) in enumerate(lowered.lanes):
         own = states[station.name]
         host = states[station.host] if station.host is not None else OperatingState()
         state.stations["down"][number] = own.down or host.down
@@ -73,7 +72,7 @@ def _update_routes(lowered: Lowered, state: State) -> None:
     network = lowered.network
     known = {
         each.name: bool(down)
-        for each, down in zip(network.each_station, state.stations["known_down"].tolist(), strict=True)
+        for (each, _), down in zip(lowered.lanes, state.stations["known_down"].tolist(), strict=True)
     }
     state.header["some_known_down"] = any(known.values())
     members = {group.name: [known[each.name] for each in group.members] for group in network.stations}

@@ -7,18 +7,18 @@ their keys (`streams`), so the same network, seed and replication give the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
-from capplan.simulator.reference.counters import Window
+from capplan.simulator.reference.counters import StationRecord, Window
 from capplan.simulator.reference.events import OrderedEnvironment
 from capplan.simulator.reference.stations import (
     FixedRateStation,
     ProcessorSharingStation,
+    RunningLane,
     RunningStation,
     SharedHost,
     UnitPool,
@@ -40,7 +40,7 @@ from capplan.simulator.results.run import Run, report
 from capplan.simulator.results.tally import Tally, intervals, tally_of_requests
 from capplan.simulator.results.trace import Requests
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, session_of
+from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, lanes, session_of
 from capplan.simulator.specification.sampling import tick_sampler
 from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key, source_key
@@ -107,15 +107,9 @@ class _System:
     stations: dict[str, RunningStation]
     pools: dict[str, UnitPool]
 
-    def processor_sharing(self) -> Iterator[tuple[int, ProcessorSharingStation]]:
-        """Yield the processor-sharing stations with their numbers."""
-        for number, station in enumerate(self.stations.values()):
-            if isinstance(station, ProcessorSharingStation):
-                yield number, station
-
     def service_continues(self) -> bool:
         """Tell whether a visit may still complete when nothing but the processes of stations runs."""
-        return any(station.service_continues for _, station in self.processor_sharing())
+        return any(station.service_continues for station in self.stations.values())
 
     def failing(self) -> frozenset[str]:
         """Return the stations that may be down, alone or with their host."""
@@ -140,15 +134,19 @@ def _system(network: Network, window: Window) -> _System:
     states = initial_states(network)
     hosts = {host.name: SharedHost(host) for host in network.each_host}
     fixed_rate = {each.name for group in network.stations if is_fixed_rate(group, network) for each in group.members}
-    stations: dict[str, RunningStation] = {
-        station.name: FixedRateStation(station, env, window)
-        if station.name in fixed_rate
-        else ProcessorSharingStation(station, number, env, window, hosts.get(station.host or ""))
-        for number, station in enumerate(network.each_station)
+    each_station = network.each_station
+    records = [StationRecord(window) for _ in each_station]
+    running: list[list[RunningLane]] = [[] for _ in each_station]
+    for number, (lane, of) in enumerate(lanes(network)):
+        running[of].append(
+            FixedRateStation(lane, env, records[of])
+            if lane.name in fixed_rate
+            else ProcessorSharingStation(lane, number, env, records[of], hosts.get(lane.host or ""))
+        )
+    stations = {
+        each.name: RunningStation(each, mine, states[each.name])
+        for each, mine in zip(each_station, running, strict=True)
     }
-    for name, station in stations.items():
-        if isinstance(station, ProcessorSharingStation):
-            station.state = states[name]
     pools = {pool.name: UnitPool(pool, env, window) for pool in network.each_pool}
     return _System(network, env, window, hosts, stations, pools)
 
@@ -162,11 +160,10 @@ def _flow(request: RequestClass, context: FlowContext) -> CompiledFlow:
 def _begin(system: _System, log: RequestLog, root: int, max_requests: int | None) -> None:
     """Schedule everything that starts by itself: the timeline, the processes of stations, the traffic."""
     network, env = system.network, system.env
-    targets = {station.station.name: station for _, station in system.processor_sharing()}
-    changes = TimelineProcess(network, env, {**targets, **system.hosts})
+    changes = TimelineProcess(network, env, {**system.stations, **system.hosts})
     changes.begin()
-    for number, station in system.processor_sharing():
-        begin_processes(station, number, root)
+    for number, station in enumerate(system.stations.values()):
+        begin_processes(station, number, root, env, system.window)
     context = FlowContext(network, env, system.stations, system.pools, changes.delay_factors, system.failing())
     flows = [_flow(each, context) for each in network.classes]
     _begin_traffic(network, Clients(env, log, flows, system.window.end, max_requests), root)

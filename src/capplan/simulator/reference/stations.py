@@ -13,6 +13,9 @@ grows by an integer `pace` each tick. A visit with demand d that begins at V end
 reached V + d. The pace changes only when something happens at the station or its host, so V is exact whenever it is
 updated, and the number of updates does not matter.
 
+A *lane* is a server with a queue of its own. It works like a station with one server, and shares its operating state
+and its records with the other lanes of its station.
+
 A station schedules a *check* for its next completion: an event with a negative rank, which precedes all other events of
 its tick and schedules the completions. A check that later events have made too early finds nothing to complete. Checks
 are not events of the total order and are not counted.
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import NamedTuple, Protocol
@@ -106,10 +111,10 @@ class FixedRateStation:
 
     known_down = False
 
-    def __init__(self, station: Station, env: OrderedEnvironment, window: Window) -> None:
+    def __init__(self, station: Station, env: OrderedEnvironment, record: StationRecord) -> None:
         self.env = env
         self.free = [0] * station.servers  # a heap: the tick from which each server is free
-        self.record = StationRecord(window)
+        self.record = record
 
     def visit(self, demand: int, rank: int) -> OrderedEvent:
         """Join; the event returned is the end of the service."""
@@ -213,19 +218,18 @@ class ProcessorSharingStation:
     """Servers of one speed, the visits in service, and under `fcfs` those that wait, in order of joining."""
 
     def __init__(
-        self, station: Station, number: int, env: OrderedEnvironment, window: Window, host: SharedHost | None
+        self, station: Station, number: int, env: OrderedEnvironment, record: StationRecord, host: SharedHost | None
     ) -> None:
-        self.station, self.env, self.window, self.host = station, env, window, host
+        self.station, self.env, self.record, self.host = station, env, record, host
+        self.state, self.counts_pauses = OperatingState(), True
         self.sharing = station.discipline == "ps"
         self.expiry = LONGEST_TICKS if station.expiry_s is None else to_ticks(float(station.expiry_s))
         self.rank = -1 - number  # of its checks
-        self.state = OperatingState()
         self.pauses, self.background = ([False] * len(kind) for kind in (station.pauses, station.background))
         self.inside: list[VisitInService] = []  # a heap
         self.queue: deque[WaitingVisit] = deque()
         self.checks: set[int] = set()
         self.attained = self.since = self.pace = 0  # V at tick `since`, and its growth per tick
-        self.record = StationRecord(window)
         if host is not None:
             host.stations.append(self)
 
@@ -243,6 +247,11 @@ class ProcessorSharingStation:
     def busy(self) -> int:
         """The number of servers that serve a visit."""
         return min(len(self.inside), self.station.servers)
+
+    @property
+    def number_inside(self) -> int:
+        """The number of visits, those that wait included."""
+        return len(self.inside) + len(self.queue)
 
     @property
     def running(self) -> int:
@@ -301,8 +310,8 @@ class ProcessorSharingStation:
             return
         busy = self.busy
         self.record.busy.add(self.since, until, busy)
-        self.record.queued.add(self.since, until, len(self.inside) + len(self.queue) - busy)
-        if any(self.pauses):
+        self.record.queued.add(self.since, until, self.number_inside - busy)
+        if self.counts_pauses and any(self.pauses):
             self.record.paused(self.since, until)
 
     def turn(self, process: int, on: bool) -> None:
@@ -348,7 +357,7 @@ class ProcessorSharingStation:
     def _factor(self) -> float:
         """Return the factor on the speed of every server. Its arithmetic is that of float64, in this order."""
         factor, taken = 1.0, 0.0
-        if self.station.rate is not None and (inside := len(self.inside) + len(self.queue)):
+        if self.station.rate is not None and (inside := self.number_inside):
             speeds = self.station.rate.speeds
             factor *= float(speeds[min(inside, len(speeds)) - 1])
         for work, runs in zip(self.station.background, self.background, strict=True):
@@ -400,31 +409,90 @@ class ProcessorSharingStation:
         self.record.fill(tally, index)
 
 
-RunningStation = FixedRateStation | ProcessorSharingStation
+RunningLane = FixedRateStation | ProcessorSharingStation
 
 
-def begin_processes(station: ProcessorSharingStation, number: int, root: int) -> None:
+class RunningStation:
+    """A station without a count, or a member, while it runs: its lanes, which is one if it is pooled."""
+
+    def __init__(self, station: Station, lanes: Sequence[RunningLane], state: OperatingState) -> None:
+        self.station, self.lanes, self.state = station, lanes, state
+        self.assigned = 0
+        self.changeable = [lane for lane in lanes if isinstance(lane, ProcessorSharingStation)]
+        for number, lane in enumerate(self.changeable):  # they go down, and pause, together
+            lane.state, lane.counts_pauses = state, number == 0
+
+    def lane(self, key: int, draw: int) -> RunningLane:
+        """Assign the next visit to a lane; `key` and `draw` are those of its random number."""
+        match self.station.assignment:
+            case "pooled":
+                return self.lanes[0]
+            case "random":
+                return self.lanes[int(uniform(key, draw) * len(self.lanes))]
+            case "round_robin":
+                self.assigned += 1
+                return self.lanes[(self.assigned - 1) % len(self.lanes)]
+            case "least_loaded":
+                return min(self.changeable, key=lambda lane: lane.number_inside)
+
+    @property
+    def known_down(self) -> bool:
+        """Whether others know that it, or its host, is down."""
+        return self.lanes[0].known_down
+
+    @property
+    def service_continues(self) -> bool:
+        """Whether a visit may still complete when nothing but the processes of stations runs."""
+        return any(lane.service_continues for lane in self.changeable)
+
+    def settle(self) -> None:
+        """Bring the service attained up to date; call it before any change."""
+        for lane in self.changeable:
+            lane.settle()
+
+    def changed(self) -> None:
+        """Continue at the new speed; call it after any change."""
+        for lane in self.changeable:
+            lane.changed()
+
+    def turn(self, process: int, on: bool) -> None:
+        """Turn a pause or background work on or off; they are numbered, pauses first."""
+        for lane in self.changeable:
+            lane.turn(process, on)
+
+    def fill(self, tally: Tally, index: int) -> None:
+        """Write the counts into a tally as those of station number `index`."""
+        for lane in self.lanes:
+            lane.fill(tally, index)
+
+
+def begin_processes(station: RunningStation, number: int, root: int, env: OrderedEnvironment, window: Window) -> None:
     """Start the pauses and the background work of station `number`."""
     key = source_key(root, "station", station.station.name)
     processes: list[Pauses | Background] = [*station.station.pauses, *station.station.background]
     for place, process in enumerate(processes):
+        kind = "pause" if isinstance(process, Pauses) else "background"
         rank = request_rank(number) + step_rank(EventKind.PROCESS, place)
-        OrderedProcess(station.env, _station_process(station, process, place, key, rank))
-        station.env.background_entries += 1
+        mark = partial(window.mark, kind=kind, name=f"{station.station.name}: {process.name}")
+        OrderedProcess(env, _station_process(env, process, (key, rank), partial(station.turn, place), mark))
+        env.background_entries += 1
 
 
 def _station_process(
-    station: ProcessorSharingStation, process: Pauses | Background, place: int, key: int, rank: int
+    env: OrderedEnvironment,
+    process: Pauses | Background,
+    identity: tuple[int, int],
+    turn: Callable[[bool], None],
+    mark: Callable[[int, int], None],
 ) -> ProcessGenerator:
-    env = station.env
+    key, rank = identity
     every, length = tick_sampler(process.every), tick_sampler(process.length)
-    kind, name = "pause" if isinstance(process, Pauses) else "background", f"{station.station.name}: {process.name}"
     every_draw, length_draw = name_key("every", process.name), name_key("length", process.name)
-    for turn in count():
-        mine = fold(fold(key, turn), 0)
+    for number in count():
+        mine = fold(fold(key, number), 0)
         yield OrderedEvent(env).at(env.tick + max(1, every(uniform(mine, every_draw))), rank)
         end = env.tick + length(uniform(mine, length_draw))
-        station.window.mark(env.tick, end, kind, name)
-        station.turn(place, on=True)
+        mark(env.tick, end)
+        turn(True)
         yield OrderedEvent(env).at(end, rank)
-        station.turn(place, on=False)
+        turn(False)

@@ -292,7 +292,8 @@ class _Compiler:
         self.context, self.env = context, context.env
         facts = flow_facts(flow, member_counts(context.network))
         self.steps, self.below = facts.steps, facts.below
-        self.keys = [name_key("step", name) for name in step_names(flow)]
+        self.names = list(step_names(flow))
+        self.keys = [name_key("step", name) for name in self.names]
         self.signalled, self.served, self.entries = facts.signalled, facts.served, facts.entries
         self.ranks, self.strides = facts.ranks, facts.strides
         self.sets = facts.sets
@@ -354,9 +355,11 @@ class _Compiler:
     def _visit(self, step: Visit, number: int) -> Runner:
         key, draw, rank = self.keys[number], tick_sampler(step.demand), self.rank(EventKind.SERVICE, number)
         station_of = _chosen(self.context.stations, step.station, step.member)
+        lane_key = name_key("lane", self.names[number])
 
         def visit(attempt: Attempt, _: ActiveCountdownLatch | None) -> ProcessGenerator:
-            yield station_of(attempt).visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
+            lane = station_of(attempt).lane(attempt.key, lane_key)
+            yield lane.visit(draw(uniform(attempt.key, key)), attempt.rank + rank)
 
         return visit
 

@@ -1,4 +1,4 @@
-"""Single requests: the table of a run's trace, and its Parquet file.
+"""Single requests: the table of a run's trace, and its Parquet or CSV file.
 
 A file has one row per request; times are nanoseconds since the start of the run, which are the engines' ticks.
 `request` numbers the requests of a replication in the order of starting; rows need not be in that order.
@@ -6,6 +6,7 @@ A file has one row per request; times are nanoseconds since the start of the run
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -72,9 +73,10 @@ class TraceWriter:
     Parameters
     ----------
     path : Path
-        Where to write; an existing file is replaced.
+        Where to write, as CSV if it ends in .csv, otherwise as Parquet; an existing file is replaced.
     network, seed
-        What is run. The names of its classes and sources go into the rows, its own name and the seed into the metadata.
+        What is run. The names of its classes and sources go into the rows, its own name and the seed into the metadata,
+        which CSV does not have.
 
     Raises
     ------
@@ -84,14 +86,16 @@ class TraceWriter:
 
     def __init__(self, path: Path, network: Network, seed: int) -> None:
         import pyarrow as pa  # only a trace needs it
-        from pyarrow import parquet
+        from pyarrow import csv, parquet
 
-        self._arrow, self._path, self._part = pa, path, path.with_name(f"{path.name}.part")
+        self._arrow, self._path, self._part = pa, path, path.with_name(f".{path.name}.{os.getpid()}.new")
         self._classes = pa.array([each.name for each in network.classes])
         self._sources = pa.array(list(network.traffic.mix))
         metadata = {"schema": SCHEMA, "network": network.name, "seed": str(seed)}
         try:
-            self._writer = parquet.ParquetWriter(self._part, _schema(pa).with_metadata(metadata))
+            writer = csv.CSVWriter if path.suffix.lower() == ".csv" else parquet.ParquetWriter
+            self._schema = _schema(pa).with_metadata(metadata)
+            self._writer = writer(self._part, self._schema)
         except OSError as error:
             raise InputError(
                 f"the trace {str(path)!r} cannot be written ({error.strerror or error}): choose an existing"
@@ -128,7 +132,7 @@ class TraceWriter:
             "end_ns": pa.array(requests.end_ticks, mask=~ended),
             "status": named(requests.status, pa.array(STATUSES)),
         }
-        self._writer.write_table(pa.table(columns, schema=self._writer.schema))
+        self._writer.write_table(pa.table(columns, schema=self._schema))
 
     def _named(self, indices: IntArray, names: Any) -> Any:
         return self._arrow.DictionaryArray.from_arrays(self._arrow.array(indices, self._arrow.int32()), names)

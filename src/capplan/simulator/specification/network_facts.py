@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.network import Network, member_of
@@ -37,11 +38,15 @@ MOST_STEPS = (1 << 20) - 1  # a step's number among ties has 20 bits
 
 
 def is_fixed_rate(station: Station, network: Network) -> bool:
-    """Tell whether a station, or every member of it, serves first come, first served, at a speed that never changes."""
+    """Tell whether a station, or every member of it, serves first come, first served, at a speed that never changes.
+
+    A station that has to know at every moment how many visits its lanes have does not count.
+    """
     plain = station.rate is None and station.expiry_s is None and station.host is None
     undisturbed = not station.pauses and not station.background and station.name not in _changing(network)
     like = all(each.speed == 1 and not each.down for each in station.exceptions)
-    return station.discipline == "fcfs" and plain and undisturbed and like
+    counted = station.assignment == "least_loaded"
+    return station.discipline == "fcfs" and plain and undisturbed and like and not counted
 
 
 def _changing(network: Network) -> set[str]:
@@ -49,6 +54,31 @@ def _changing(network: Network) -> set[str]:
     targets = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
     owners = (member_of(target, (*network.stations, *network.hosts)) for target in targets)
     return targets | {owner[0] for owner in owners if owner is not None}
+
+
+class Lane(NamedTuple):
+    """A queue in front of one or more servers: a station without a count, a member, or a lane of either.
+
+    Attributes
+    ----------
+    station
+        The queue, with its servers, as a station.
+    of
+        Number of the station or member that it belongs to, in the order of `Network.each_station`.
+    """
+
+    station: Station
+    of: int
+
+
+def lanes(network: Network) -> tuple[Lane, ...]:
+    """Return all queues in the order of their numbers: the first lane of each station, then the further lanes.
+
+    A pooled station has one lane, so the first lanes have the numbers of their stations.
+    """
+    each = [(number, station.lanes) for number, station in enumerate(network.each_station)]
+    first = [Lane(mine[0], number) for number, mine in each]
+    return (*first, *(Lane(lane, number) for number, mine in each for lane in mine[1:]))
 
 
 def backoff_ticks(retry: Retry | None) -> list[int]:

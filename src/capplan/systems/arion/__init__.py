@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 
 from capplan.calibration.system import System
+from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import PARAMETERS, REPORTED, latency_s, network, settling_s
 from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages
 from capplan.systems.arion.observations import ArionObservations
@@ -23,6 +25,8 @@ class Arion(System[ArionScenario]):
     parameters = PARAMETERS
     reported = REPORTED
     budget_s = 0.2
+    losses = MappingProxyType({"master": "a gRPC master"})
+    tails_not_modelled = ("GC pauses", "repartitioning of Hazelcast")
 
     network = staticmethod(network)
     observations = cached_property(ArionObservations)
@@ -33,9 +37,25 @@ class Arion(System[ArionScenario]):
     excess = staticmethod(excess)
     excess_of_rates = staticmethod(excess_of_rates)
 
+    def layout(self, scenario: ArionScenario, values: Values) -> str:
+        """Return masters, clients and streams in a few words."""
+        del values
+        text = f"{_counted(scenario.servers, 'master')}, {_counted(scenario.clients, 'client')}"
+        return f"{text}, streams of {scenario.stream_messages:,}" if scenario.stream_messages > 1 else text
+
+    def resource_name(self, scenario: ArionScenario, resource: str) -> str:
+        """Return what a resource is called in a sentence, with its number."""
+        if resource == "clients":
+            return _counted(scenario.clients, "client")
+        return _counted(scenario.servers, "master") if resource == "master" else resource
+
     def bounded(self, scenario: ArionScenario) -> bool:
         """Whether clients wait for their answers, as they do with unary calls."""
         return scenario.stream_messages == 1
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 SYSTEM = Arion()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.observations import LoadTest
+from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case, Notes
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits
-from capplan.models.results import Band, Capacity, Outage
+from capplan.models.results import Band
 from capplan.systems.arion.network import (
     AT_ONCE,
     DROOP,
@@ -86,9 +87,8 @@ def _few(case: Case[ArionScenario]) -> list[str]:
         return []
     bound = case.uncertainty.of_rate(sustained_per_s(scenario, values))
     return [
-        f"Each client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
-        f"{bound.value:,.0f} times a second ({bound.low:,.0f} to {bound.high:,.0f}): the clients limit the capacity, "
-        "not the masters. Latency counts from when a client asks; delay behind a client's own schedule comes on top."
+        f"A client waits for its answer before it asks again, so {_counted(scenario.clients)} at most "
+        f"{bound.value:,.0f} times a second. Delay behind a client's own schedule comes on top of the latency."
     ]
 
 
@@ -103,12 +103,11 @@ def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
         return []
     rate, mean = (float(np.median(each)) for each in (sustained, figures.latency_s("read", "mean")))
     alone = scenario.clients == 1
-    each = "The client waits" if alone else f"Each of the {scenario.clients:,} clients waits"
-    late = "it falls behind that rate" if alone else "they fall behind that rate, and all of them wait"
+    late = "the client falls behind" if alone else f"the {scenario.clients:,} clients fall behind, and all of them wait"
     return [
-        f"The offered rate exceeds the sustained rate of {rate:,.0f} per second. {each} for its answer before it asks "
-        f"again, so {late}. No request is dropped: the mean response time is {significant(mean * 1e3)} ms (clients "
-        "over throughput), counted from when a client asks."
+        f"The offered rate exceeds the sustained {rate:,.0f} per second, so {late}. No request is dropped: "
+        f"the mean response time is {significant(mean * 1e3)} ms (clients over throughput), counted from when a client "
+        "asks."
     ]
 
 
@@ -172,15 +171,19 @@ def _draws(value: object) -> FloatArray:
     return np.atleast_1d(np.asarray(value, dtype=float))
 
 
-def outages(case: Case[ArionScenario], offered_per_s: float) -> tuple[Outage, ...]:
-    """Return what is left without one master: the data are in Hazelcast."""
-    lost, scenario = {"master": 1}, case.scenario
-    if scenario.servers == 1:
-        return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
-    fewer = case.system.solution(changed(scenario, servers=scenario.servers - 1), thinned(case.values))
-    capacity = case.uncertainty.of_rate(fewer.capacity)
+def outages(case: Case[ArionScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+    """Return what is left without some masters, by default one: the data are in Hazelcast."""
+    return tuple(_without(case, loss.counts["master"]) for loss in losses or (Loss({"master": 1}),))
+
+
+def _without(case: Case[ArionScenario], count: int) -> Remainder:
+    name, servers = f"{count} master{'s' * (count > 1)}", case.scenario.servers
+    if count >= servers:
+        why = "no other master is left" if servers > 1 else "it is the only master"
+        return Remainder(name=name, lost={"master": count}, assumed=why, solved=None)
+    fewer = changed(case.scenario, servers=servers - count)
     assumed = "its clients ask the others, evenly; Hazelcast has the data"
-    return (Outage(lost, True, assumed, capacity, capacity.low >= offered_per_s),)
+    return Remainder(name=name, lost={"master": count}, assumed=assumed, solved=partial(case.system.solution, fewer))
 
 
 class ArionNotes(Notes[ArionScenario]):
@@ -208,13 +211,18 @@ class ArionNotes(Notes[ArionScenario]):
             "document, this prediction assumes that Hazelcast scales with the masters.",
         )
 
-    def notes(self, case: Case[ArionScenario], capacity: Capacity, figures: Figures) -> list[str]:
+    def cautions(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
+        """Return that clients limit the rate, and that they wait where the rate is too high."""
+        del capacity
+        return [*(_few(case) if case.scenario.stream_messages == 1 else []), *_beyond(case, figures)]
+
+    def notes(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
         """Return what depends on the layout; decision 0012 has the doubts about all layouts."""
         del capacity
-        unary = [] if case.scenario.stream_messages > 1 else [_useful(case), *_few(case)]
+        unary = [] if case.scenario.stream_messages > 1 else [_useful(case)]
         return [
             *unary,
-            *(_beyond(case, figures) or [_in_flight(case, figures)]),
+            *([] if _beyond(case, figures) else [_in_flight(case, figures)]),
             *_droop(case),
             *_streams(case),
             f"Guesses: a master serves {AT_ONCE} requests at once, the number that fits best, and service times are "

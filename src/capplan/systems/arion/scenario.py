@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
 from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
 
 MOST_CLIENTS = 1_000_000  # far more than any real layout has, to catch typing errors
@@ -67,7 +67,7 @@ class ArionScenario(Scenario):
             replaces=("rps_per_client",),
         ),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Objective, such as 'read.p99<2ms'; may be repeated.", "objectives")] = ()
+    slo: Annotated[Objectives, Option("Objective, such as 'read.p99<2ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.servers > LARGEST:

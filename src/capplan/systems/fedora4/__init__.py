@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 
 from capplan.calibration.system import System
+from capplan.models.language.parameter import Values
 from capplan.systems.fedora4.network import PARAMETERS, REPORTED, network, traffic_mix
 from capplan.systems.fedora4.notes import Fedora4Notes, excess_of_rates, offset, outages, workers
 from capplan.systems.fedora4.observations import Fedora4Observations
@@ -23,6 +25,8 @@ class Fedora4(System[Fedora4Scenario]):
     reported = REPORTED
     widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
     budget_s = 0.4
+    losses = MappingProxyType({"node": "a repository node"})
+    tails_not_modelled = ("GC pauses", "write locks")
 
     network = staticmethod(network)
     observations = cached_property(Fedora4Observations)
@@ -32,6 +36,17 @@ class Fedora4(System[Fedora4Scenario]):
     workers = staticmethod(workers)
     excess_of_rates = staticmethod(excess_of_rates)
     offset = staticmethod(offset)
+
+    def layout(self, scenario: Fedora4Scenario, values: Values) -> str:
+        """Return nodes, writes and region in a few words."""
+        del values
+        nodes = f"{scenario.nodes} node{'s' * (scenario.nodes > 1)}"
+        return f"{nodes}, {100 * scenario.write_share:g} % writes, clients in {scenario.region}"
+
+    def resource_name(self, scenario: Fedora4Scenario, resource: str) -> str:
+        """Return what a resource is called in a sentence."""
+        nodes = f"the CPUs of the {scenario.nodes} nodes" if scenario.nodes > 1 else "the node's CPU"
+        return {"repository": nodes, "workers": "the nodes' threads"}.get(resource, resource)
 
 
 SYSTEM = Fedora4()

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import thinned
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Offset
 from capplan.calibration.evidence.table import Evidence, select
 from capplan.calibration.observations import LoadTest
+from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case, Notes
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
-from capplan.models.results import STATISTICS, Band, Capacity, Outage
+from capplan.models.results import STATISTICS, Band
 from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, THREADS, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -58,14 +59,19 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
     return notes
 
 
-def outages(case: Case[Fedora4Scenario], offered_per_s: float) -> tuple[Outage, ...]:
-    """Return what is left without one node: each has all the data."""
-    lost = {"repository node": 1}
-    if case.scenario.nodes == 1:
-        return (Outage(lost, False, "it is the only one", Band.exactly(0.0), False),)
-    fewer = changed(case.scenario, nodes=case.scenario.nodes - 1)
-    capacity = case.uncertainty.of_rate(case.system.solution(fewer, thinned(case.values)).capacity)
-    return (Outage(lost, True, "each node has all the data", capacity, capacity.low >= offered_per_s),)
+def outages(case: Case[Fedora4Scenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+    """Return what is left without some nodes, by default one: each has all the data."""
+    return tuple(_without(case, loss.counts["node"]) for loss in losses or (Loss({"node": 1}),))
+
+
+def _without(case: Case[Fedora4Scenario], count: int) -> Remainder:
+    name, nodes = f"{count} node{'s' * (count > 1)}", case.scenario.nodes
+    if count >= nodes:
+        why = "no other node is left" if nodes > 1 else "it is the only node"
+        return Remainder(name=name, lost={"node": count}, assumed=why, solved=None)
+    fewer = changed(case.scenario, nodes=nodes - count)
+    solved = partial(case.system.solution, fewer)
+    return Remainder(name=name, lost={"node": count}, assumed="each node has all the data", solved=solved)
 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
@@ -83,6 +89,10 @@ def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
 class Fedora4Notes(Notes[Fedora4Scenario]):
     """What a reader must know of `fedora4`."""
 
+    assignment = (
+        "The load tests cannot tell: all forms fit them alike, because no latency was measured between idle and "
+        "capacity (record 0019)."
+    )
     rates = (
         "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, including "
         "the round trip."
@@ -107,7 +117,7 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
             "that line came nearer than this model (capplan validate fedora4).",
         )
 
-    def notes(self, case: Case[Fedora4Scenario], capacity: Capacity, figures: Figures) -> list[str]:
+    def notes(self, case: Case[Fedora4Scenario], capacity: Band, figures: Figures) -> list[str]:
         """Return the assumptions behind the figures of a layout."""
         del capacity, figures
         scenario: Fedora4Scenario = case.scenario

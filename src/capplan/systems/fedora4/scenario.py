@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
 from capplan.models.language.units import (
     AtLeastOne,
     PositivePerSecond,
@@ -79,7 +79,7 @@ class Fedora4Scenario(Scenario):
         PositivePerSecond | None,
         Option("Offered requests per second over all nodes.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Objective, such as 'read.p99<50ms'; may be repeated.", "objectives")] = ()
+    slo: Annotated[Objectives, Option("Objective, such as 'read.p99<50ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.nodes > LARGEST:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.openprovider.network import (
@@ -15,15 +18,24 @@ from capplan.systems.openprovider.network import (
     REPORTED,
     SETTLES_ROUND_TRIPS,
     SETTLES_S,
+    burst_ratio,
     network,
     pauses,
 )
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
-from capplan.systems.openprovider.round_trips import longest_round_trip_s, offset
+from capplan.systems.openprovider.round_trips import offset, round_trips_s
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import sessions_not_found
+
+_RESOURCES = {
+    "cassandra-storage": "Cassandra storage path",
+    "cassandra": "node CPU",
+    "front": "policing CPU",
+    "workers": "policing worker threads",
+    "native-transport": "Cassandra native-transport threads",
+}
 
 
 class Openprovider(EncryptedLinks[OpenproviderScenario]):
@@ -39,6 +51,12 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     parameters = PARAMETERS
     reported = REPORTED
 
+    losses = MappingProxyType(
+        {"node": "a Cassandra node in each DC", "front": "a policing node in each DC", "dc": "the worst DC to lose"}
+    )
+    assumed = ("cassandra-storage",)
+    tails_not_modelled = ("GC pauses", "compaction", "speculative retry", "hints")
+
     network = staticmethod(network)
     pauses = staticmethod(pauses)
     observations = cached_property(OpenproviderObservations)
@@ -48,10 +66,52 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     excess = staticmethod(excess)
     offset = staticmethod(offset)
 
+    def other_assignment(self, scenario: OpenproviderScenario, values: Values) -> Network:
+        """Return the network with cores in turn, the furthest form that the load tests do not rule out."""
+        return self.network(scenario, values, 1.0).with_assignment("round_robin")
+
+    def layout(self, scenario: OpenproviderScenario, values: Values) -> str:
+        """Return data centres, nodes, replicas, levels and round trip in a few words."""
+        nodes = per_dc_text(scenario.cass_nodes)
+        size = f"{scenario.dcs} DCs x {nodes}" if scenario.dcs > 1 else f"1 DC x {nodes}"
+        size += " nodes" if nodes != "1" else " node"
+        if isinstance(scenario.cass_nodes, tuple):
+            size = f"{scenario.dcs} DCs of {nodes} nodes"
+        parts = [
+            size,
+            f"RF {per_dc_text(scenario.rf)}",
+            f"reads {scenario.consistency_read}",
+            f"writes {scenario.consistency_write}",
+        ]
+        if scenario.dcs > 1:
+            low, high = round_trips_s(scenario, values)
+            text = f"{low * 1e3:.2g}" if low == high else f"{low * 1e3:.2g} to {high * 1e3:.2g}"
+            parts.append(f"RTT {text} ms")
+        extra = {"proxy": "proxy", "ldap": "LDAP"}
+        parts += [words for name, words in extra.items() if getattr(scenario, name)]
+        if scenario.client_share is not None:
+            parts.append(f"clients {per_dc_text(scenario.client_share)}")
+        if scenario.data_factor != 1:
+            parts.append(f"data factor {scenario.data_factor:g}")
+        if scenario.encryption is not None:
+            parts.append(f"{scenario.encryption} links encrypted")
+        return ", ".join(parts)
+
+    def resource_name(self, scenario: OpenproviderScenario, resource: str) -> str:
+        """Return what a resource is called in a sentence."""
+        del scenario
+        return _RESOURCES.get(resource, resource)
+
+    def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
+        """Return the offered peak rate; the median over draws where a mean rate is given."""
+        if scenario.tps_sustained is None:
+            return super().offered_per_s(scenario, values)
+        return float(np.median(burst_ratio(scenario, values))) * float(np.max(scenario.tps_sustained))
+
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
         del rate_per_s
-        return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * longest_round_trip_s(scenario, values)))
+        return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * round_trips_s(scenario, values)[1]))
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
         """Return the worker threads of a policing node."""

@@ -23,7 +23,7 @@ from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import proportions
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
@@ -33,6 +33,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
+ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
 SETTLES_S = 0.2
@@ -119,15 +120,17 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         Request classes auth, start and update; see `REPORTED`.
     """
     cluster = build_cluster(scenario, values, down)
-    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
-    ratio = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    ratio = burst_ratio(scenario, values)
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
     names = ("auth", "start", *("update",) * UPDATES)
     fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
     return Network(
         name=scenario.system,
         stations=(
-            *(Station(_front(dc), FRONT_CORES, "ps", count=count) for dc, count in fronts.items()),
+            *(
+                Station(_front(dc), FRONT_CORES, "ps", count=count, assignment=ASSIGNMENT)
+                for dc, count in fronts.items()
+            ),
             *stations(cluster),
         ),
         pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
@@ -135,6 +138,15 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
         traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
     )
+
+
+def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
+    """Return the peak rate over the mean rate: as given, or as the load tests had it."""
+    if scenario.burst_ratio is not None:
+        return scenario.burst_ratio
+    # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
+    ratio: Number = np.minimum(1 + values["burst_excess"], _MOST_IN_BURSTS / values["burst_fraction"])
+    return ratio
 
 
 def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
@@ -184,6 +196,7 @@ def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[in
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
         down=down,
+        assignment=ASSIGNMENT,
     )
 
 

@@ -1,179 +1,248 @@
-"""Outages of nodes and data centres: availability by consistency level first, then capacity."""
+"""Outages of nodes and data centres: which consistency levels survive them, and what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
-from capplan.calibration.case.ensemble import thinned
+from capplan.calibration.case.ensemble import Places
 from capplan.calibration.case.solution import Solution
+from capplan.calibration.case.uncertainty import Offset
+from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case
-from capplan.models.cassandra.consistency import available
+from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
-from capplan.models.results import Band, Outage
 from capplan.systems.openprovider.network import REPORTED, network
+from capplan.systems.openprovider.round_trips import offset
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-_LOWER = ("LOCAL_QUORUM", "LOCAL_ONE")
+_OPERATIONS = {"consistency_read": "read", "consistency_write": "write"}
+_USUAL = (Loss({"node": 1}), Loss({"front": 1}), Loss({"dc": 1}), Loss({"dc": 2}))
 
 
-def outages(case: Case[OpenproviderScenario], offered_per_s: float) -> tuple[Outage, ...]:
-    """Return one row per outage of the layout, and another with lower levels if the given levels fail.
+def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+    """Return what each loss leaves, and once more with lower levels if the given levels fail.
 
-    Survivors take over the whole offered rate; they sustain it if the low end of their capacity's band is at least this
-    rate. Hints for the lost replicas are not modelled.
+    Survivors take over all clients. Hints for the lost replicas are not modelled.
 
     Parameters
     ----------
     case : Case
         The layout with its calibration.
-    offered_per_s : float
-        Offered peak rate, requests per second.
+    losses : sequence of Loss
+        What is lost. If empty: one Cassandra node of each data centre, one policing node of each, one data centre, and
+        two where three or more stand.
 
     Returns
     -------
-    tuple of Outage
-        One node lost per data centre, one data centre lost, and all but one data centre lost. Of unequal data centres,
-        those are lost whose loss leaves the lowest capacity.
+    tuple of Remainder
+        Of unequal data centres, those are lost whose loss leaves the lowest capacity, one after the other.
     """
-    question = _Question(case, thinned(case.values), offered_per_s)
-    return tuple(row for loss in _losses(case) for row in _rows(question, loss))
+    usual = [loss for loss in _USUAL if _possible(case.scenario, loss)]
+    return tuple(left for loss in losses or usual for left in _remainders(case, _worst(case, loss)))
 
 
-class _Question(NamedTuple):
-    """A case with the parameter draws that are solved, and the offered rate."""
-
-    case: Case[OpenproviderScenario]
-    values: Values
-    offered_per_s: float
+def _possible(scenario: OpenproviderScenario, loss: Loss) -> bool:
+    """Whether a usual loss leaves anything, so that it is worth asking about."""
+    if "node" in loss.counts:
+        return max(scenario.nodes_by_dc()) > 1
+    if "front" in loss.counts:
+        return max(scenario.fronts_by_dc()) > 1
+    return loss.counts["dc"] < scenario.dcs
 
 
 @dataclass(frozen=True)
-class _Loss:
-    """What is lost: whole data centres, or a node of each.
+class _Lost:
+    """What is lost.
 
     Attributes
     ----------
     dcs
-        The lost data centres, from 0; empty if each loses a node.
+        The lost data centres, from 0.
+    nodes, fronts
+        Cassandra nodes and policing nodes that each other data centre loses.
+    counts
+        As it was asked.
     named
-        Whether it matters which ones they are.
+        Whether it matters which data centres they are.
     """
 
-    dcs: tuple[int, ...] = ()
-    named: bool = False
+    dcs: tuple[int, ...]
+    nodes: int
+    fronts: int
+    counts: Mapping[str, int]
+    named: bool
 
     @property
-    def counted(self) -> dict[str, int]:
-        return {"dc": len(self.dcs)} if self.dcs else {"node": 1}
+    def names(self) -> tuple[str, ...]:
+        """Names of the lost data centres where they matter."""
+        return tuple(f"dc{dc + 1}" for dc in self.dcs) if self.named else ()
 
-    @property
-    def remark(self) -> str:
-        """Say which data centres are lost, if they are not equal."""
-        if not self.named:
-            return ""
-        return f"; lost: {', '.join(f'dc{dc + 1}' for dc in self.dcs)}, the worst"
+    def in_words(self, dcs: int) -> str:
+        """Say what is lost."""
+        each = "/DC" if dcs > 1 else ""
+        parts = [f"{self.nodes} node{'s' * (self.nodes > 1)}{each}"] if self.nodes else []
+        parts += [f"{self.fronts} front{'s' * (self.fronts > 1)}{each}"] if self.fronts else []
+        count = f"{len(self.dcs)} DC{'s' * (len(self.dcs) > 1)}"
+        if self.named:
+            named = ",".join(self.names)
+            return "+".join([f"{count} ({named})" if self.counts.get("dc") else named, *parts])
+        return "+".join([count] * bool(self.dcs) + parts)
 
     def alive_replicas(self, scenario: OpenproviderScenario) -> list[int]:
         """Return the live replicas by data centre of the row that has lost the most."""
-        if not self.dcs:
-            return [replicas - 1 for replicas in scenario.rf_by_dc()]
-        return [0 if dc in self.dcs else replicas for dc, replicas in enumerate(scenario.rf_by_dc())]
+        return [
+            0 if dc in self.dcs else max(replicas - self.nodes, 0) for dc, replicas in enumerate(scenario.rf_by_dc())
+        ]
 
-    def nodes(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
-        """Return the number of lost nodes in each data centre."""
-        if not self.dcs:
-            return (1,) * scenario.dcs
-        return tuple(count if dc in self.dcs else 0 for dc, count in enumerate(scenario.nodes_by_dc()))
+    def down(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
+        """Return the number of lost Cassandra nodes in each data centre."""
+        nodes = scenario.nodes_by_dc()
+        return tuple(count if dc in self.dcs else min(self.nodes, count) for dc, count in enumerate(nodes))
+
+    def fronts_left(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
+        """Return the policing nodes that are left in each data centre; data centres without Cassandra use none."""
+        fronts = scenario.fronts_by_dc()
+        return tuple(0 if dc in self.dcs else max(count - self.fronts, 0) for dc, count in enumerate(fronts))
 
     def serving(self, scenario: OpenproviderScenario) -> list[int]:
         """Return the data centres that have clients after the loss; those that are left take over the others."""
-        nodes, fronts, lost = scenario.nodes_by_dc(), scenario.fronts_by_dc(), self.nodes(scenario)
-        left = [dc for dc in range(scenario.dcs) if fronts[dc] and nodes[dc] > lost[dc]]
-        return list(proportions(scenario.shares_by_dc(), left))
+        down, fronts = self.down(scenario), self.fronts_left(scenario)
+        nodes = scenario.nodes_by_dc()
+        left = [dc for dc in range(scenario.dcs) if fronts[dc] and nodes[dc] > down[dc]]
+        return list(proportions(scenario.shares_by_dc(), left)) if left else []
 
 
-def _losses(case: Case[OpenproviderScenario]) -> list[_Loss]:
+def _worst(case: Case[OpenproviderScenario], loss: Loss) -> _Lost:
+    """Return a loss with its data centres: one after the other that leaves the least, and of equal ones the last."""
     scenario = case.scenario
-    losses = [_Loss()] if max(scenario.nodes_by_dc()) > 1 else []
-    counts = [1] if scenario.dcs > 1 else []
-    counts += [scenario.dcs - 1] if scenario.dcs > 2 else []
-    return losses + [_worst(case, count) for count in counts]
+    count = loss.counts.get("dc", 0)
+    nodes, fronts = loss.counts.get("node", 0), loss.counts.get("front", 0)
+    rest = [dc for dc in range(scenario.dcs) if dc not in loss.dcs]
+
+    def lost(more: tuple[int, ...], named: bool) -> _Lost:
+        return _Lost(tuple(sorted((*loss.dcs, *more))), nodes, fronts, loss.counts, named)
+
+    if not count or not scenario.unequal:
+        return lost(tuple(rest[len(rest) - count :]), bool(loss.dcs))
+    values, chosen = case.system.median_values(case.fitted, scenario), tuple[int, ...]()
+    for _ in range(count):
+        every = [lost((*chosen, dc), True) for dc in rest if dc not in chosen]
+        worst = min(every, key=lambda each: _rank(scenario, values, each))
+        chosen = tuple(dc for dc in worst.dcs if dc not in loss.dcs)
+    return lost(chosen, True)
 
 
-def _worst(case: Case[OpenproviderScenario], count: int) -> _Loss:
-    """Return the loss of `count` data centres that leaves the least; of equal ones, that of the last."""
-    scenario = case.scenario
-    if not scenario.unequal:
-        return _Loss(tuple(range(scenario.dcs - count, scenario.dcs)))
-    every = range(scenario.dcs)
-    lost = [(dc,) for dc in every] if count == 1 else [tuple(each for each in every if each != dc) for dc in every]
-    values = case.system.median_values(case.fitted, scenario)
-
-    def left(dcs: tuple[int, ...]) -> tuple[bool, float]:
-        loss = _Loss(dcs)
-        survived = _survived(scenario, loss)
-        if survived is None:
-            return False, 0.0
-        return survived == scenario, float(_left(survived, values, loss).capacity[0])
-
-    return _Loss(min(lost, key=left), named=True)
+def _rank(scenario: OpenproviderScenario, values: Values, lost: _Lost) -> tuple[bool, float]:
+    """Order losses: those that no level of the scenario survives first, then by the capacity that is left."""
+    survived = _survived(scenario, lost)
+    if survived is None:
+        return False, 0.0
+    return survived == scenario, float(_left(survived, lost, values, None).capacity[0])
 
 
-def _survived(scenario: OpenproviderScenario, loss: _Loss) -> OpenproviderScenario | None:
-    """Return the layout with the levels that survive a loss, lowered if necessary; None if none do."""
-    if _meets(scenario, loss):
-        return scenario
-    lowered = (_lowered(scenario, loss, level) for level in _LOWER)
-    return next((each for each in lowered if each is not None and _meets(each, loss)), None)
+def _remainders(case: Case[OpenproviderScenario], lost: _Lost) -> Iterator[Remainder]:
+    scenario, survived = case.scenario, _survived(case.scenario, lost)
+    loss = {**lost.counts, **({"dc": len(lost.dcs)} if lost.dcs else {})}
 
+    def remainder(assumed: str, left: OpenproviderScenario | None, cost: str = "") -> Remainder:
+        return Remainder(
+            name=lost.in_words(scenario.dcs),
+            lost=loss,
+            lost_dcs=lost.names,
+            assumed=assumed,
+            solved=None if left is None else partial(_left, left, lost),
+            offset=None if left is None else partial(_offset, left, lost),
+            lowered={} if left is None else _lowered(scenario, left),
+            cost=cost,
+        )
 
-def _rows(question: _Question, loss: _Loss) -> Iterator[Outage]:
-    scenario = question.case.scenario
-    asked, survived = f"{_levels(scenario)} as asked", _survived(scenario, loss)
     if survived == scenario:
-        yield _row(question, scenario, loss, asked)
+        yield remainder(_levels(scenario), scenario)
         return
-    yield Outage(loss.counted, False, asked + loss.remark, Band.exactly(0.0), False)
+    yield remainder(_why_unavailable(scenario, lost), None)
     if survived is not None:
-        yield _row(question, survived, loss, f"levels lowered to {_levels(survived)}")
+        yield remainder(_lowered_in_words(scenario, survived), survived, _cost(scenario, survived, lost))
 
 
-def _row(question: _Question, scenario: OpenproviderScenario, loss: _Loss, assumed: str) -> Outage:
-    capacity = question.case.uncertainty.of_rate(_left(scenario, question.values, loss).capacity)
-    return Outage(loss.counted, True, assumed + loss.remark, capacity, capacity.low >= question.offered_per_s)
-
-
-def _left(scenario: OpenproviderScenario, values: Values, loss: _Loss) -> Solution:
-    """Analyse what is left of a layout."""
-    return Solution(network(scenario, values, 1.0, loss.nodes(scenario)), REPORTED)
-
-
-def _lowered(scenario: OpenproviderScenario, loss: _Loss, level: str) -> OpenproviderScenario | None:
-    """Lower the levels of the operations whose level fails; None if the result is invalid."""
+def _survived(scenario: OpenproviderScenario, lost: _Lost) -> OpenproviderScenario | None:
+    """Return the layout with the least lowering of its levels that survives a loss; None if no level does."""
     fields = {}
-    for field in ("consistency_read", "consistency_write"):
-        if not _level_met(scenario, getattr(scenario, field), loss):
-            fields[field] = level
+    for field in _OPERATIONS:
+        asked = getattr(scenario, field)
+        met = (level for level in (asked, *lower_levels(asked)) if _met(scenario, level, lost))
+        fields[field] = next(met, None)
+    if None in fields.values():
+        return None
     try:
         return changed(scenario, **fields)
     except InputError:
         return None
 
 
+def _met(scenario: OpenproviderScenario, level: str, lost: _Lost) -> bool:
+    """Whether a level is met in every data centre that has clients after the loss."""
+    alive, serving = lost.alive_replicas(scenario), lost.serving(scenario)
+    return bool(serving) and all(available(level, scenario.rf_by_dc(), alive, dc) for dc in serving)
+
+
+def _left(scenario: OpenproviderScenario, lost: _Lost, values: Values, place: Places | None) -> Solution:
+    """Analyse what is left of a layout."""
+    fronts = tuple(max(count - lost.fronts, 0) for count in scenario.fronts_by_dc())
+    left = scenario
+    if lost.fronts:
+        serving = proportions(scenario.shares_by_dc(), lost.serving(scenario))
+        shares = tuple(serving.get(dc, 0.0) for dc in range(scenario.dcs))
+        even = len({share for share in shares if share}) == 1 and all(shares)
+        left = changed(scenario, front_nodes=fronts, client_share=None if even else shares)
+    return Solution(network(left, values, 1.0, lost.down(scenario)), REPORTED, place=place)
+
+
+def _offset(scenario: OpenproviderScenario, lost: _Lost, values: Values) -> Offset:
+    return offset(scenario, values, lost.down(scenario))
+
+
 def _levels(scenario: OpenproviderScenario) -> str:
     return f"reads {scenario.consistency_read}, writes {scenario.consistency_write}"
 
 
-def _meets(scenario: OpenproviderScenario, loss: _Loss) -> bool:
-    return all(_level_met(scenario, level, loss) for level in (scenario.consistency_read, scenario.consistency_write))
+def _failing(scenario: OpenproviderScenario, lost: _Lost) -> list[str]:
+    levels = dict.fromkeys(getattr(scenario, field) for field in _OPERATIONS)
+    return [level for level in levels if not _met(scenario, level, lost)]
 
 
-def _level_met(scenario: OpenproviderScenario, level: str, loss: _Loss) -> bool:
-    """Whether a level is met in every data centre that has clients after the loss."""
-    alive, serving = loss.alive_replicas(scenario), loss.serving(scenario)
-    return bool(serving) and all(available(level, scenario.rf_by_dc(), alive, dc) for dc in serving)
+def _why_unavailable(scenario: OpenproviderScenario, lost: _Lost) -> str:
+    if not lost.serving(scenario):
+        return "no DC is left with policing nodes and Cassandra"
+    return f"unavailable at {' and '.join(_failing(scenario, lost))}"
+
+
+def _lowered(scenario: OpenproviderScenario, survived: OpenproviderScenario) -> dict[str, str]:
+    """Return the levels that are lower than asked, by operation."""
+    return {
+        operation: getattr(survived, field)
+        for field, operation in _OPERATIONS.items()
+        if getattr(survived, field) != getattr(scenario, field)
+    }
+
+
+def _lowered_in_words(scenario: OpenproviderScenario, survived: OpenproviderScenario) -> str:
+    return ", ".join(f"{operation}s at {level}" for operation, level in _lowered(scenario, survived).items())
+
+
+def _cost(scenario: OpenproviderScenario, survived: OpenproviderScenario, lost: _Lost) -> str:
+    """Say how many replicas confirm a write, and whether reads find what is written from now on."""
+    serving, alive, rf = lost.serving(scenario), lost.alive_replicas(scenario), scenario.rf_by_dc()
+    before = min(answers(scenario.consistency_write, rf, dc) for dc in serving)
+    after = min(answers(survived.consistency_write, rf, dc) for dc in serving)
+    found = all(
+        always_found(survived.consistency_read, survived.consistency_write, rf, alive, reader, writer)
+        for reader in serving
+        for writer in serving
+    )
+    reads = "reads still find them" if found else "reads may miss them"
+    return f"confirmed by {after} replica{'s' * (after > 1)}, not {before}; {reads}"

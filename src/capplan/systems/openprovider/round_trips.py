@@ -17,16 +17,17 @@ _NOTHING = 1e-6
 _TIMES = {each.name for each in PARAMETERS if each.unit == "s"}
 
 
-def offset(scenario: OpenproviderScenario, values: Values) -> Offset:
+def offset(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Offset:
     """Return the latencies of an idle system in which everything but the round trips takes no time.
 
     Their length is known where it is given. Where it follows from the distance, draws of the fibre's detour vary it.
+    As many Cassandra nodes of each data centre as `down` says are lost.
     """
     if scenario.dcs == 1:
         return NO_OFFSET
     middle = {name: float(np.median(value)) for name, value in values.items()}
     instant = {name: value * (_NOTHING if name in _TIMES else 1.0) for name, value in middle.items()}
-    figures = Solution(network(scenario, instant, 1.0), REPORTED).at(_IDLE_PER_S)
+    figures = Solution(network(scenario, instant, 1.0, down), REPORTED).at(_IDLE_PER_S)
     length = 1.0 if scenario.rtt is not None else (1 + values["route_excess"]) / (1 + middle["route_excess"])
     times = {
         name: {
@@ -38,7 +39,8 @@ def offset(scenario: OpenproviderScenario, values: Values) -> Offset:
     return Offset(times, ModelError(0.0))
 
 
-def longest_round_trip_s(scenario: OpenproviderScenario, values: Values) -> float:
-    """Return the longest round trip between two data centres, seconds; the median where it varies."""
-    one_way_s = build_cluster(scenario, values).wan_s
-    return 2 * max(float(np.median(each)) for row in one_way_s for each in row)
+def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
+    """Return the shortest and the longest round trip between data centres, seconds, 0 in one; medians over draws."""
+    one_way_s, dcs = build_cluster(scenario, values).wan_s, range(scenario.dcs)
+    found = [2 * float(np.median(one_way_s[a][b])) for a in dcs for b in dcs if a != b]
+    return min(found, default=0.0), max(found, default=0.0)

@@ -24,8 +24,11 @@ from capplan.models.language.per_dc import (
     per_dc_text,
     same_or_each,
 )
-from capplan.models.language.scenario import LARGEST, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, defaults_of
 from capplan.models.language.units import (
+    KILOMETRES_TEXT,
+    MILLISECONDS_TEXT,
+    READ_SHARE,
     AtLeastOne,
     PositivePerSecond,
     check_number,
@@ -47,6 +50,14 @@ def _factor(text: str) -> float:
         raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
 
 
+def _ratio(text: str) -> float:
+    try:
+        return float(check_number(float(text), "burst ratio", at_least=1.0))
+    except (ValueError, OverflowError):
+        raise InputError(f"{text!r} is not a burst ratio: give a number from 1, such as 1.5") from None
+
+
+MOST_BURST_RATIO = 19.0  # bursts take 5 % of the time: at 20 nothing would come between them
 LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 LARGEST_POOL = 4096  # worker threads of a policing node
 _COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
@@ -98,8 +109,13 @@ class OpenproviderScenario(Scenario):
         Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
     reconnects
         New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
+    burst_ratio
+        Peak rate over mean rate of the traffic, at least 1; by default as in the load tests, about 1.1. The peak rate
+        lasts for bursts of about a second, 5 % of the time.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
+    tps_sustained
+        Offered mean rate over all data centres, requests per second; instead of `tps`.
     slo
         Objectives, such as `acct.p99<20ms`.
 
@@ -149,19 +165,20 @@ class OpenproviderScenario(Scenario):
     )
     distance: Annotated[
         str,
+        KILOMETRES_TEXT,
         Option(
-            "Distance between data centres instead of --rtt, such as 150; a calibrated factor accounts for fibre "
+            "Distance between data centres instead of --rtt, such as 150km; a calibrated factor accounts for fibre "
             "routes.",
             "distance, km",
-            "KM",
+            "LENGTH",
             unit="km",
-            name="distance_km",
             read=_kilometres,
             replaces=("rtt",),
         ),
     ] = "150km"
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...] | None,
+        MILLISECONDS_TEXT,
         Option(
             "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
             "round trip, ms",
@@ -183,7 +200,7 @@ class OpenproviderScenario(Scenario):
         ),
     ] = 1.0
     encryption: Annotated[
-        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None
     vpn: Annotated[
         str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
@@ -191,6 +208,7 @@ class OpenproviderScenario(Scenario):
     reconnects: Annotated[
         float | None,
         Field(ge=0, le=1),
+        READ_SHARE,
         Option(
             "New TLS connections per statement, such as 0.01.",
             "TLS connections per statement",
@@ -198,11 +216,37 @@ class OpenproviderScenario(Scenario):
             read=parse_share,
         ),
     ] = None
+    burst_ratio: Annotated[
+        float | None,
+        Field(ge=1, le=MOST_BURST_RATIO),
+        Option(
+            "Peak rate over mean rate of the traffic, such as 1.5; 1 for no bursts.",
+            "times the mean rate",
+            "X",
+            read=_ratio,
+        ),
+    ] = None
     tps: Annotated[
         PositivePerSecond | None,
-        Option("Offered peak rate over all data centres.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
+        Option(
+            "Offered peak rate over all data centres.",
+            "offered rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps_sustained",),
+        ),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
+    tps_sustained: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered mean rate over all data centres, instead of --tps.",
+            "offered mean rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("tps",),
+        ),
+    ] = None
+    slo: Annotated[Objectives, Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -221,6 +265,11 @@ class OpenproviderScenario(Scenario):
     def __post_init__(self) -> None:
         if self.dcs > LARGEST:
             raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
+        if self.tps is not None and self.tps_sustained is not None:
+            raise InputError(
+                f"tps = {self.tps:g} and tps_sustained = {self.tps_sustained:g} both give the offered rate: "
+                "give one of them"
+            )
         if self.front_workers > LARGEST_POOL:
             raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
         self._normalise()
@@ -298,6 +347,14 @@ class OpenproviderScenario(Scenario):
         """Return the fields that are set; of distance and round trip, only the one in effect."""
         return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
+    def without_effect(self) -> tuple[str, ...]:
+        """Return what is said of the distance of a single data centre."""
+        if self.dcs > 1:
+            return ()
+        usual = defaults_of(type(self))
+        given = [name for name in ("distance", "rtt") if getattr(self, name) != usual[name]]
+        return tuple(f"{name} has no effect: the layout has one data centre" for name in given)
+
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""
         distance = parse_length_m(self.distance)
@@ -329,7 +386,10 @@ class OpenproviderScenario(Scenario):
 
 
 def _round_trip(text: str) -> float:
-    seconds = parse_duration_s(text, "ms")
+    try:
+        seconds = parse_duration_s(text, "ms")
+    except InputError as error:
+        raise InputError(f"rtt: {error}") from None
     if not 0 <= seconds <= 10:
         raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
     return seconds

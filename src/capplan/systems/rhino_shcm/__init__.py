@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 
+from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.rhino_shcm.network import PARAMETERS, REPORTED, network, response_s, settling_s
+from capplan.systems.rhino_shcm.network import (
+    PARAMETERS,
+    REPORTED,
+    network,
+    other_assignment,
+    response_s,
+    settling_s,
+)
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
@@ -22,8 +31,12 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     scenario = RhinoShcmScenario
     parameters = PARAMETERS
     reported = REPORTED
+    budget_s = 2.0  # stalls are rare, and percentiles depend on them
+    losses = MappingProxyType({"node": "a Cassandra node"})
+    tails_not_modelled = ("compaction", "speculative retry", "hints")
 
     network = staticmethod(network)
+    other_assignment = staticmethod(other_assignment)
     observations = cached_property(RhinoShcmObservations)
     notes = cached_property(lambda self: RhinoShcmNotes(self.evidence))
     response_s = staticmethod(response_s)
@@ -31,6 +44,21 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     outages = staticmethod(outages)
     excess = staticmethod(excess)
     highest_measured_rate = staticmethod(highest_measured_rate)
+
+    def layout(self, scenario: RhinoShcmScenario, values: Values) -> str:
+        """Return servers, replicas and caches in a few words."""
+        del values
+        nodes = f"{scenario.nodes} Cassandra node{'s' * (scenario.nodes > 1)}"
+        where = " (one on the application's server)" if scenario.colocated else ""
+        parts = [f"1 application server, {nodes}{where}", f"RF {scenario.replicas}"]
+        parts += [] if scenario.cache else ["no caches"]
+        parts += [] if scenario.encryption is None else [f"{scenario.encryption} links encrypted"]
+        return ", ".join(parts)
+
+    def resource_name(self, scenario: RhinoShcmScenario, resource: str) -> str:
+        """Return what a resource is called in a sentence."""
+        nodes = f"the {scenario.nodes} Cassandra nodes" if scenario.nodes > 1 else "the Cassandra node"
+        return {"server": "the application server", "cassandra": nodes}.get(resource, resource)
 
 
 SYSTEM = RhinoShcm()

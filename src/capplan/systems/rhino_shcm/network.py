@@ -13,6 +13,8 @@ delay. `docs/decisions/0010-how-rhino-shcm-is-modelled.md` describes the alterna
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from capplan.models.cassandra.encryption import encrypted
@@ -33,6 +35,7 @@ NEAREST = 5e-4
 """Smallest distance from saturation in closed forms, as a share: any closer, a run of hours reaches no steady state."""
 TWO_HOURS_S = 7200.0  # evidence t1.duration and its like
 SERVER, CASSANDRA, REQUEST = "server", "cassandra", "request"
+_CORES = "cores"  # of the server, one by one
 REPORTED = {REQUEST: (REQUEST,)}
 """The document does not distinguish kinds of requests."""
 
@@ -85,6 +88,25 @@ def network(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> 
         stations=stations,
         classes=(RequestClass(REQUEST, Sequence(steps)),),
         traffic=Open(rate_per_s, {REQUEST: 1.0}),
+    )
+
+
+def other_assignment(scenario: RhinoShcmScenario, values: Values) -> Network:
+    """Return the network with a queue for each core of the application's server, for one request per second.
+
+    The station with the speed of all cores stays, since it holds those who wait for stalls. The cores add their own
+    queues. The path contains the work on one core.
+    """
+    own = network(scenario, values, 1.0)
+    core_s = CORES * _server_s(scenario, values)
+    rest_s = np.maximum(values["path_s"] * left_without_cache(scenario, values) - core_s, 0.0)
+    on_a_core = (Visit(_CORES, Deterministic(core_s), name="core"), Delay(Deterministic(rest_s), name="path"))
+    flow = own.classes[0].flow
+    first, _, *database = flow.steps if isinstance(flow, Sequence) else ()
+    return replace(
+        own,
+        stations=(*own.stations, Station(_CORES, CORES, assignment="random")),
+        classes=(RequestClass(REQUEST, Sequence((first, *on_a_core, *database))),),
     )
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import Places
 from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures, kind_of
+from capplan.calibration.case.solution import Figures, Solution, kind_of
 from capplan.calibration.evidence.table import by_id
 from capplan.calibration.observations import LoadTest
+from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case, Notes
+from capplan.models.language.parameter import Values
+from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band, Capacity, Outage
+from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.rhino_shcm.network import CASSANDRA, CORES, application_cores, disk_bytes, two_hour_maximum_s
 from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
@@ -94,16 +100,20 @@ def _stalls(case: Case[RhinoShcmScenario]) -> str:
     )
 
 
-def _doubts(scenario: RhinoShcmScenario, capacity: Capacity, figures: Figures) -> list[str]:
+def _server_caution(capacity: Band, figures: Figures) -> list[str]:
+    full = float(np.median(_cassandra_full_per_s(figures)))
+    if not full > capacity.value > 0:
+        return []
+    return [
+        "More Cassandra nodes do not raise the capacity: Cassandra saturates at "
+        f"{full / capacity.value:.2g} times this rate."
+    ]
+
+
+def _doubts(scenario: RhinoShcmScenario) -> list[str]:
     doubts = []
     if scenario.replicas >= _APART:
         doubts.append("A quorum hides the stall of one replica and survives its loss.")
-    full = float(np.median(_cassandra_full_per_s(figures)))
-    if full > capacity.value > 0:
-        doubts.append(
-            f"The application server saturates first. Cassandra would saturate at {full / capacity.value:.2g} times "
-            "this capacity, so more nodes do not raise it."
-        )
     if not scenario.cache:
         doubts.append(
             "The one test without caches had a lower median and 99th percentile than the test with caches at the same "
@@ -118,20 +128,43 @@ def _cassandra_full_per_s(figures: Figures) -> FloatArray:
     return np.asarray(1 / np.max(loads, axis=0)) if loads else np.zeros(1)
 
 
-def outages(case: Case[RhinoShcmScenario], offered_per_s: float) -> tuple[Outage, ...]:
-    """Return what is left without one Cassandra node: a quorum of each row's replicas, or nothing."""
+def outages(case: Case[RhinoShcmScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+    """Return what is left without some Cassandra nodes, by default one: a quorum of each row's replicas, or nothing."""
+    return tuple(_without(case, loss.counts["node"]) for loss in losses or (Loss({"node": 1}),))
+
+
+def _without(case: Case[RhinoShcmScenario], count: int) -> Remainder:
     scenario: RhinoShcmScenario = case.scenario
-    lost, needed = {"Cassandra node": 1}, scenario.replicas // 2 + 1
-    if scenario.replicas - 1 < needed:
-        why = "it is the only replica" if scenario.replicas == 1 else f"a quorum of {scenario.replicas} needs them all"
-        return (Outage(lost, False, why, Band.exactly(0.0), False),)
-    capacity = case.uncertainty.of_rate(case.solution.capacity)
-    return (Outage(lost, True, "quorum of replicas", capacity, capacity.low >= offered_per_s),)
+    name, needed = f"{count} Cassandra node{'s' * (count > 1)}", scenario.replicas // 2 + 1
+    if scenario.replicas - count < needed:
+        why = "a row's only replica is lost" if scenario.replicas == 1 else f"no quorum of {scenario.replicas} replicas"
+        return Remainder(name=name, lost={"node": count}, assumed=why, solved=None)
+    return Remainder(
+        name=name,
+        lost={"node": count},
+        assumed="a quorum of replicas is left",
+        solved=partial(_left, case, count),
+    )
+
+
+def _left(case: Case[RhinoShcmScenario], count: int, values: Values, place: Places | None) -> Solution:
+    """Analyse a layout whose last Cassandra nodes are down; the first may be on the application's server."""
+    whole, nodes = case.system.solution(case.scenario, values, place), case.scenario.nodes
+    down = tuple(Differs(number, down=True) for number in range(nodes - count + 1, nodes + 1))
+    stations = tuple(
+        replace(station, exceptions=down) if station.name == CASSANDRA else station
+        for station in whole.network.stations
+    )
+    return Solution(replace(whole.network, stations=stations), whole.reported, whole.closed, whole.bounded, place)
 
 
 class RhinoShcmNotes(Notes[RhinoShcmScenario]):
     """What a reader must know of `rhino-shcm`."""
 
+    assignment = (
+        "The load tests speak for one queue: medians hardly rise with load, and a queue for each core fits far worse "
+        "(record 0019)."
+    )
     rates = f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests."
     accuracy = (
         "Analytic latencies come from a closed form without Cassandra's own servers: up to 18 % below simulation with "
@@ -149,8 +182,14 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
             "requests per second. It measured that rate for two hours, and a higher one as well.",
         )
 
-    def notes(self, case: Case[RhinoShcmScenario], capacity: Capacity, figures: Figures) -> list[str]:
+    def cautions(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
+        """Return that Cassandra is not the limit."""
+        del case
+        return _server_caution(capacity, figures)
+
+    def notes(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
         """Return what else a reader must know of cores, the longest response, disk, stalls and doubts."""
+        del capacity
         scenario: RhinoShcmScenario = case.scenario
         values, offered = case.values, figures.peak_rate
         cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
@@ -164,6 +203,6 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
             _longest(case, offered),
             _disk_note(),
             _stalls(case),
-            *_doubts(scenario, capacity, figures),
+            *_doubts(scenario),
             *encryption_notes(case),
         ]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.calibration.evidence.table import PERCENTILES, Evidence, select
-from capplan.calibration.observations import Goal, Kind, LoadTest, Observations, Scored
+from capplan.calibration.observations import Figure, Goal, Kind, LoadTest, Observations, Scored
 from capplan.calibration.validation.baselines import BASELINES, Baseline
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
@@ -208,6 +208,10 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         {name: rule for name, rule in BASELINES.items() if name != "USL"}  # USL applies to capacities only
     )
     logarithmic = True
+
+    def figure_of(self, row: Evidence) -> Figure | None:
+        """Return the figure that a row measures; CPU is that of the application's server."""
+        return Figure("utilisation", "server", "mean") if row.quantity == "cpu" else super().figure_of(row)
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[RhinoShcmScenario], ...]:
         """Return the seven load tests."""

@@ -10,8 +10,15 @@ from pydantic.dataclasses import dataclass
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Option, Scenario
-from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s, parse_share
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.units import (
+    READ_SHARE,
+    AtLeastOne,
+    Number,
+    PositivePerSecond,
+    parse_rate_per_s,
+    parse_share,
+)
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
 _USUAL_NODES = 3  # evidence b.cassandra_nodes
@@ -60,7 +67,7 @@ class RhinoShcmScenario(Scenario):
     colocated: Annotated[bool, Option("Run Cassandra on the application's server.", "colocated")] = False
     cache: Annotated[bool, Option("Use the application's caches.", "caches")] = True
     encryption: Annotated[
-        str | None, Option("Links to encrypt: client, internode or client+internode.", "encrypted links", "LINKS")
+        str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None
     vpn: Annotated[
         str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
@@ -68,6 +75,7 @@ class RhinoShcmScenario(Scenario):
     reconnects: Annotated[
         float | None,
         Field(ge=0, le=1),
+        READ_SHARE,
         Option(
             "New TLS connections per statement, such as 0.01.",
             "TLS connections per statement",
@@ -89,9 +97,7 @@ class RhinoShcmScenario(Scenario):
         PositivePerSecond | None,
         Option("Offered requests per second.", "offered rate, TPS", "RATE", read=parse_rate_per_s, replaces=("sps",)),
     ] = None
-    slo: Annotated[
-        tuple[str, ...], Option("Objective, such as 'request.p99<150ms'; may be repeated.", "objectives")
-    ] = ()
+    slo: Annotated[Objectives, Option("Objective, such as 'request.p99<150ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.nodes > LARGEST:

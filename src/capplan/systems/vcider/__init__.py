@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 
 from capplan.calibration.system import System
+from capplan.models.language.parameter import Values
 from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
 from capplan.systems.vcider.notes import VciderNotes, excess
 from capplan.systems.vcider.observations import VciderObservations
-from capplan.systems.vcider.scenario import VciderScenario
+from capplan.systems.vcider.scenario import NODES, VciderScenario
 
 
 class Vcider(System[VciderScenario]):
@@ -29,6 +30,14 @@ class Vcider(System[VciderScenario]):
     notes = cached_property(lambda self: VciderNotes(self.evidence))
     ratios = staticmethod(ratios)
     excess = staticmethod(excess)
+
+    def layout(self, scenario: VciderScenario, values: Values) -> str:
+        """Return the two networks in a few words."""
+        del values
+        return (
+            f"{NODES} Cassandra nodes on a virtual network instead of native interfaces, RF {scenario.rf}, "
+            f"{scenario.column_bytes}-byte columns"
+        )
 
 
 SYSTEM = Vcider()

@@ -78,6 +78,15 @@ class VciderNotes(Notes[VciderScenario]):
             "measure this.",
         )
 
+    def cautions_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
+        """Return what the ratios do not say."""
+        del case
+        return [
+            "No rate, time or machine is documented, so no capacity, latency or outage is predicted.",
+            "The machines of 2011 had no AES instructions, so encryption costs less today: over an encrypted network "
+            "the gain may be smaller.",
+        ]
+
     def notes_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
         """Return the assumptions behind a ratio."""
         scenario: VciderScenario = case.scenario

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.cassandra.encryption import in_order
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import Option, Scenario
+from capplan.models.language.scenario import Objectives, Option, Scenario
 from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_rate_per_s
 
 NODES = 4  # evidence nodes: the cluster of the document
@@ -61,7 +61,7 @@ class VciderScenario(Scenario):
         PositivePerSecond | None,
         Option("Not available: the documents have ratios only.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
     ] = None
-    slo: Annotated[tuple[str, ...], Option("Not available: the documents have ratios only.", "objectives")] = ()
+    slo: Annotated[Objectives, Option("Not available: the documents have ratios only.", "objectives")] = ()
 
     def __post_init__(self) -> None:
         if self.rf > NODES:

@@ -94,10 +94,10 @@ INLINE ClassTotals *class_totals(const Kernel *k, i64 interval, i64 number) {
   return ELEMENT(k, class_totals, interval * k->classes.count + number);
 }
 INLINE PlaceSeries *station_series(const Kernel *k, i64 interval, i64 number) {
-  return ELEMENT(k, station_series, interval * k->stations.count + number);
+  return ELEMENT(k, station_series, interval * header(k)->station_rows + station_at(k, number)->row);
 }
 INLINE StationTotals *station_totals(const Kernel *k, i64 interval, i64 number) {
-  return ELEMENT(k, station_totals, interval * k->stations.count + number);
+  return ELEMENT(k, station_totals, interval * header(k)->station_rows + station_at(k, number)->row);
 }
 INLINE PlaceSeries *pool_series(const Kernel *k, i64 interval, i64 number) {
   return ELEMENT(k, pool_series, interval * k->pools.count + number);

@@ -5,6 +5,7 @@
 #include "delay.h"
 #include "fork_join.h"
 #include "hedge.h"
+#include "lanes.h"
 #include "members.h"
 #include "pool.h"
 #include "route.h"
@@ -46,6 +47,7 @@ INLINE i64 carry_out(Kernel *k, i64 thread, i64 pc) {
     case BATCH_DONE: return batch_done(k, thread, pc);
     case END: return end_branch(k, thread, pc, 0);
     case FAIL: return end_branch(k, thread, pc, 1);
+    case ASSIGN: return assign_lane(k, thread, pc);
     case DONE: return end_request(k, thread, COMPLETED, header(k)->now);
     case LOST: return end_request(k, thread, DROPPED, header(k)->now);
   }

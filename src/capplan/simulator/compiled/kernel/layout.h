@@ -67,6 +67,7 @@ enum Operation {
   FAIL,                   /* A latches */
   DONE,
   LOST,
+  ASSIGN,                 /* A first station, B local that gets the number of the lane, D local of the member or -1 */
 };
 
 enum StationKind { FIXED_RATE, SHARED, QUEUED }; /* the latter two use the mechanism of processor sharing */
@@ -142,19 +143,23 @@ typedef struct {
   u64 arrival_key;
   i64 traced, marked, interval, interval_end, clocks;
   i64 over, over_attempt, over_tick; /* how the request of the current event ended, if it did */
+  i64 station_rows; /* of the tally: stations without their further lanes */
 } Header;
 
 typedef struct { i64 rank, tick, load; } Event;
 typedef struct { i64 tick, slot; } Check;
 typedef struct { i32 head, tail; } List;
+/* A lane. The first lane of a station has the station's number, and knows the number of the second. */
 typedef struct {
   i64 since, whole, parts, sigma, busy_ticks, queued_ticks; /* V and sums, right at tick `since` */
   i32 served, servers, count[2];                            /* up to here one cache line */
   i32 heaped[2], kind, plain, host, slot, waiting, known_down, rates, rate_count, paused, down;
   i32 processes, process_count, server_free, lazy;
+  i32 row, assignment, lanes, further_lanes; /* row: of the tally; assignment: an enum RoutePolicy */
   i64 expiry, paused_since;
   i64 visits, waited, responded; /* since the last flush, all in this interval */
   i64 list_at[2], room;          /* of its completions, awaited and detached; that at place 0 never comes */
+  i64 assigned;                  /* visits that took turns */
 } Station;
 enum Waiting { AWAITED, DETACHED }; /* whether a thread waits for the end of a visit */
 typedef struct { i64 cores, busy, count; } Host;

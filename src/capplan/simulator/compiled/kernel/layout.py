@@ -65,7 +65,8 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     FAIL,
     DONE,
     LOST,
-) = range(36)
+    ASSIGN,
+) = range(37)
 FIXED_RATE, SHARED, QUEUED = range(3)
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
 ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED, FIRST = range(6)
@@ -117,15 +118,15 @@ HEADER = _record(
     (I64, "pool_lists kept_lists class_lists wait_lists batch_lists attempts_started requests_started most_requests"),
     (I64, "arrival unit segment arrival_at bursting phase phase_end"),
     (U64, "arrival_key"),
-    (I64, "traced marked interval interval_end clocks over over_attempt over_tick"),
+    (I64, "traced marked interval interval_end clocks over over_attempt over_tick station_rows"),
 )
 EVENT = _record((I64, "rank tick load"))
 LIST = _record((I32, "head tail"))
 STATION = _record(
     (I64, "since whole parts sigma busy_ticks queued_ticks"),
     (I32, "served servers count[2] heaped[2] kind plain host slot waiting known_down rates rate_count paused down"),
-    (I32, "processes process_count server_free lazy"),
-    (I64, "expiry paused_since visits waited responded list_at[2] room"),
+    (I32, "processes process_count server_free lazy row assignment lanes further_lanes"),
+    (I64, "expiry paused_since visits waited responded list_at[2] room assigned"),
 )
 COMPLETION = _record((U64, "rest"), (I64, "whole"))
 HOST = _record((I64, "cores busy count"))

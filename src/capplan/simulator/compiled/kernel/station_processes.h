@@ -1,5 +1,6 @@
 /* Pauses and background work of stations (record 0006, Stations). */
 #pragma once
+#include "lanes.h"
 #include "processor_sharing_station.h"
 
 static i64 drawn_length(Kernel *k, const StationProcess *p, i64 distribution_number, u64 draw) {
@@ -21,6 +22,7 @@ static void count_pause(Kernel *k, i64 station, i64 since, i64 until) {
 static void change_pauses(Kernel *k, i64 station, i32 change) {
   Station *s = station_at(k, station);
   s->paused += change;
+  if (s->row != station) return; /* all lanes of a station pause together, which counts once */
   if (change > 0 && s->paused == 1) s->paused_since = header(k)->now;
   else if (s->paused == 0) count_pause(k, station, s->paused_since, header(k)->now);
 }
@@ -32,11 +34,14 @@ static void mark(Kernel *k, i64 process, i64 start, i64 end) {
 /* Start a process that is off, end one that is on. */
 RARE void turn(Kernel *k, i64 process) {
   StationProcess *p = process_at(k, process);
-  i64 now = header(k)->now, ran = before_change(k, p->station);
+  i64 now = header(k)->now, lanes = station_at(k, p->station)->lanes;
   i32 change = p->runs ? -1 : 1;
   p->runs += change;
-  if (p->background < 0) change_pauses(k, p->station, change);
-  after_change(k, p->station, ran);
+  for (i64 lane = 0; lane < lanes; lane++) {
+    i64 station = lane_number(k, p->station, lane), ran = before_change(k, station);
+    if (p->background < 0) change_pauses(k, station, change);
+    after_change(k, station, ran);
+  }
   if (change > 0) {
     i64 length = drawn_length(k, p, p->length, p->length_key);
     mark(k, process, now, now + length);

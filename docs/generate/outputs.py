@@ -1,0 +1,69 @@
+"""Write what the commands of the pages print: the output in each block that starts with `$ capplan ...`.
+
+Run from anywhere: `uv run python docs/generate/outputs.py`. With `--check` it writes nothing, and exits with 1 if a
+page is out of date. `docs/how-to/add-a-system.md` is left out: its system is a toy that its own test installs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "how-to" / "read-a-prediction.md")
+BLOCK = re.compile(r"^```console\n\$ (?P<command>capplan .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
+
+
+def blocks() -> list[tuple[Path, str, str]]:
+    """Return page, command and output of every block."""
+    return [
+        (page, found["command"], found["output"])
+        for page in PAGES
+        for found in BLOCK.finditer(page.read_text(encoding="utf-8"))
+    ]
+
+
+@cache
+def printed(command: str) -> str:
+    """Run a command of a page in a shell, as in a pipe of 80 columns, and return what it prints.
+
+    Raises
+    ------
+    RuntimeError
+        If it writes to stderr: it was refused.
+    """
+    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    environment = {**os.environ, "PATH": folders, "COLUMNS": "80"}
+    done = subprocess.run(  # noqa: S603  # a command of our own pages
+        ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+    )
+    if done.stderr:
+        raise RuntimeError(f"{command}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of every page with the outputs of today."""
+    return {page: BLOCK.sub(_block, page.read_text(encoding="utf-8")) for page in PAGES}
+
+
+def _block(found: re.Match[str]) -> str:
+    return f"```console\n$ {found['command']}\n{printed(found['command'])}```"
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    stale = [path for path, text in generated().items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        sys.stderr.write(f"{path.relative_to(ROOT)} was out of date\n")
+        if "--check" not in sys.argv:
+            path.write_text(generated()[path], encoding="utf-8")
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,219 @@
+"""The capacity of a layout, with its objectives met: by the figures that a prediction shows, and with their errors.
+
+A figure that an objective limits rises with the rate. So a draw's capacity is the highest rate at which the draw meets
+the objectives, and the median over draws is the rate at which the median figure is at its limit. A repeat of the load
+test measures other figures; the rates at which these are at their limit give the band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from capplan.calibration.case.uncertainty import HIGH, LOW
+from capplan.calibration.system import Case
+from capplan.models.language.traffic import Bursty
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Metric, Objective
+from capplan.models.results import Band, Capacity, Parts
+from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.draw_relation import Relation
+
+DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
+_SHARES = np.array(
+    [0.001, 0.1, 0.3, 0.5, 0.65, 0.75, 0.82, 0.87, 0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0]
+)
+"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated."""
+_HALVINGS = 20
+_TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
+
+Relations = Mapping[tuple[str, str], Relation]
+"""Simulated over analytic latencies, by reported request class and statistic."""
+
+
+class _Draws(NamedTuple):
+    """Capacities by parameter draw: as predicted, and as a repeat of the load test would measure."""
+
+    predicted: FloatArray
+    repeated: FloatArray
+
+
+def capacity_of(case: Case[Any], relations: Relations | None = None, over: FloatArray | None = None) -> Band:
+    """Return the highest peak rate that a layout completes with its objectives met, requests per second.
+
+    Parameters
+    ----------
+    case : Case
+        The layout. With objectives, its offered rate says how far latencies are extrapolated.
+    relations : mapping, optional
+        Simulated over analytic latencies near the capacity; those that are missing are taken as solved.
+    over : array (draws,), optional
+        What the rate is divided by, such as the burst ratio for the mean rate; 1 by default.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    band = _band(case, relations or {}, np.ones(1) if over is None else over)
+    if case.upper_bound is None:
+        return band
+    return at_most(band, capacity_of(case.upper_bound, relations, over).high)
+
+
+def peak_and_sustained(case: Case[Any], relations: Relations | None = None) -> Capacity:
+    """Return the capacity as peak and as mean rate, and the rate of overload, without the basis of each.
+
+    Parameters
+    ----------
+    case, relations
+        As for `capacity_of`.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    ratio = case.solution.burst_ratio
+    low, middle, high = np.quantile(ratio, (LOW, 0.5, HIGH)).tolist()
+    peak, bound = capacity_of(case, relations), case.upper_bound
+    overload = case.uncertainty.of_rate(case.solution.capacity)
+    if bound is not None:
+        overload = at_most(overload, bound.uncertainty.of_rate(bound.solution.capacity).high)
+    return Capacity(
+        peak_tps=peak,
+        sustained_tps=capacity_of(case, relations, ratio) if middle > 1 else peak,
+        overload_tps=overload,
+        burst_ratio=Band(middle, low, high, Parts(parameter=_half_width(ratio)))
+        if high > low
+        else Band.exactly(middle),
+        criterion=_criterion(case),
+    )
+
+
+def _criterion(case: Case[Any]) -> str:
+    """Return what "sustains" means, in words."""
+    rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
+    words = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
+    if case.objectives:
+        words += " and " + ", ".join(objective.text for objective in case.objectives)
+    return words
+
+
+def default_rate(case: Case[Any]) -> float:
+    """Return the peak rate to evaluate when none is given: 80 % of the median capacity.
+
+    If no rate meets the objectives, it is a share of the capacity without them.
+
+    Raises
+    ------
+    InputError
+        When an objective of the scenario cannot be read.
+    """
+    return rate_at(DEFAULT_SHARE, capacity_of(case).value or float(np.median(case.solution.capacity)))
+
+
+def rate_at(share: float, capacity: float) -> float:
+    """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
+    return max(round(share * capacity, -1), 1.0)
+
+
+def at_most(band: Band, highest: float) -> Band:
+    """Return a band of which nothing lies above a bound."""
+    return replace(band, value=min(band.value, highest), low=min(band.low, highest), high=min(band.high, highest))
+
+
+def chance_of_less(case: Case[Any], rate_per_s: float, relations: Relations | None = None) -> float:
+    """Return the probability that a repeat of the load test sustains less than a rate with all objectives met."""
+    objectives = objectives_at_a_rate(case)
+    if not objectives:
+        return case.uncertainty.chance_of_less(case.solution.capacity, rate_per_s)
+    return float(np.mean(_draws(case, objectives, relations or {}).repeated < rate_per_s))
+
+
+def objectives_at_a_rate(case: Case[Any]) -> tuple[Objective, ...]:
+    """Return the objectives that speak of figures at one rate, so not of the capacity itself."""
+    return tuple(each for each in case.objectives if all(metric.name != "capacity" for metric in each.metrics()))
+
+
+def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
+    objectives = objectives_at_a_rate(case)
+    plain = case.uncertainty.of_rate(case.solution.capacity / over)
+    if not objectives:
+        return plain
+    predicted, repeated = (each / over for each in _draws(case, objectives, relations))
+    value = float(np.median(predicted))
+    if value == plain.value:  # no objective limits it
+        return plain
+    low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
+    parameter = _half_width(predicted)
+    error = max(_half_width(repeated) ** 2 - parameter**2, 0.0) ** 0.5
+    return Band(value, min(low, value), max(high, value), Parts(parameter=parameter, model_error=error))
+
+
+def _half_width(draws: FloatArray) -> float:
+    return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
+
+
+def _draws(case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> _Draws:
+    curves = _Curves(case, objectives, relations)
+    plain = case.solution.capacity
+    repeated = case.uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
+    return _Draws(plain * curves.highest_share(curves.predicted), repeated)
+
+
+class _Curves:
+    """The figures that objectives are about, as functions of the rate, by parameter draw."""
+
+    def __init__(self, case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> None:
+        self.objectives, self.relations, self.uncertainty = objectives, relations, case.uncertainty
+        figures = case.solution.at_shares(_SHARES)
+        metrics = {metric for objective in objectives for metric in objective.metrics()}
+        self.values, self.plain = (
+            {m: _logs(each.value(m)) for m in metrics} for each in (figures, figures.without_pauses)
+        )
+        self.draws = case.solution.capacity.shape[-1]
+
+    def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
+        """Return a figure at shares of the capacity (draws,)."""
+        relation = self.relations.get((metric.subject, metric.statistic))
+        found = self._interpolated(self.values[metric], share)
+        if relation is None:
+            return found
+        plain = self._interpolated(self.plain[metric], share)
+        return relation.at(plain) + (found - plain)  # pauses are not simulated
+
+    def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
+        """Return what a repeat of the load test would measure of a figure, at shares of the capacity (draws,)."""
+        found = self.predicted(metric, share)
+        if metric.kind != "duration":
+            return found
+        return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+
+    def _interpolated(self, logs: FloatArray, share: FloatArray) -> FloatArray:
+        right = np.clip(np.searchsorted(_SHARES, share), 1, len(_SHARES) - 1)
+        along, columns = (share - _SHARES[right - 1]) / np.diff(_SHARES)[right - 1], np.arange(len(share))
+        low, high = logs[right - 1, columns], logs[right, columns]
+        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
+
+    def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
+        """Return the highest share of the capacity at which a draw meets the objectives; 0 where it never does."""
+        low, high = np.zeros(self.draws), np.ones(self.draws)
+        met = self._hold(value, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self._hold(value, middle)
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        return np.where(met, 1.0, np.where(high < _SHARES[0], 0.0, low))
+
+    def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
+        return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
+
+
+def _logs(values: FloatArray) -> FloatArray:
+    """Return logarithms of a figure at all shares of the capacity (shares, draws)."""
+    logs = np.log(np.clip(values, _TINY, _HUGE))
+    return np.broadcast_to(logs, (len(_SHARES), logs.shape[-1]))

@@ -1,0 +1,174 @@
+"""Outages: what the survivors sustain, how fast they answer, and how busy they are.
+
+A few draws are solved with and without the loss. The ratio of the two figures then scales the figure of every draw of
+the whole layout, so that an outage is compared with the layout under the same draws, errors and solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.case.ensemble import SMALL_ENSEMBLE
+from capplan.calibration.case.solution import Figures, Solution
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.outage import Loss, Remainder, Solved
+from capplan.calibration.system import Case
+from capplan.models.language.parameter import Values
+from capplan.models.language.units import FloatArray
+from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
+from capplan.planner.predict.basis import model_only
+
+WORKERS = "workers"
+"""Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The whole layout at the offered rate.
+
+    Attributes
+    ----------
+    case : Case
+        The layout.
+    figures : Figures
+        Its analytic figures at the offered peak rate.
+    latency_ms : mapping of Latency
+        Its latencies as the prediction has them, by request class.
+    """
+
+    case: Case[Any]
+    figures: Figures
+    latency_ms: Mapping[str, Latency]
+
+    @property
+    def offered_per_s(self) -> float:
+        """Offered peak rate, requests per second."""
+        return float(np.max(self.figures.peak_rate))
+
+    @cached_property
+    def few(self) -> Case[Any]:
+        """The layout with a few representative draws."""
+        return replace(self.case, draws=SMALL_ENSEMBLE)
+
+    @cached_property
+    def every_value(self) -> Values:
+        """All parameter values, with all draws."""
+        return self.case.system.values(self.case.fitted, self.case.scenario)
+
+    @cached_property
+    def capacity(self) -> FloatArray:
+        """Capacity at the representative draws, in place of all draws (draws,)."""
+        return self.few.solution.capacity
+
+    @cached_property
+    def times_s(self) -> Mapping[str, FloatArray]:
+        """Times at the representative draws by reported class, in place of all draws (statistics, draws)."""
+        few = self.few.solution.at(self.offered_per_s)
+        return {name: few.latencies_s(name) for name in few.asked}
+
+
+def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
+    """Return what is left of a layout after each loss; after those that the system proposes if none is named."""
+    case = whole.case
+    found = tuple(_outage(whole, left) for left in case.system.outages(case, losses))
+    if case.upper_bound is None:
+        return found
+    bound = Whole(case.upper_bound, case.upper_bound.solution.at(whole.offered_per_s), {})
+    most = [_capacity(bound, left) for left in case.system.outages(case.upper_bound, losses)]
+    return tuple(
+        replace(outage, capacity_tps=_at_most(outage.capacity_tps, highest))
+        for outage, highest in zip(found, most, strict=True)
+    )
+
+
+def _outage(whole: Whole, left: Remainder) -> Outage:
+    if left.solved is None:
+        return _described(left, Band.exactly(0.0), 1.0)
+    solution = _solution(whole, left.solved)
+    draws, uncertainty = _capacity_draws(whole, solution), whole.case.uncertainty
+    probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
+    figures = solution.at(whole.offered_per_s)
+    busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
+    if (workers := figures.pool_utilisation()) is not None:
+        busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
+    times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.every_value))
+    latency = {} if probability > LOST else _latency(whole, figures, times)
+    return _described(left, model_only(uncertainty.of_rate(draws)), probability, latency, busy)
+
+
+def _described(
+    left: Remainder,
+    capacity: Band,
+    probability: float,
+    latency_ms: Mapping[str, Latency] = MappingProxyType({}),
+    utilisation: Mapping[str, Band] = MappingProxyType({}),
+) -> Outage:
+    return Outage(
+        name=left.name,
+        lost=left.lost,
+        lost_dcs=left.lost_dcs,
+        available=left.solved is not None,
+        lowered=left.lowered,
+        assumed=left.assumed,
+        cost=left.cost,
+        capacity_tps=capacity,
+        overload_probability=probability,
+        carried=carried(probability),
+        latency_ms=latency_ms,
+        utilisation=utilisation,
+    )
+
+
+def _solution(whole: Whole, solved: Solved) -> Solution:
+    few = whole.few
+    return solved(few.values, None if few.representatives is None else few.representatives.place)
+
+
+def _capacity_draws(whole: Whole, solution: Solution) -> FloatArray:
+    """Return the capacity of the survivors at all draws, requests per second."""
+    ratio = solution.capacity / np.maximum(whole.capacity, 1e-9)
+    return np.asarray(whole.case.solution.capacity * ratio)
+
+
+def _capacity(whole: Whole, left: Remainder) -> Band:
+    if left.solved is None:
+        return Band.exactly(0.0)
+    return whole.case.uncertainty.of_rate(_capacity_draws(whole, _solution(whole, left.solved)))
+
+
+def _at_most(band: Band | None, highest: Band) -> Band | None:
+    if band is None:
+        return None
+    high = max(min(band.high, highest.high), band.value)
+    return replace(band, high=high)
+
+
+def _latency(whole: Whole, figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
+    """Return the latencies of the survivors: those of the layout, times the ratio of the analytic figures."""
+    found = {}
+    for name in figures.asked:
+        whole_s, left_s = whole.figures.latencies_s(name), figures.latencies_s(name)
+        bands: dict[str, Band] = {}
+        for place, statistic in enumerate(STATISTICS):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = left_s[place] / whole.times_s[name][place]
+                draws = whole_s[place] * ratio * _correction(whole, name, statistic, whole_s[place]) * 1e3
+            draws = np.where(np.isnan(draws), np.inf, draws)
+            bands[statistic] = model_only(uncertainty.of_time(draws, name, statistic))
+        found[name] = Latency(**bands)
+    return found
+
+
+def _correction(whole: Whole, name: str, statistic: str, analytic_s: FloatArray) -> float:
+    """Return the simulated over the analytic figure of the whole layout; 1 where one of them is unbounded."""
+    shown = getattr(whole.latency_ms.get(name), statistic, None)
+    middle = float(np.median(analytic_s)) * 1e3
+    if shown is None or not np.isfinite(shown.value) or not np.isfinite(middle) or middle <= 0:
+        return 1.0
+    return float(shown.value) / middle

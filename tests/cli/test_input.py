@@ -1,0 +1,259 @@
+"""Input as people type it: read the same way by every command and from files, or refused in one sentence."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from capplan.cli.main import main
+from capplan.models.language.scenario import Scenario
+from capplan.systems.registry import read_scenario, scenario
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+QUICK = {
+    "predict": ["--engine", "analytic", "--risk", "100%"],  # the rates are beyond some capacities
+    "simulate": ["--duration", "1s"],
+    "sweep": ["--draws", "2", "--processes", "1"],
+}
+VERBS = list(QUICK)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(folder: Path, text: str, encoding: str = "utf-8") -> str:
+    (folder / "mine.toml").write_text(text, encoding=encoding)
+    return "mine.toml"
+
+
+def answered(capsys: pytest.CaptureFixture[str], verb: str, *arguments: str) -> tuple[str, str]:
+    assert main([verb, *arguments, *QUICK[verb]]) == 0
+    out, err = capsys.readouterr()
+    return out, err
+
+
+def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str:
+    assert main(list(arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert not any(word in err for word in ("Input should", "pydantic", "rtt.str", "Traceback"))
+    return err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("typed", ["1k", "1,000", "1_000", "1k/s", "60k/min", "0.001M"])
+def test_a_rate_is_read_alike_by_every_command(capsys: pytest.CaptureFixture[str], verb: str, typed: str) -> None:
+    plain = answered(capsys, verb, "fedora4", "--tps", "1000", "--csv")
+
+    assert answered(capsys, verb, "fedora4", "--tps", typed, "--csv") == plain
+
+
+@pytest.mark.parametrize("typed", ["1500", '"1.5k"', '"1,500"', "1_500", '"90k/min"'])
+def test_a_rate_is_read_alike_from_a_file(folder: Path, typed: str) -> None:
+    assert read_scenario(written(folder, f'system = "fedora4"\ntps = {typed}\n')) == scenario("fedora4", tps=1500.0)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--dcs", "2", "--rtt", "3"], "'3ms'"),
+        (["--dcs", "2", "--distance", "150"], "'150km'"),
+        (["--tps", "10m"], "'M'"),
+        (["--dcs", "two"], "'two'"),
+        (["--dcs", "1.5"], "'1.5'"),
+    ],
+    ids=str,
+)
+def test_what_lacks_a_unit_or_is_no_number_is_refused_alike(
+    capsys: pytest.CaptureFixture[str], verb: str, options: list[str], wanted: str
+) -> None:
+    assert wanted in refused(capsys, [verb, *options])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["simulate", "--duration", "60"], "'60s'"),
+        (["simulate", "--warmup", "5"], "'5s'"),
+        (["predict", "--budget", "2"], "'2s'"),
+        (["predict", "--tps", "1,5k"], "'1.5k'"),
+        (["simulate", "--tps", "1,5k"], "'1.5k'"),
+        (["sweep", "--tps", "1,500"], "1500"),
+        (["predict", "--dcs", "2", "--rtt", "dc1-dc2=3"], "'3ms'"),
+        (["sweep", "--rtt", "3ms..9ms:2"], "'2ms'"),
+        (["sweep", "--load", "80"], "'80%'"),
+        (["simulate", "--replications", "few"], "--replications few"),
+        (["simulate", "--replications", "0"], "at least 1"),
+    ],
+    ids=" ".join,
+)
+def test_the_sentence_says_what_to_write(capsys: pytest.CaptureFixture[str], arguments: list[str], wanted: str) -> None:
+    assert wanted in refused(capsys, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ('distance = "300km"', {"distance": "300km"}),
+        ("distance_km = 300", {"distance": "300km"}),
+        ('rtt = "3ms"', {"rtt": "3ms"}),
+        ("rtt_ms = 3", {"rtt": "3ms"}),
+        ('slo = "acct.p99<20ms"', {"slo": ("acct.p99<20ms",)}),
+        ('encryption = "client"\nreconnects = "5%"', {"encryption": "client", "reconnects": 0.05}),
+        ('encryption = "none"', {}),
+    ],
+)
+def test_files_and_options_have_the_same_keys_and_units(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, fields: dict[str, object]
+) -> None:
+    target = written(folder, f"{text}\n")
+    options = [
+        word
+        for line in text.splitlines()
+        for key, value in [line.split(" = ")]
+        for word in (f"--{key.replace('_', '-')}", value.strip('"'))
+    ]
+
+    assert read_scenario(target) == scenario("openprovider", **fields)
+    assert answered(capsys, "predict", target, "--csv") == answered(capsys, "predict", *options, "--csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("rtt = 3", "'3ms'"),
+        ('rtt = "3"', "'3ms'"),
+        ("dcs = 2\nrtt = [[0, 3], [3, 0]]", "'3ms'"),
+        ("distance = 150", "'150km'"),
+        ('distance_km = "far"', "distance_km"),
+        ('rtt = "3ms"\ndistance_km = 300', "exclude"),
+        ('data_factor = "much"', "a number"),
+        ("encryption = [1]", "a text in quotes"),
+        ("cass-nodes = 6", "'cass_nodes'"),
+    ],
+)
+def test_a_refused_file_says_what_it_was_taken_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, wanted: str
+) -> None:
+    sentence = refused(capsys, ["predict", written(folder, f"{text}\n")])
+
+    assert "mine.toml, read as a scenario of openprovider" in sentence
+    assert wanted in sentence
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n"])
+@pytest.mark.parametrize("verb", [*VERBS, "validate", "calibrate"])
+def test_an_empty_file_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], verb: str, text: str) -> None:
+    assert 'system = "openprovider"' in refused(capsys, [verb, written(folder, text)])
+
+
+def test_a_byte_order_mark_is_read_over(folder: Path) -> None:
+    assert read_scenario(written(folder, "dcs = 2\n", "utf-8-sig")) == scenario("openprovider", dcs=2)
+
+
+def test_a_dangling_link_names_what_it_leads_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "link.toml").symlink_to("gone.toml")
+    sentence = refused(capsys, ["predict", "link.toml"])
+
+    assert "gone.toml" in sentence
+    assert "did you mean" not in sentence
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_has_no_effect_is_said_once(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    layout = ["--dcs", "1", "--tps", "500"]
+    plain, silent = answered(capsys, verb, *layout)
+    same, said = answered(capsys, verb, *layout, "--rtt", "3ms")
+
+    assert silent == ""
+    assert said.count("rtt has no effect") == said.count("\n") == 1
+    assert verb == "predict" or same == plain  # predict shows what was asked
+
+
+def test_a_sweep_over_data_centres_does_not_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answered(capsys, "sweep", "--dcs", "1,2", "--rtt", "3ms")[1] == ""
+
+
+def test_encryption_is_swept_with_none(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = answered(capsys, "sweep", "--encryption", "client,none", "--csv")[0].splitlines()
+    plain = answered(capsys, "sweep", "--csv")[0].splitlines()
+
+    assert len(rows) == 3
+    assert rows[2] == plain[1]
+    assert rows[1] != rows[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ending"),
+    [
+        (["simulate", "--trace", "out.xlsx"], ".parquet"),
+        (["simulate", "--trace", "out"], ".parquet"),
+        (["simulate", "--plot", "out.pdf"], ".svg"),
+        (["predict", "--plot", "out.jpeg"], ".svg"),
+        (["sweep", "--plot", "out"], ".svg"),
+        (["sweep", "--out", "out.json"], ".csv"),
+    ],
+    ids=" ".join,
+)
+def test_an_ending_that_names_no_format_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], ending: str
+) -> None:
+    assert ending in refused(capsys, arguments)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_device_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "/dev/null" in refused(capsys, ["calibrate", "--output", "/dev/null"])
+
+
+def test_a_trace_is_csv_by_its_ending(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas as pd
+
+    run = ["fedora4", "--tps", "100", "--warmup", "0"]
+    answered(capsys, "simulate", *run, "--trace", "out.csv")
+    answered(capsys, "simulate", *run, "--trace", "out.parquet")
+    text, table = pd.read_csv(folder / "out.csv"), pd.read_parquet(folder / "out.parquet")
+
+    assert list(text) == list(table)
+    assert (text["start_ns"] == table["start_ns"]).all()
+    assert list(text["class"]) == list(table["class"])
+
+
+def test_a_network_is_named_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    target = str(EXAMPLES / "pauses-and-a-lost-node.toml")
+
+    assert "is a network" in refused(capsys, ["sweep", target])
+
+
+def test_the_kinds_of_scenarios_agree_on_a_rate(folder: Path) -> None:
+    for name in ("openprovider", "rhino-shcm", "arion", "fedora4"):
+        made: Scenario = read_scenario(written(folder, f'system = "{name}"\ntps = "10k"\n'))
+        assert made.tps == 10_000.0
+
+
+def test_a_prediction_is_plotted_to_the_same_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = answered(capsys, "predict", "fedora4", "--csv")
+
+    assert answered(capsys, "predict", "fedora4", "--csv", "--plot", "one.html") == plain
+    assert answered(capsys, "predict", "fedora4", "--csv", "--plot", "two.HTML") == plain
+    assert (folder / "one.html").read_bytes() == (folder / "two.HTML").read_bytes()
+
+
+def test_ratios_are_not_plotted_against_a_rate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "vcider" in refused(capsys, ["predict", "vcider", "--plot", "out.html"])
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_picture_without_a_browser_is_refused_before_the_work(
+    folder: Path, capsys: pytest.CaptureFixture[str], verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda **_: None)
+
+    assert "write .html" in refused(capsys, [verb, "--plot", "out.svg"])
+    assert list(folder.iterdir()) == []

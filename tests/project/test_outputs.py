@@ -1,0 +1,24 @@
+"""What commands print in README and how-to pages is what they print today."""
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate" / "outputs.py"))
+BLOCKS: list[tuple[Path, str, str]] = SCRIPT["blocks"]()
+printed: Callable[[str], str] = SCRIPT["printed"]
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(command for _, command, _ in BLOCKS))
+def test_a_command_prints_what_its_pages_show(command: str) -> None:
+    shown = {output for _, its, output in BLOCKS if its == command}
+
+    assert shown == {printed(command)}, "stale: uv run python docs/generate/outputs.py"
+
+
+def test_every_page_has_a_block() -> None:
+    assert {page for page, _, _ in BLOCKS} == set(SCRIPT["PAGES"])
