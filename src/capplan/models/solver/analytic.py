@@ -362,6 +362,7 @@ class Analysis:
     def least_drop_rate(self, rate_per_s: FloatArray) -> FloatArray:
         """Return the lowest drop rate at which the stations that requests visit with a unit of a pool keep up.
 
+        With pools that are not alike, stations on the response path do not count: they slow their own requests alone.
         `rate_per_s` is the mean rate at which requests would be sent if none were dropped, (..., draws).
         """
         return least_drop_rate(self._held_loads, rate_per_s)
@@ -369,6 +370,8 @@ class Analysis:
     @cached_property
     def _held_loads(self) -> Sequence[tuple[FloatArray, ...]]:
         held = set[str]().union(*(stations_held(flow) for name, flow in self.flows.items() if name in self.share))
+        if len(self.groups) > 1:
+            held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
         limits = {
             name: np.asarray(self.members[name] * endless_speed(station))
             for name, station in self.stations.items()

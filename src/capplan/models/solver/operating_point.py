@@ -208,7 +208,10 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     parts = phases(analysis)
     rates, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(time for time, _ in parts)
     total = sum((time * each for time, each in zip(durations, rates, strict=True)), np.zeros(1))
-    shares = tuple(time * each / np.maximum(total, 1e-300) for time, each in zip(durations, rates, strict=True))
+    shares = tuple(
+        np.where(total > 0, time * each / np.maximum(total, 1e-300), time * ratio)
+        for (time, ratio), each in zip(parts, rates, strict=True)
+    )
     states = tuple(_state(analysis, each) for each in rates)
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
 
@@ -251,7 +254,7 @@ def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
         return _sent_to_part(analysis, rate)
     rows = rate.reshape(-1, analysis.draws)
     parts = [[_sent_to_part(part, row * group.share) for group, part in _parts(analysis, row)] for row in rows]
-    return np.sum(np.swapaxes(parts, 0, 1), axis=0).reshape(rate.shape)
+    return np.asarray(np.sum(np.swapaxes(parts, 0, 1), axis=0)).reshape(rate.shape)
 
 
 def _sent_to_part(analysis: Analysis, rate: FloatArray) -> FloatArray:
