@@ -231,9 +231,13 @@ def pauses(
     analysis: Analysis,
     rate_per_s: FloatArray,
     place: NDArray[np.intp] | None,
+    down: tuple[int, ...] = (),
 ) -> dict[str, RareDelay]:
-    """Return the delays by garbage-collection pauses of Cassandra nodes, by class of the network."""
-    cluster = build_cluster(scenario, values)
+    """Return the delays by garbage-collection pauses of Cassandra nodes, by class of the network.
+
+    `down` is as for `network`.
+    """
+    cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
     loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
     utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
