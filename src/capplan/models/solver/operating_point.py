@@ -275,19 +275,24 @@ def _sent(
     if all(len(part.classes) == 1 for part in parts):
         return (rate, *server.blocking(rate, draws))
     log_rate = np.log(np.maximum(rate, 1e-300))
-    low, high, log_sent = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate, log_rate
+    low, high, log_sent = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate.copy(), log_rate.copy()
+    log_dropped, elasticity, left = np.empty_like(rate), np.empty_like(rate), np.arange(len(rate))
     for step in range(_STEPS):
-        log_dropped, slope = server.blocking(np.exp(log_sent), draws)
-        share, fall = sent(parts, np.exp(log_dropped))
-        gap = log_sent - log_rate - np.log(share)
-        if np.all(np.abs(gap) < _EXACT):
-            break
-        low, high = np.where(gap < 0, log_sent, low), np.where(gap > 0, log_sent, high)
-        wanted = log_sent - gap / (1 - fall * slope)
+        here = log_sent[left]
+        log_dropped[left], slope = server.blocking(np.exp(here), draws[left])
+        share, fall = sent(parts, np.exp(log_dropped[left]))
+        elasticity[left] = slope / (1 - fall * slope)
+        gap = here - log_rate[left] - np.log(share)
+        low[left], high[left] = np.where(gap < 0, here, low[left]), np.where(gap > 0, here, high[left])
+        wanted = here - gap / (1 - fall * slope)
         # Beyond the knee Newton's steps can alternate between two points, so each fourth one halves the interval.
-        inside = (wanted >= low) & (wanted <= high) & (step % 4 < 3)
-        log_sent = np.where(inside, wanted, (low + high) / 2)
-    return np.exp(log_sent), log_dropped, slope / (1 - fall * slope)
+        inside = (wanted >= low[left]) & (wanted <= high[left]) & (step % 4 < 3)
+        going = np.abs(gap) > _EXACT
+        log_sent[left[going]] = np.where(inside, wanted, (low[left] + high[left]) / 2)[going]
+        left = left[going]
+        if not len(left):
+            break
+    return np.exp(log_sent), log_dropped, elasticity
 
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
