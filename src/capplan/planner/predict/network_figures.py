@@ -1,0 +1,318 @@
+"""What a network does at one rate, simulated or solved: figures whose bands hold the simulation's error alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy import stats
+
+from capplan.calibration.case.solution import LEVELS, Solution, kind_of
+from capplan.models.language.network import Network
+from capplan.models.language.traffic import Closed, Open, Throttled
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Metric, scaled
+from capplan.models.results import STATISTICS, Band, Latency, Parts
+from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint
+from capplan.planner.predict.budget import requests_at_a_rate
+from capplan.planner.simulate.simulate import Design, observed, summed_up
+from capplan.planner.simulate.simulate import of_network as subject_of
+from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
+from capplan.simulator.analysis.drift import TOLERANCE
+from capplan.simulator.analysis.precision import FIRST
+from capplan.simulator.engine import Engine, simulate
+from capplan.simulator.experiments.draws import RunsDone
+from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.results.run import Run
+
+REPLICATIONS = FIRST
+RATES = 12  # simulated rates among which a budget is shared: the offered one, and those that find the capacity
+_PILOT = 4_000  # requests that tell the rate of clients and the visits of a request
+_LONGEST_PILOT_S = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkFigures:
+    """Figures of a network at a rate.
+
+    Attributes
+    ----------
+    throughput_tps
+        Completed requests per second.
+    drop_rate
+        Share of the requests that are dropped or time out.
+    keeps_up
+        Whether no backlog grows and throttled clients keep their pace.
+    keeps_up_surely
+        Whether a longer simulation would say the same.
+    latency_ms
+        Response times by request class; empty statistics rest on too few requests.
+    utilisation
+        Share of busy servers at the most loaded station of each kind.
+    busy_units
+        Mean number of busy units of a pool, by kind.
+    pool_utilisation
+        Mean share of busy units, by kind of pool.
+    """
+
+    throughput_tps: Band
+    drop_rate: Band
+    keeps_up: bool
+    keeps_up_surely: bool
+    latency_ms: Mapping[str, Latency]
+    utilisation: Mapping[str, Band]
+    busy_units: Mapping[str, Band]
+    pool_utilisation: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def sustained(self) -> bool:
+        """Whether the drop rate is within its limit and no backlog grows."""
+        return self.keeps_up and self.drop_rate.value <= MAX_DROP_RATE
+
+    @property
+    def surely(self) -> bool:
+        """Whether that holds anywhere in the bands."""
+        if not self.sustained:
+            return (not self.keeps_up and self.keeps_up_surely) or self.drop_rate.low > MAX_DROP_RATE
+        return self.keeps_up_surely and self.drop_rate.high <= MAX_DROP_RATE
+
+    def figure(self, metric: Metric) -> Band | None:
+        """Return the figure that an objective is about in SI; None where it is not modelled, and for the capacity."""
+        if metric.name == "capacity":
+            return None
+        if metric.name == "drop_rate":
+            return self.drop_rate
+        if metric.statistic == "utilisation":
+            return self.utilisation.get(metric.subject)
+        if metric.statistic == "busy_workers":
+            return self.busy_units.get(metric.subject)
+        band = getattr(self.latency_ms.get(metric.subject), metric.statistic, None)
+        return None if band is None else scaled(band, 1e-3)
+
+
+class Source(Protocol):
+    """Where figures at a rate come from."""
+
+    def at(self, mean_tps: float | None) -> NetworkFigures:
+        """Return the figures at a mean rate; None: those of the network's own traffic."""
+
+
+class SimulatedNetwork:
+    """A network whose rates are simulated, each once, with the same random numbers.
+
+    Parameters
+    ----------
+    network : Network
+        The network, without a timeline.
+    seed : int
+        The seed of all runs.
+    engine : str
+        `compiled` or `simpy`.
+    budget_s : float
+        How long to simulate, in seconds of a nominal machine; shared by `RATES` rates.
+    processes : int
+        How many replications run at a time.
+    progress : function, optional
+        Called with how many of about how many rates are simulated.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        seed: int,
+        engine: Engine,
+        budget_s: float,
+        processes: int,
+        progress: RunsDone | None = None,
+    ) -> None:
+        self.network, self.seed, self.engine = network, seed, engine
+        self.processes, self.progress = processes, progress
+        self._known: dict[float | None, NetworkFigures] = {}
+        pilot = _pilot(network, seed, engine)
+        started = max(pilot.report().started, 1)
+        self.own_tps = started / pilot.window_s
+        visits = max(sum(each.visits for each in pilot.stations.values()) / started, 1.0)
+        self.requests = requests_at_a_rate(budget_s, RATES, visits, engine)
+
+    def at(self, mean_tps: float | None) -> NetworkFigures:
+        """Return the figures at a mean rate; None: those of the network's own traffic."""
+        if mean_tps not in self._known:
+            self._known[mean_tps] = simulated_figures(self._simulated(mean_tps))
+            if self.progress is not None:
+                self.progress(len(self._known), max(RATES, len(self._known)))
+        return self._known[mean_tps]
+
+    def _simulated(self, mean_tps: float | None) -> Simulation:
+        subject = subject_of(self.network, mean_tps)
+        duration_s = self.requests / REPLICATIONS / (mean_tps or subject.offered_tps or self.own_tps)
+        plan = ReplicationPlan(subject.network, duration_s, 0.0, self.seed, REPLICATIONS, self.engine)
+        seen = observed(plan, Design(), processes=self.processes)
+        return summed_up(self.network.name, subject, plan, Design(), seen)
+
+
+def _pilot(network: Network, seed: int, engine: Engine) -> Run:
+    """Run some requests; of closed clients, whose rate is unknown, as long as that takes."""
+    traffic = network.traffic
+    closed = isinstance(traffic, Closed)
+    duration_s = 0.01 if isinstance(traffic, Closed) else _PILOT / 4 / float(np.max(traffic.rate_per_s))
+    while True:
+        run = simulate(network, duration_s, seed=seed, max_requests=_PILOT, engine=engine)
+        if not closed or run.report().started >= _PILOT / 4 or duration_s > _LONGEST_PILOT_S:
+            return run
+        duration_s *= 4
+
+
+def simulated_figures(simulation: Simulation) -> NetworkFigures:
+    """Return the figures of a simulation in steady state."""
+    every = simulation.classes[EVERY_CLASS]
+    throughput, drops = _band(every.throughput_per_s), _band(every.drop_rate, most=1.0)
+    throughput, drops = throughput or Band.exactly(0.0), drops or Band.exactly(0.0)
+    keeps_up, surely = _keeps_up(simulation, throughput)
+    unbounded = simulation.backlog is not None and not keeps_up and surely
+    classes = {name: each for name, each in simulation.classes.items() if name != EVERY_CLASS and each.started}
+    return NetworkFigures(
+        throughput_tps=throughput,
+        drop_rate=drops,
+        keeps_up=keeps_up,
+        keeps_up_surely=surely,
+        latency_ms={
+            name: _UNBOUNDED
+            if unbounded
+            else Latency(**{each: _band(getattr(figures.latency_ms.intended, each)) for each in STATISTICS})
+            for name, figures in classes.items()
+        },
+        utilisation=_bands({name: each.most_utilisation for name, each in simulation.station_kinds.items()}, most=1.0),
+        busy_units=_bands({name: each.mean_busy for name, each in simulation.pool_kinds.items()}),
+        pool_utilisation={name: each.mean_busy.value / each.size for name, each in simulation.pool_kinds.items()},
+    )
+
+
+_IDLE = Band.exactly(0.0)
+_SATURATED = 0.995  # utilisation of a station whose backlog grows, at least; within the accuracy of a capacity
+_ENDLESS = Band(math.inf, math.inf, math.inf, basis="model only")
+_UNBOUNDED = Latency(**dict.fromkeys(STATISTICS, _ENDLESS))
+
+
+def _keeps_up(simulation: Simulation, throughput: Band) -> tuple[bool, bool]:
+    """Return whether no backlog grows, no station is saturated and throttled clients are in time; and whether for sure.
+
+    One saturated station among many adds little to the whole backlog, so its utilisation tells more.
+    """
+    rate, backlog = simulation.mean_tps, simulation.backlog
+    if rate is None or backlog is None:
+        return True, True
+    if backlog.verdict == "overloaded":
+        return False, True
+    busiest = max(
+        (_band(each.utilisation) or _IDLE for each in simulation.stations.values()),
+        key=lambda each: each.value,
+        default=_IDLE,
+    )
+    least = rate * (1 - simulation.classes[EVERY_CLASS].drop_rate.value) * (1 - TOLERANCE)
+    late = throughput.value < least
+    grows = backlog.growth.value > TOLERANCE
+    if busiest.value > _SATURATED or grows or late:
+        return False, busiest.low > _SATURATED or throughput.high < least
+    return True, busiest.high < _SATURATED and backlog.verdict == "steady" and throughput.low > least
+
+
+@lru_cache
+def _narrower(replications: int) -> float:
+    """Return the half-width of a 90 % interval between replications over that of the 95 % interval."""
+    degrees = replications - 1
+    return float(stats.t.ppf(0.95, degrees) / stats.t.ppf(0.975, degrees))
+
+
+def _band(estimate: Estimate, most: float = math.inf) -> Band | None:
+    """Return an estimate with its 90 % band; None where it rests on too few requests to have one."""
+    if not math.isfinite(estimate.value) or estimate.half_width is None:
+        return None
+    value, half = estimate.value, estimate.half_width * _narrower(REPLICATIONS)
+    return Band(
+        value, max(value - half, 0.0), max(min(value + half, most), value), Parts(simulation=half), "model only"
+    )
+
+
+def _bands(estimates: Mapping[str, Estimate], most: float = math.inf) -> dict[str, Band]:
+    found = {name: _band(each, most) for name, each in estimates.items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+class SolvedNetwork:
+    """A network that the analytic solver knows; its figures have no bands.
+
+    Raises
+    ------
+    RefusedError
+        If the solver does not support a construct; the message names it.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.solution = Solution(network, {each.name: (each.name,) for each in network.classes})
+        self.ratio = float(self.solution.burst_ratio[0])
+
+    @property
+    def capacity_tps(self) -> float:
+        """Highest sustained mean rate of open traffic."""
+        return float(self.solution.capacity[0]) / self.ratio
+
+    def at(self, mean_tps: float | None) -> NetworkFigures:
+        """Return the figures at a mean rate; None: those of the network's own traffic."""
+        traffic = self.network.traffic
+        if isinstance(traffic, Open):
+            rate = float(np.max(traffic.rate_per_s)) if mean_tps is None else mean_tps
+            figures = self.solution.at(rate * self.ratio)
+            return self._figures(figures.point, rate * float(1 - figures.drop_rate[0]), rate <= self._drift_tps)
+        network = self.network
+        if isinstance(traffic, Throttled) and mean_tps is not None:
+            network = replace(network, traffic=replace(traffic, rate_per_s=mean_tps))
+        analysis = Solution(network, self.solution.reported).analysis
+        point = solve_clients(analysis)
+        rate = float(point.rate_per_s[0, 0])
+        wanted = float(np.max(network.traffic.rate_per_s)) if isinstance(network.traffic, Throttled) else rate
+        done = rate * float(1 - point.drop_rate[0, 0])
+        return self._figures(point, done, rate >= wanted * (1 - TOLERANCE))
+
+    @property
+    def _drift_tps(self) -> float:
+        return float(self.solution.analysis.drift_per_s[0])
+
+    def _figures(self, point: OperatingPoint, completed_tps: float, keeps_up: bool) -> NetworkFigures:
+        analysis = self.solution.analysis
+        busy: dict[str, float] = {}
+        for name in analysis.demands:
+            share = min(completed_tps * float(analysis.load(name)[0]), 1.0)
+            busy[kind_of(name)] = max(busy.get(kind_of(name), 0.0), share)
+        pools = {kind_of(pool.name) for pool in analysis.outer_pools}
+        units = float(np.ravel(point.busy_units)[0])
+        held = dict.fromkeys(pools, units / max(analysis.outer_pool_count, 1)) if len(pools) == 1 else {}
+        size = 1.0 if analysis.pool is None else float(analysis.pool[0]) / max(analysis.outer_pool_count, 1)
+        return NetworkFigures(
+            throughput_tps=_exactly(completed_tps),
+            drop_rate=_exactly(float(np.ravel(point.drop_rate)[0])),
+            keeps_up=keeps_up,
+            keeps_up_surely=True,
+            latency_ms={name: _solved_latency(point, name, keeps_up) for name in analysis.share},
+            utilisation={name: _exactly(each) for name, each in busy.items()},
+            busy_units={name: _exactly(each) for name, each in held.items()},
+            pool_utilisation={name: each / size for name, each in held.items()},
+        )
+
+
+def _exactly(value: float) -> Band:
+    return Band(value, value, value, basis="model only")
+
+
+def _solved_latency(point: OperatingPoint, name: str, keeps_up: bool) -> Latency:
+    if not keeps_up:
+        return _UNBOUNDED
+    percentiles: FloatArray = point.quantiles_s(tuple(LEVELS.values()), name)
+    times = [float(np.ravel(point.response_s(name))[0]), *(float(np.ravel(each)[0]) for each in percentiles)]
+    return Latency(**{each: _exactly(time * 1e3) for each, time in zip(STATISTICS, times, strict=True)})
