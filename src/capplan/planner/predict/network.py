@@ -260,8 +260,12 @@ def _found(network: Network, source: Source, known: SolvedNetwork | None, object
     busiest = max((each.value for each in figures.utilisation.values()), default=0.0)
     start = _START * (figures.throughput_tps.value / busiest if busiest else float(np.max(traffic.rate_per_s)))
     start = start or float(np.max(traffic.rate_per_s))
-    if known is None:
-        overload, ceiling = highest_rate(source, start), math.inf
+    saturated, ceiling = source.saturated, math.inf
+    if saturated is not None and saturated.drop_rate.value <= MAX_DROP_RATE:
+        overload = saturated.throughput_tps
+        ceiling = overload.value
+    elif known is None:
+        overload = highest_rate(source, start)
     else:
         ceiling = known.capacity_tps
         overload = Band(ceiling, ceiling, ceiling, basis="model only")
@@ -271,6 +275,7 @@ def _found(network: Network, source: Source, known: SolvedNetwork | None, object
         peak = highest_rate(source, _START * overload.value, timed, ceiling)
         peak = peak if peak.value < overload.value else overload
     at_capacity = source.at(overload.value) if overload.value else figures
+    at_capacity = at_capacity if saturated is None or ceiling == math.inf else saturated
     return _Answer(network, objectives, figures, overload, peak, at_capacity, exact=known is not None)
 
 
@@ -367,6 +372,8 @@ def _notes(answer: _Answer, source: Source, why_not: str) -> tuple[str, ...]:
         how = "from the analytic solver"
         if not answer.exact:
             how = "the middle between simulated rates that are sustained and rates that are not"
+            if isinstance(answer.network.traffic, Throttled):
+                how = "the throughput of clients that never pause, or where they are dropped, " + how
             how += f", as {why_not.split(': simulate')[0]}" if why_not else ""
         notes.append(f"The capacity is {how}.")
     else:

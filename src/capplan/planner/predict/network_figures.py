@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
 from scipy import stats
 
 from capplan.calibration.case.solution import LEVELS, Solution, kind_of
+from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, scaled
 from capplan.models.results import STATISTICS, Band, Latency, Parts
+from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint
 from capplan.planner.predict.budget import requests_at_a_rate
@@ -98,6 +100,10 @@ class NetworkFigures:
 class Source(Protocol):
     """Where figures at a rate come from."""
 
+    @property
+    def saturated(self) -> NetworkFigures | None:
+        """The figures of throttled clients that never pause; None for other traffic."""
+
     def at(self, mean_tps: float | None) -> NetworkFigures:
         """Return the figures at a mean rate; None: those of the network's own traffic."""
 
@@ -131,7 +137,7 @@ class SimulatedNetwork:
         processes: int,
         progress: RunsDone | None = None,
     ) -> None:
-        self.network, self.seed, self.engine = network, seed, engine
+        self.network, self.seed, self.engine, self.budget_s = network, seed, engine, budget_s
         self.processes, self.progress = processes, progress
         self._known: dict[float | None, NetworkFigures] = {}
         pilot = _pilot(network, seed, engine)
@@ -140,10 +146,25 @@ class SimulatedNetwork:
         visits = max(sum(each.visits for each in pilot.stations.values()) / started, 1.0)
         self.requests = requests_at_a_rate(budget_s, RATES, visits, engine)
 
+    @cached_property
+    def saturated(self) -> NetworkFigures | None:
+        """The figures of throttled clients that never pause; None for other traffic."""
+        if not isinstance(self.network.traffic, Throttled):
+            return None
+        always = SimulatedNetwork(
+            _without_pauses(self.network, self.network.traffic),
+            seed=self.seed,
+            engine=self.engine,
+            budget_s=self.budget_s,
+            processes=self.processes,
+        )
+        return always.at(None)
+
     def at(self, mean_tps: float | None) -> NetworkFigures:
         """Return the figures at a mean rate; None: those of the network's own traffic."""
         if mean_tps not in self._known:
-            self._known[mean_tps] = simulated_figures(self._simulated(mean_tps))
+            most = None if self.saturated is None else self.saturated.throughput_tps
+            self._known[mean_tps] = simulated_figures(self._simulated(mean_tps), most)
             if self.progress is not None:
                 self.progress(len(self._known), max(RATES, len(self._known)))
         return self._known[mean_tps]
@@ -154,6 +175,11 @@ class SimulatedNetwork:
         plan = ReplicationPlan(subject.network, duration_s, 0.0, self.seed, REPLICATIONS, self.engine)
         seen = observed(plan, Design(), processes=self.processes)
         return summed_up(self.network.name, subject, plan, Design(), seen)
+
+
+def _without_pauses(network: Network, traffic: Throttled) -> Network:
+    """Return the network with clients that send the next request at once."""
+    return replace(network, traffic=Closed(traffic.clients, Deterministic(0.0), traffic.mix))
 
 
 def _pilot(network: Network, seed: int, engine: Engine) -> Run:
@@ -168,13 +194,13 @@ def _pilot(network: Network, seed: int, engine: Engine) -> Run:
         duration_s *= 4
 
 
-def simulated_figures(simulation: Simulation) -> NetworkFigures:
-    """Return the figures of a simulation in steady state."""
+def simulated_figures(simulation: Simulation, most: Band | None = None) -> NetworkFigures:
+    """Return the figures of a simulation in steady state; `most` is the highest throughput of throttled clients."""
     every = simulation.classes[EVERY_CLASS]
     throughput, drops = _band(every.throughput_per_s), _band(every.drop_rate, most=1.0)
     throughput, drops = throughput or Band.exactly(0.0), drops or Band.exactly(0.0)
-    keeps_up, surely = _keeps_up(simulation, throughput)
-    unbounded = simulation.backlog is not None and not keeps_up and surely
+    keeps_up, surely = _keeps_up(simulation) if most is None else _pace(simulation, most)
+    unbounded = not keeps_up and surely
     classes = {name: each for name, each in simulation.classes.items() if name != EVERY_CLASS and each.started}
     return NetworkFigures(
         throughput_tps=throughput,
@@ -199,27 +225,30 @@ _ENDLESS = Band(math.inf, math.inf, math.inf, basis="model only")
 _UNBOUNDED = Latency(**dict.fromkeys(STATISTICS, _ENDLESS))
 
 
-def _keeps_up(simulation: Simulation, throughput: Band) -> tuple[bool, bool]:
-    """Return whether no backlog grows, no station is saturated and throttled clients are in time; and whether for sure.
+def _pace(simulation: Simulation, most: Band) -> tuple[bool, bool]:
+    """Return whether throttled clients reach their rate in the long run, and whether that is sure.
+
+    They do if it is below their throughput without pauses: those who are late send at once (the saturation rule).
+    """
+    rate = simulation.mean_tps or 0.0
+    return rate <= most.value, not most.low <= rate <= most.high
+
+
+def _keeps_up(simulation: Simulation) -> tuple[bool, bool]:
+    """Return whether no backlog grows and no station is saturated, and whether that is sure.
 
     One saturated station among many adds little to the whole backlog, so its utilisation tells more.
     """
-    rate, backlog = simulation.mean_tps, simulation.backlog
-    if rate is None or backlog is None:
+    backlog = simulation.backlog
+    if backlog is None:
         return True, True
     if backlog.verdict == "overloaded":
         return False, True
-    busiest = max(
-        (_band(each.utilisation) or _IDLE for each in simulation.stations.values()),
-        key=lambda each: each.value,
-        default=_IDLE,
-    )
-    least = rate * (1 - simulation.classes[EVERY_CLASS].drop_rate.value) * (1 - TOLERANCE)
-    late = throughput.value < least
-    grows = backlog.growth.value > TOLERANCE
-    if busiest.value > _SATURATED or grows or late:
-        return False, busiest.low > _SATURATED or throughput.high < least
-    return True, busiest.high < _SATURATED and backlog.verdict == "steady" and throughput.low > least
+    bands = [_band(each.utilisation) or _IDLE for each in simulation.stations.values()]
+    busiest = max(bands, key=lambda each: each.value, default=_IDLE)
+    if busiest.value > _SATURATED or backlog.growth.value > TOLERANCE:
+        return False, busiest.low > _SATURATED
+    return True, busiest.high < _SATURATED and backlog.verdict == "steady"
 
 
 @lru_cache
@@ -270,15 +299,20 @@ class SolvedNetwork:
             rate = float(np.max(traffic.rate_per_s)) if mean_tps is None else mean_tps
             figures = self.solution.at(rate * self.ratio)
             return self._figures(figures.point, rate * float(1 - figures.drop_rate[0]), rate <= self._drift_tps)
-        network = self.network
         if isinstance(traffic, Throttled) and mean_tps is not None:
-            network = replace(network, traffic=replace(traffic, rate_per_s=mean_tps))
-        analysis = Solution(network, self.solution.reported).analysis
-        point = solve_clients(analysis)
+            traffic = replace(traffic, rate_per_s=mean_tps)
+        point = solve_clients(Analysis(replace(self.network, traffic=traffic)))
         rate = float(point.rate_per_s[0, 0])
-        wanted = float(np.max(network.traffic.rate_per_s)) if isinstance(network.traffic, Throttled) else rate
-        done = rate * float(1 - point.drop_rate[0, 0])
-        return self._figures(point, done, rate >= wanted * (1 - TOLERANCE))
+        most = math.inf if self.saturated is None else self.saturated.throughput_tps.value
+        keeps_up = not isinstance(traffic, Throttled) or float(np.max(traffic.rate_per_s)) <= most
+        return self._figures(point, rate * float(1 - point.drop_rate[0, 0]), keeps_up)
+
+    @cached_property
+    def saturated(self) -> NetworkFigures | None:
+        """The figures of throttled clients that never pause; None for other traffic."""
+        if not isinstance(self.network.traffic, Throttled):
+            return None
+        return SolvedNetwork(_without_pauses(self.network, self.network.traffic)).at(None)
 
     @property
     def _drift_tps(self) -> float:
