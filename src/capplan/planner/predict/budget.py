@@ -66,21 +66,19 @@ def effort(budget_s: float, network: Network, visits: float, warmup: float, engi
     return Effort(draws, max(FEWEST_REQUESTS, int(requests / draws - warmup)))
 
 
-def requests_at_a_rate(budget_s: float, rates: int, visits: float, engine: Engine) -> int:
-    """Return how many requests of a network are simulated at each of so many rates, in all replications together.
+def requests_at_a_rate(budget_s: float, visits: float, engine: Engine) -> int:
+    """Return how many requests of a network are simulated at one rate, in all replications together.
 
     Parameters
     ----------
     budget_s : float
         Seconds of the nominal machine.
-    rates : int
-        How many rates are simulated.
     visits : float
         Mean number of visits of a request to stations.
     engine : str
         Which engine simulates.
     """
-    return max(FEWEST_DRAWS * FEWEST_REQUESTS, int(budget_s / rates * _THREADS[engine] / (_VISIT_S[engine] * visits)))
+    return max(FEWEST_DRAWS * FEWEST_REQUESTS, int(budget_s * _THREADS[engine] / (_VISIT_S[engine] * visits)))
 
 
 def cost_s(size: Effort, visits: float, engine: Engine) -> float:

@@ -39,7 +39,7 @@ from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, 
 from capplan.planner.simulate.simulate import of_network
 from capplan.simulator.experiments.draws import RunsDone
 
-DEFAULT_BUDGET_S = 0.8
+DEFAULT_BUDGET_S = 1.0
 _BUSY = 0.8  # utilisation of the busiest station below which a pool is the bottleneck
 _BEYOND_DOUBT = 2.0  # half-widths from the capacity: the probability is then 0 or 1 to 0.05 %
 _START = 0.9  # of a bound on the capacity: the first rate that is tried
@@ -364,9 +364,10 @@ def _cautions(answer: _Answer) -> tuple[str, ...]:
 def _notes(answer: _Answer, source: Source, why_not: str) -> tuple[str, ...]:
     notes = []
     if isinstance(source, SimulatedNetwork):
+        others = "" if answer.mean_tps is None else f" Other rates are simulated with {source.requests:,}."
         notes.append(
-            f"Figures at a rate come from {REPLICATIONS} replications with {source.requests:,} requests together; "
-            "their bands are 90 % intervals between replications. Four times the --budget halves them."
+            f"Figures come from {REPLICATIONS} replications with {source.own_requests:,} requests together; their "
+            f"bands are 90 % intervals between replications. Four times the --budget halves them.{others}"
         )
     if answer.mean_tps is not None:
         how = "from the analytic solver"

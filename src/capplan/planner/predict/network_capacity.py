@@ -15,7 +15,7 @@ _CLOSE = 1.005  # ratio of the rates that bracket the capacity
 _SPREAD = 1.01  # step to the first rate beyond the bracket where that is still in doubt; then twice as far, and so on
 _DOUBLINGS = 5
 _FIRST_STEP, _LARGEST_STEP = 1.1, 4.0
-_FURTHEST = 1e6  # of the first rate, tried at most
+_FURTHEST = 1e3  # ratio of a rate to the first one, at most
 
 
 @dataclass

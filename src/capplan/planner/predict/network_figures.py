@@ -33,9 +33,11 @@ from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.results.run import Run
 
 REPLICATIONS = FIRST
-RATES = 12  # simulated rates among which a budget is shared: the offered one, and those that find the capacity
+_OFFERED = 4  # shares of a budget for the offered rate, whose percentiles are shown
+_OTHERS = 12  # shares for the rates that find the capacity
 _PILOT = 4_000  # requests that tell the rate of clients and the visits of a request
 _LONGEST_PILOT_S = 1e6
+_RESPONSES = 10  # mean response times that a replication lasts at least: a network fills within one or two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,8 @@ class SimulatedNetwork:
     engine : str
         `compiled` or `simpy`.
     budget_s : float
-        How long to simulate, in seconds of a nominal machine; shared by `RATES` rates.
+        How long to simulate, in seconds of a nominal machine; a quarter of it at the network's own rate, if others are
+        simulated, too.
     processes : int
         How many replications run at a time.
     progress : function, optional
@@ -144,7 +147,13 @@ class SimulatedNetwork:
         started = max(pilot.report().started, 1)
         self.own_tps = started / pilot.window_s
         visits = max(sum(each.visits for each in pilot.stations.values()) / started, 1.0)
-        self.requests = requests_at_a_rate(budget_s, RATES, visits, engine)
+        self.shortest_s = _RESPONSES * max(
+            (each.latency().mean_s for each in pilot.reports.values() if each.completed), default=0.0
+        )
+        self.requests = requests_at_a_rate(budget_s / (_OFFERED + _OTHERS), visits, engine)
+        """How many are simulated at a rate that is not the network's own."""
+        shares = _OFFERED + _OTHERS if isinstance(network.traffic, Closed) else _OFFERED
+        self.own_requests = requests_at_a_rate(budget_s * shares / (_OFFERED + _OTHERS), visits, engine)
 
     @cached_property
     def saturated(self) -> NetworkFigures | None:
@@ -166,12 +175,19 @@ class SimulatedNetwork:
             most = None if self.saturated is None else self.saturated.throughput_tps
             self._known[mean_tps] = simulated_figures(self._simulated(mean_tps), most)
             if self.progress is not None:
-                self.progress(len(self._known), max(RATES, len(self._known)))
+                self.progress(len(self._known), max(1 + _OTHERS, len(self._known)))
         return self._known[mean_tps]
+
+    @property
+    def _given_tps(self) -> float | None:
+        traffic = self.network.traffic
+        return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
 
     def _simulated(self, mean_tps: float | None) -> Simulation:
         subject = subject_of(self.network, mean_tps)
-        duration_s = self.requests / REPLICATIONS / (mean_tps or subject.offered_tps or self.own_tps)
+        requests = self.own_requests if mean_tps is None or mean_tps == self._given_tps else self.requests
+        lasts_s = requests / REPLICATIONS / (mean_tps or subject.offered_tps or self.own_tps)
+        duration_s = max(lasts_s, self.shortest_s)
         plan = ReplicationPlan(subject.network, duration_s, 0.0, self.seed, REPLICATIONS, self.engine)
         seen = observed(plan, Design(), processes=self.processes)
         return summed_up(self.network.name, subject, plan, Design(), seen)
