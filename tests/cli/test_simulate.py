@@ -153,7 +153,7 @@ def test_json_says_what_was_run(plans: list[ReplicationPlan], capsys: pytest.Cap
 
     (plan,) = plans
     assert (plan.duration_s, plan.warmup_s, plan.seed, plan.replications, plan.engine) == (900, 0, 7, 1, "compiled")
-    assert document["schema"] == "capplan.simulation/2"
+    assert document["schema"] == "capplan.simulation/3"
     assert (document["target"], document["scenario"]["dcs"], document["seed"]) == ("openprovider", 1, 7)
     assert (document["offered_tps"], document["offered_source"]) == (1000, "given")
     assert document["mean_tps"] < 1000  # bursts have the peak rate

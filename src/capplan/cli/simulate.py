@@ -88,10 +88,10 @@ def simulate_(
     check_output(trace, TABLE_ENDINGS)
     check_plot(plot)
     subject = _subject(target, given(ctx), tps)
-    design = _design(subject.network, horizon, warmup, precision)
+    design = _design(subject, horizon, warmup, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
-    seen = _run(plan, design, processes or os.cpu_count() or 1, trace)
+    seen = _run(plan, design, subject, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
         from capplan.planner.reports.simulation_plot import write_plot  # plotly takes longer to import than a short run
@@ -111,12 +111,12 @@ def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
         render(simulation, Screen())
 
 
-def _design(network: Network, horizon: str | None, warmup: str | None, precision: str | None) -> Design:
+def _design(subject: Subject, horizon: str | None, warmup: str | None, precision: str | None) -> Design:
     """Return what to estimate; a network with events on its timeline has no steady state."""
-    named = horizon or ("finite" if network.timeline.events else "steady")
+    named = horizon or ("finite" if subject.network.timeline.events else "steady")
     if named not in HORIZONS:
         raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
-    classes = [each.name for each in network.classes]
+    classes = list(subject.classes)
     target = None if precision is None else read_precision_target(precision, classes, classes)
     unsaid: WarmupSource = "none" if named == "finite" else "mser"
     return Design(HORIZONS[named], unsaid if warmup is None else "given", target)
@@ -157,7 +157,9 @@ def _seconds(option: str, text: str, above: float | None = None) -> float:
         raise InputError(f"{option}: {error}") from None
 
 
-def _run(plan: ReplicationPlan, design: Design, processes: int, trace: Path | None) -> list[Observation]:
+def _run(
+    plan: ReplicationPlan, design: Design, subject: Subject, processes: int, trace: Path | None
+) -> list[Observation]:
     try:
         with ExitStack() as stack:
             write = None
@@ -168,7 +170,7 @@ def _run(plan: ReplicationPlan, design: Design, processes: int, trace: Path | No
 
                 write = stack.enter_context(TraceWriter(trace, plan.network, plan.seed)).write
             tell = stack.enter_context(simulating(plan))
-            return observed(plan, design, processes=processes, progress=tell, write=write)
+            return observed(plan, design, reported=subject.reported, processes=processes, progress=tell, write=write)
     except KeyboardInterrupt:
         sys.stderr.write("capplan: interrupted, nothing written\n")
         raise typer.Exit(INTERRUPTED) from None

@@ -55,7 +55,7 @@ def node_seconds(scenario: OpenproviderScenario, contacted: float, dc: int, **ch
     ],
 )
 def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: float | tuple[float, ...]) -> None:
-    analysis = Analysis(system(scenario))
+    analysis = Analysis(system(scenario, message_share=0.0))
     storage_s, reads = float(VALUES["storage_s"]) * scenario.data_factor, by_dc(contacted, scenario.dcs)
     for dc, (nodes, rf) in enumerate(zip(scenario.nodes_by_dc(), scenario.rf_by_dc(), strict=True)):
         cores, storage = (f"{kind}/dc{dc + 1}" for kind in ("cassandra", "cassandra-storage"))
@@ -63,6 +63,25 @@ def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: fl
         assert float(analysis.load(cores)[0]) == pytest.approx(expected, rel=1e-9)
         assert float(analysis.load(storage)[0]) == pytest.approx(WRITES * rf * storage_s / nodes, rel=1e-9)
         assert analysis.members[cores] == analysis.members[storage] == nodes
+
+
+@pytest.mark.parametrize(("dcs", "nodes"), [(1, 3), (1, 6), (2, 3), (3, 3), (3, 6), (3, 64)])
+def test_messages_between_nodes_by_hand(dcs: int, nodes: int) -> None:
+    """Each replica that is not the coordinator is sent one message and answers it; all have two ends."""
+    scenario = OpenproviderScenario(dcs=dcs, cass_nodes=nodes)
+    own = 3 / nodes  # how often the coordinator is a replica
+    ends = 4 * (READS * (2.1 - own) + WRITES * (3 * dcs - own))
+    with_, without = (Analysis(system(scenario, message_share=share)) for share in (0.05, 0.0))
+    more_s = CASSANDRA_CORES * nodes * dcs * float((with_.load("cassandra/dc1") - without.load("cassandra/dc1"))[0])
+    assert more_s == pytest.approx(ends * 0.05 * float(VALUES["mutation_s"]), rel=1e-9)
+
+
+def test_with_more_nodes_fewer_coordinators_hold_a_replica_so_capacity_grows_by_less() -> None:
+    """The storage path does not coordinate, so it is taken out of the way."""
+    few, many = (
+        capacity(OpenproviderScenario(dcs=3, cass_nodes=nodes), storage_s=1e-6, message_share=0.1) for nodes in (3, 6)
+    )
+    assert 1.9 < many / few < 1.99
 
 
 def test_front_nodes_share_the_messages_and_a_proxy_doubles_those_of_accounting() -> None:
@@ -119,7 +138,7 @@ def test_the_offered_rate_is_the_peak_and_bursts_have_it() -> None:
 
 
 def test_a_lost_data_centre_has_no_policing_nodes_and_gets_no_writes() -> None:
-    model = network(OpenproviderScenario(), VALUES, 1000.0, (0, 0, 3))
+    model = network(OpenproviderScenario(), {**VALUES, "message_share": 0.0}, 1000.0, (0, 0, 3))
     assert not [each.name for each in model.stations if "dc3" in each.name]
     assert not [each.name for each in model.pools if "dc3" in each.name]
     survivors = Analysis(model)

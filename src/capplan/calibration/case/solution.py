@@ -15,11 +15,18 @@ from capplan.models.objective import Metric
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.load_dependent import busy_share
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.solver.pauses import RareDelay
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
 
 
+Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, RareDelay]]
+"""Delays by pauses of nodes, by class of the network.
+
+A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
+ensemble; None asks for the delays of the solved draws.
+"""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
 
@@ -45,6 +52,8 @@ class Figures:
         Whether clients wait for their answers, so that latency stays finite beyond capacity.
     place : array of int (draws,) or None
         For each draw of the ensemble, the index of its representative among the solved draws.
+    pausing : function or None
+        Delays by pauses of nodes. They lengthen percentiles alone; see `System.pauses`.
     """
 
     analysis: Analysis
@@ -53,6 +62,16 @@ class Figures:
     closed: ClosedForm | None = None
     bounded: bool = False
     place: Places | None = None
+    pausing: Pausing | None = None
+
+    @property
+    def without_pauses(self) -> Figures:
+        """The figures of nodes that never pause."""
+        return replace(self, pausing=None)
+
+    @cached_property
+    def _delays(self) -> Mapping[str, RareDelay] | None:
+        return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s, self.place)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -90,15 +109,21 @@ class Figures:
             return self._every(self._closed_s(self.closed, level))
         if level is None:
             return self._every(self.point.response_s(*classes))
-        return self._every(self.point.quantile_s(level, *classes))
+        return np.asarray(self._quantiles_s((level,), classes)[0])
 
     def latencies_s(self, name: str) -> FloatArray:
         """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
         if self.closed is not None:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
-        percentiles = self.point.quantiles_s(tuple(LEVELS.values()), *classes)
-        return self._every(np.concatenate([self.point.response_s(*classes)[None], percentiles]))
+        mean = self._every(self.point.response_s(*classes))
+        return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes)])
+
+    def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
+        """Return percentiles (levels, ..., draws). Each draw has its own pauses, also where another represents it."""
+        if self.pausing is None:
+            return self._every(self.point.quantiles_s(levels, *classes))
+        return self.point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
@@ -164,6 +189,8 @@ class Solution:
     place : array of int (draws,), optional
         For each draw of the ensemble, the index of its representative among the draws of the network; by default the
         network has all draws. Figures always have all draws.
+    pausing : function, optional
+        Delays by pauses of nodes.
     """
 
     def __init__(
@@ -173,9 +200,10 @@ class Solution:
         closed: ClosedForm | None = None,
         bounded: bool = False,
         place: Places | None = None,
+        pausing: Pausing | None = None,
     ) -> None:
         self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
-        self.analysis = Analysis(network)
+        self.pausing, self.analysis = pausing, Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates.
@@ -196,7 +224,20 @@ class Solution:
         """Return the figures of the solved draws."""
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
-        return Figures(self.analysis, every, self.reported, self.closed, self.bounded)
+        pausing = None if self.pausing is None else self._up_to_capacity(self.pausing)
+        return Figures(self.analysis, every, self.reported, self.closed, self.bounded, pausing=pausing)
+
+    def _up_to_capacity(self, pausing: Pausing) -> Pausing:
+        """Let pauses delay requests beyond the capacity as much as at the capacity.
+
+        All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
+        """
+
+        def at_most(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> Mapping[str, RareDelay]:
+            most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
+            return pausing(analysis, np.minimum(rate_per_s, most), place)
+
+        return at_most
 
     @property
     def finite_at_capacity(self) -> bool:

@@ -10,6 +10,9 @@ The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
 - A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
   which answer the coordinator directly.
 - The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
+- A mutation takes space in the memtables from before it is applied until the storage path has taken it. If flushes fall
+  behind and the space is full, further mutations wait, and so do the clients ("Cassandra blocks writes until the next
+  flush succeeds", documentation of 2.2, "How is data written?").
 
 The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
 Speculative retries, digest mismatches, hints and timeouts are not modelled.
@@ -46,6 +49,14 @@ from capplan.models.language.step import (
 from capplan.models.language.units import Number
 
 NATIVE_TRANSPORT_THREADS = 128
+MEMTABLE_MUTATIONS = 100_000
+"""Mutations that the memtables of a node hold before writers block: a guess, 20 thousand to 2 million.
+
+`memtable_heap_space_in_mb` is a quarter of the heap by default, and the heap at most 8 GiB. A flush begins when a third
+of that space is taken, 1 / (`memtable_flush_writers` + 1). Mutations during the flush therefore have 340 MiB (with a
+heap of 2 GiB) to 1.3 GiB (8 GiB). One of them takes 0.7 to 16 KiB there, as its row has one or many cells. The guess
+decides how long an overload lasts until writers block, but not at which rate they do.
+"""
 LOCAL_READ_REPAIR_CHANCE = 0.1
 STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
 
@@ -65,6 +76,9 @@ class Costs:
         Costs that no request waits for (garbage collection, flush, compaction, kernel), as a share of the costs above.
     storage : number or array (draws,)
         Time of the storage path (commit log, flush, compaction) per mutation, detached; seconds.
+    message : number or array (draws,)
+        Cost of a message between nodes at each of them, on the response path: serialise and send it, or receive and
+        deserialise it; seconds.
     links : mapping of Exchanges
         Encryption costs of one exchange at each end of a link, by operation (`read`, `write`); seconds.
     """
@@ -74,7 +88,13 @@ class Costs:
     mutation: Number
     unseen: Number
     storage: Number
+    message: Number = 0.0
     links: Mapping[str, Exchanges] = field(default_factory=dict)
+
+    def exchange_s(self, operation: str) -> Number:
+        """Return the cost at one node of a message to another node and its answer, encryption included."""
+        encryption = self.links.get(operation, Exchanges()).internode
+        return MESSAGES * self.message + (0.0 if encryption is None else encryption)
 
     def with_links(self, exchanges: Exchanges) -> Costs:
         """Add the costs of encrypted links: those of one exchange, the same for reads and writes; seconds."""
@@ -172,7 +192,7 @@ def stations(cluster: Cluster) -> tuple[Station, ...]:
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """Return the pools of a cluster: the native transport threads of the nodes of each data centre.
+    """Return the pools of a cluster: the native transport threads and the memtable space of the nodes.
 
     Parameters
     ----------
@@ -183,7 +203,9 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
     -------
     tuple of Pool
     """
-    return tuple(Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    threads = (Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
+    memtables = (Pool(_memtable(dc), MEMTABLE_MUTATIONS, count=cluster.nodes[dc]) for dc in cluster.living)
+    return (*threads, *memtables)
 
 
 def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Step:
@@ -218,14 +240,33 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     wanted = cluster.need(check_level(level, operation), dc)
     _check_living(cluster, wanted, dc, level)
     links = costs.links.get(operation, Exchanges())
-    parse_s = costs.coordinator if links.client is None else costs.coordinator + links.client
     builder = _Statement(cluster, costs, dc, wanted, links.internode)
+    messages = builder.coordinator_messages(operation)
+    parse_s = costs.coordinator + costs.message * min(messages, MESSAGES)
+    parse_s = parse_s if links.client is None else parse_s + links.client
     replicated = builder.read() if operation == "read" else builder.write()
     found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
-    parsed = Steps((Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR), found))
+    parse = Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR)
+    parsed = Steps((parse, *_beside(dc, costs.message * max(messages - MESSAGES, 0.0)), found))
     hop = _hop(cluster.lan_s)
     asked = Steps((hop, Acquire(_native(dc), parsed, member=_COORDINATOR), hop))
     return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
+
+
+def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
+    """Return the mean number of nodes of which each alone delays a statement if it pauses.
+
+    The coordinator does. A replica does if the statement waits for all that it contacts.
+    """
+    wanted, own = cluster.need(level, dc), cluster.rf[dc] / cluster.nodes[dc]
+    if operation == "read":
+        count = wanted.total or wanted.by_dc[dc]
+        repaired = LOCAL_READ_REPAIR_CHANCE if count < cluster.most_replicas(dc) else 0.0
+        return 1 + (1 - repaired) * (count - own)
+    slack = [cluster.rf[each] - count for each, count in wanted.by_dc.items()]
+    if wanted.total:
+        slack = [sum(cluster.rf) - wanted.total]
+    return 1 if min(slack) > 0 else 1 + max(wanted.total, sum(wanted.by_dc.values())) - own
 
 
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:
@@ -242,6 +283,20 @@ class _Statement:
     def __init__(self, cluster: Cluster, costs: Costs, dc: int, wanted: Need, exchange_s: Number | None) -> None:
         self.cluster, self.costs, self.dc, self.wanted = cluster, costs, dc, wanted
         self.exchange_s = exchange_s  # encryption cost at one end of a link between nodes
+
+    def coordinator_messages(self, operation: str) -> float:
+        """Return the mean number of messages that a coordinator sends to other nodes and receives from them.
+
+        One message and its answer are on the response path, together with parsing; other threads handle the rest
+        meanwhile. So messages need no visits of their own, which would cost simulations a fifth of their speed.
+        """
+        cluster, own = self.cluster, self.cluster.rf[self.dc] / self.cluster.nodes[self.dc]
+        if operation == "read":
+            count = self.wanted.total or sum(self.wanted.by_dc.values())
+            spare = 0.0 if len(self.wanted.by_dc) > 1 else max(cluster.mean_replicas(self.dc) - count, 0.0)
+            return MESSAGES * (count - own + LOCAL_READ_REPAIR_CHANCE * spare)
+        away = sum(1 + cluster.mean_replicas(dc) for dc in cluster.living if dc != self.dc)
+        return MESSAGES * (cluster.mean_replicas(self.dc) - own) + away
 
     def read(self) -> Step:
         """Return a read."""
@@ -298,7 +353,8 @@ class _Statement:
         return Steps((*self._messages(_COORDINATOR, self.dc, MESSAGES), *read), name="there")
 
     def _read_at(self, dc: int, way: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
-        work = Visit(_cores(dc), _work(self._busy_s(self.costs.read, messages)), name="read", member=_REPLICA)
+        busy_s = self._busy_s(self.costs.read, messages) + self.costs.message * messages
+        work = Visit(_cores(dc), _work(busy_s), name="read", member=_REPLICA)
         return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
@@ -326,9 +382,9 @@ class _Statement:
     def _forwarded(self, other: int) -> Step:
         """Return a write in another data centre: one replica receives it and forwards it to its peers."""
         away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
-        first = Steps(self._apply(other, (), (away,), 1), name="here")
-        peer = Steps(self._apply(other, (hop,), (away,), MESSAGES), name="there")
         replicas = self.cluster.mean_replicas(other)
+        first = Steps(self._apply(other, (), (away,), 1, forwarded=replicas), name="here")
+        peer = Steps(self._apply(other, (hop,), (away,), MESSAGES), name="there")
         steps = (
             *self._messages(_COORDINATOR, self.dc, 1 + replicas),  # one sent, one answer from each replica
             away,
@@ -338,21 +394,34 @@ class _Statement:
         forwarded = FanOut(_REMOTE, _FORWARDER, Steps(steps), 0, contacted=1)  # nothing is sent if no replica is up
         return self._replicas_of(other, forwarded, f"to-dc{other + 1}")
 
-    def _apply(self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
+    def _apply(
+        self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0, forwarded: float = 0.0
+    ) -> tuple[Step, ...]:
         """Return the mutation at one replica, its detached work, and its answer if the level counts it.
 
-        The replica encrypts or decrypts `messages` messages if the links are encrypted.
+        The replica sends or receives `messages` messages, and `forwarded` before it applies the mutation.
         """
         costs = self.costs
         stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)
-        work = Visit(_cores(dc), _work(self._busy_s(costs.mutation, messages)), name="mutation", member=_REPLICA)
+        busy_s = self._busy_s(costs.mutation, messages) + costs.message * (messages + forwarded)
+        work = Visit(_cores(dc), _work(busy_s), name="mutation", member=_REPLICA)
         unseen = _unseen(dc, costs.mutation * costs.unseen)
-        return (*there, work, unseen, ForkJoin((stored,), 0), *self._answer(dc, back))
+        # The answer is detached, so that the mutation keeps its place in the memtables until it is stored.
+        kept = Steps((work, unseen, *self._answer(dc, back), stored))
+        return (*there, Acquire(_memtable(dc), kept, member=_REPLICA))
 
     def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
-        if self.wanted.total:
-            return (*back, Signal("all"))
-        return (*back, Signal(f"dc{dc + 1}")) if dc in self.wanted.by_dc else ()
+        if not self.wanted.total and dc not in self.wanted.by_dc:
+            return ()
+        signal = Signal("all" if self.wanted.total else f"dc{dc + 1}")
+        return (ForkJoin((Steps((*back, signal), name="answer"),), 0),) if back else (signal,)
+
+
+def _beside(dc: int, demand_s: Number) -> tuple[Step, ...]:
+    """Return a coordinator's work on further messages, which no request waits for; no steps without any."""
+    if not _scalar(demand_s):
+        return ()
+    return (ForkJoin((Visit(_cores(dc), _work(demand_s), name="further", member=_COORDINATOR),), 0),)
 
 
 def _unseen(dc: int, demand_s: Number) -> Step:
@@ -377,6 +446,10 @@ def _storage(dc: int) -> str:
 
 def _native(dc: int) -> str:
     return f"native-transport/dc{dc + 1}"
+
+
+def _memtable(dc: int) -> str:
+    return f"memtable/dc{dc + 1}"
 
 
 def _scalar(value: Number) -> float:

@@ -33,6 +33,7 @@ from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Pois
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.closed_throughput import machine_repair_per_s, rate_logits, throughput_per_s
 from capplan.models.solver.erlang import erlang_c
+from capplan.models.solver.failing_sessions import Chain, chains, least_drop_rate, pushed_back, stations_held
 from capplan.models.solver.flow_analysis import (
     Congestion,
     DemandReader,
@@ -162,6 +163,8 @@ class Analysis:
         Number of members that each station stands for; 1 without a count.
     demands : dict of ServiceDemand
         Service demand of an average request at each station; of a class, at one member.
+    class_demands : dict of dict of ServiceDemand
+        Service demand of a request at all members of a station, by request class and station.
     pool_members : dict of int
         Number of members that each pool stands for.
     flows : dict of Step
@@ -196,9 +199,8 @@ class Analysis:
         self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
-        self.demands = _per_member(
-            _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
-        )
+        self.class_demands = {name: reader.of(flow) for name, flow in self.flows.items()}
+        self.demands = _per_member(_combined(self.share, self.class_demands), self.members)
         if not self.demands:
             raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
         speed = {name: station.rate.speeds[-1] for name, station in self.stations.items() if station.rate is not None}
@@ -352,6 +354,31 @@ class Analysis:
             self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
         ]
         return np.asarray(np.min(bounds, axis=0)) if bounds else np.full(self.draws, np.inf)
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """The sessions of the traffic, which end at a failure."""
+        return chains(self.network)
+
+    def least_drop_rate(self, rate_per_s: FloatArray) -> FloatArray:
+        """Return the lowest drop rate at which the stations that requests visit with a unit of a pool keep up.
+
+        With pools that are not alike, stations on the response path do not count: they slow their own requests alone.
+        `rate_per_s` is the mean rate at which requests would be sent if none were dropped, (..., draws).
+        """
+        return least_drop_rate(self._held_loads, rate_per_s)
+
+    @cached_property
+    def _held_loads(self) -> Sequence[tuple[FloatArray, ...]]:
+        held = set[str]().union(*(stations_held(flow) for name, flow in self.flows.items() if name in self.share))
+        if len(self.groups) > 1:
+            held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
+        limits = {
+            name: np.asarray(self.members[name] * endless_speed(station))
+            for name, station in self.stations.items()
+            if name in held & self.demands.keys()
+        }
+        return pushed_back(self.chains, self.class_demands, limits)
 
     @cached_property
     def bottleneck(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from capplan.models.solver.random_time import RandomTime
 
 _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
-_EXACT = 6  # steps on the exact distribution before bisection takes over; one or two usually suffice
+_EXACT = 40  # steps on the exact distribution before bisection takes over; one or two suffice for parts that are alike
 _CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
 _NARROW = 1e-3  # spread of means, relative to the standard deviation, below which parts are merged
 _HALVINGS = 40  # bisection steps between the quantiles of the components
@@ -131,6 +131,7 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
     steepest = shape.max(axis=-1)
     found = np.full(log_time.shape, np.nan)
     left = np.flatnonzero(np.isfinite(log_time))
+    low, high = np.full(log_time.shape, -np.inf), np.full(log_time.shape, np.inf)
     for _ in range(_EXACT):
         row = left % draws
         log_scaled, share, a = log_time[left, None] + log_rate[row], weight[row], shape[row]
@@ -140,10 +141,16 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
         slope, bend = density.sum(axis=-1), np.vecdot(density, a - scaled)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -error / (slope - error * bend / (2 * slope))
-        log_time[left] += np.clip(step, -0.5, 0.5)
+        here = log_time[left]
+        low[left], high[left] = np.where(error < 0, here, low[left]), np.where(error > 0, here, high[left])
+        # Between parts that are far apart the distribution is flat, and steps leave the interval of the quantile.
+        there = here - np.sign(error) * np.fmin(np.abs(step), 0.5)
+        inside = (there > low[left]) & (there < high[left])
+        between = (low[left] + high[left]) / 2
+        log_time[left] = np.where(inside | ~np.isfinite(between), there, between)
         settled = np.abs(step) ** 3 * steepest[row] < _CLOSE
         found[left[settled]] = np.exp(log_time[left[settled]])
-        left = left[~settled & np.isfinite(step)]
+        left = left[~settled]
         if not len(left):
             break
     return found.reshape(len(levels), draws)
@@ -160,18 +167,22 @@ def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, le
     low, high = np.maximum(low.min(axis=-1), 1e-12), np.maximum(high.max(axis=-1), 2e-12)
     grid = low + (high - low) * np.linspace(0, 1, _TABLE)[:, None]
     table = special.ndtri(np.clip(np.vecdot(weight, special.ndtr(grid[..., None] * slope - offset)), 1e-9, 1 - 1e-9))
-    roots = _inverted(special.ndtri(levels), table, grid)
+    roots, start, end = _inverted(special.ndtri(levels), table, grid)
     normal = roots[..., None] * slope - offset
     error = np.vecdot(weight, special.ndtr(normal)) - levels[:, None]
     density = np.vecdot(weight * slope, np.exp(normal * normal / -2)) / np.sqrt(2 * np.pi)
-    return np.asarray(np.clip(roots - error / np.maximum(density, 1e-300), low, high))
+    newton = roots - error / np.maximum(density, 1e-300)
+    return np.where((newton > start) & (newton < end), newton, roots)  # where it is flat, Newton's step leads astray
 
 
-def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> FloatArray:
-    """Return where rising columns of `table` (points, draws) reach `wanted`, interpolated linearly (levels, draws)."""
+def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return where rising columns of `table` (points, draws) reach `wanted`, interpolated linearly (levels, draws).
+
+    The points of the table below and above follow.
+    """
     right = np.clip((table <= wanted[:, None, None]).sum(axis=1), 1, len(table) - 1)
     (below, above), (low, high) = (
         (np.take_along_axis(each, right - 1, axis=0), np.take_along_axis(each, right, axis=0)) for each in (table, grid)
     )
     share = (wanted[:, None] - below) / np.maximum(above - below, 1e-300)
-    return np.asarray(low + np.clip(share, 0.0, 1.0) * (high - low))
+    return low + np.clip(share, 0.0, 1.0) * (high - low), low, high

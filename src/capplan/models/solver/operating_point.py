@@ -7,7 +7,7 @@ steady state. This is accurate if bursts last longer than the queues need to set
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
+from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.flow_equivalent import FlowEquivalent
 from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
+from capplan.models.solver.pauses import RareDelay
 from capplan.models.solver.pool_groups import PoolGroup
+
+Parts = tuple[FloatArray, FloatArray, FloatArray]
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
 _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below 1e-9
+_EXACT = 1e-11  # distance between logarithms of rates at which they are equal
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
 _BACKGROUNDS, _SETTLED = 5, 1e-3  # rates of the others tried for the capacity of several groups, and their accuracy
@@ -64,8 +69,8 @@ class OperatingPoint:
     Attributes
     ----------
     rate_per_s : array (..., draws)
-        Mean offered rate, per second.
-    shares : tuple of arrays (draws,)
+        Mean rate at which requests are sent, per second: the offered one, less what failed sessions no longer send.
+    shares : tuple of arrays (..., draws)
         Share of the requests that arrive in each state.
     durations : tuple of float
         Share of the time in each state.
@@ -114,7 +119,13 @@ class OperatingPoint:
         """Return one approximate quantile of the response; see `quantiles_s`."""
         return np.asarray(self.quantiles_s((level,), *requests)[0])
 
-    def quantiles_s(self, levels: Sequence[float], *requests: str) -> FloatArray:
+    def quantiles_s(
+        self,
+        levels: Sequence[float],
+        *requests: str,
+        delays: Mapping[str, RareDelay] | None = None,
+        place: NDArray[np.intp] | None = None,
+    ) -> FloatArray:
         """Return approximate quantiles of the response over the requests of some classes.
 
         Parameters
@@ -123,22 +134,29 @@ class OperatingPoint:
             Probabilities above 0 and below 1.
         *requests : str
             Names of the request classes.
+        delays : mapping of RareDelay, optional
+            Delays that some requests have in addition, by request class.
+        place : array of int (further draws,), optional
+            For draws whose delays differ, but that are alike otherwise: the draw here that each of them is like.
 
         Returns
         -------
         array (levels, ..., draws)
             Seconds.
         """
+        which = slice(None) if place is None else place
         groups = [
-            GammaMixture(
-                *map(
-                    _rows, (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name])
-                )
-            )
+            GammaMixture(*map(_rows, mixed))
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
+            for mixed in _with_delay(
+                _of_draws(
+                    (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name]), which
+                ),
+                None if delays is None else delays.get(name),
+            )
         ]
-        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s.shape)
+        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
         total = sum((self.request_shares[name] for name in requests), 0.0)
@@ -147,6 +165,28 @@ class OperatingPoint:
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
         parts = [share * value for share, value in zip(self.shares, by_state, strict=True)]
         return np.asarray(np.sum(parts, axis=0))
+
+
+def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
+    """Return the mixture at some draws."""
+    weight, mean, variance = parts
+    return weight[..., which, :], mean[..., which, :], variance[..., which, :]
+
+
+def _with_delay(parts: Parts, delay: RareDelay | None) -> list[Parts]:
+    """Split a mixture, (weight, mean, variance), into the requests without and with a delay.
+
+    The delay is exponential and mostly longer than anything else, so the delayed requests are one part.
+    """
+    if delay is None:
+        return [parts]
+    weight, mean, variance = parts
+    chance, more = (np.asarray(each)[..., None] for each in delay)
+    share = weight.sum(axis=-1, keepdims=True)
+    of = weight / np.maximum(share, 1e-300)
+    middle = np.vecdot(of, mean)[..., None]
+    spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
+    return [((1 - chance) * weight, mean, variance), (chance * share, middle + more, spread + more**2)]
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
@@ -166,9 +206,88 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     given = np.asarray(rate_per_s, dtype=float)
     rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
-    states = tuple(_state(analysis, rate * ratio) for _, ratio in parts)
-    seen, durations = tuple(time * ratio for time, ratio in parts), tuple(time for time, _ in parts)
-    return OperatingPoint(rate, seen, durations, states, analysis.share)
+    rates, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(time for time, _ in parts)
+    total = sum((time * each for time, each in zip(durations, rates, strict=True)), np.zeros(1))
+    shares = tuple(
+        np.where(total > 0, time * each / np.maximum(total, 1e-300), time * ratio)
+        for (time, ratio), each in zip(parts, rates, strict=True)
+    )
+    states = tuple(_state(analysis, each) for each in rates)
+    return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
+
+
+def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:
+    """Slow completions down to what all stations keep up with that requests visit with a unit of a pool.
+
+    In a lasting overload all places are taken, so times are in inverse proportion to the completions (Little's law).
+    """
+    dropped = analysis.least_drop_rate(rate) if analysis.pool is not None else np.zeros(1)
+    if not np.any(dropped > point.drop_rate):
+        return point
+    slow = dropped > point.drop_rate
+    total = np.where(slow, rate * sent(analysis.chains, dropped)[0], point.rate_per_s)
+    before, after = point.rate_per_s * (1 - point.drop_rate), total * (1 - np.where(slow, dropped, point.drop_rate))
+    longer = np.where(slow, np.maximum(before / np.maximum(after, 1e-300), 1.0), 1.0)
+    states = tuple(_slower(state, np.where(slow, dropped, state.drop_rate), longer) for state in point.states)
+    return replace(point, rate_per_s=total, states=states)
+
+
+def _slower(state: SteadyState, drop_rate: FloatArray, longer: FloatArray) -> SteadyState:
+    parts = longer[..., None]
+    return replace(
+        state,
+        drop_rate=drop_rate,
+        response_s={name: time * longer for name, time in state.response_s.items()},
+        mean_s={name: time * parts for name, time in state.mean_s.items()},
+        variance_s2={name: square * parts**2 for name, square in state.variance_s2.items()},
+    )
+
+
+def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    """Return the rate at which requests are sent, (..., draws): sessions end at a failure.
+
+    With pools that are not alike, those of each group are taken as sessions of their own.
+    """
+    if analysis.pool is None or all(len(part.classes) == 1 for part in analysis.chains):
+        return rate
+    if len(analysis.groups) < 2:
+        return _sent_to_part(analysis, rate)
+    rows = rate.reshape(-1, analysis.draws)
+    parts = [[_sent_to_part(part, row * group.share) for group, part in _parts(analysis, row)] for row in rows]
+    return np.asarray(np.sum(np.swapaxes(parts, 0, 1), axis=0)).reshape(rate.shape)
+
+
+def _sent_to_part(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    if analysis.server is None:
+        return rate
+    draws = np.broadcast_to(np.arange(analysis.draws), rate.shape).ravel()
+    return _sent(analysis.server, analysis.chains, rate.ravel(), draws)[0].reshape(rate.shape)
+
+
+def _sent(
+    server: FlowEquivalent, parts: Sequence[Chain], rate: FloatArray, draws: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the rate at which requests are sent, the logarithm of their drop rate, and its elasticity over `rate`.
+
+    `rate` is the rate at which requests would be sent if none were dropped; the mix of the classes is taken as fixed.
+    Newton's method finds both.
+    """
+    if all(len(part.classes) == 1 for part in parts):
+        return (rate, *server.blocking(rate, draws))
+    log_rate = np.log(np.maximum(rate, 1e-300))
+    low, high, log_sent = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate, log_rate
+    for step in range(_STEPS):
+        log_dropped, slope = server.blocking(np.exp(log_sent), draws)
+        share, fall = sent(parts, np.exp(log_dropped))
+        gap = log_sent - log_rate - np.log(share)
+        if np.all(np.abs(gap) < _EXACT):
+            break
+        low, high = np.where(gap < 0, log_sent, low), np.where(gap > 0, log_sent, high)
+        wanted = log_sent - gap / (1 - fall * slope)
+        # Beyond the knee Newton's steps can alternate between two points, so each fourth one halves the interval.
+        inside = (wanted >= low) & (wanted <= high) & (step % 4 < 3)
+        log_sent = np.where(inside, wanted, (low + high) / 2)
+    return np.exp(log_sent), log_dropped, slope / (1 - fall * slope)
 
 
 def peak_ratio(analysis: Analysis) -> FloatArray:
@@ -227,7 +346,7 @@ def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) 
     server = analysis.server
     if server is None:
         return high
-    blocked = partial(_log_drop_rate_and_slope, server, phases(analysis))
+    blocked = partial(_log_drop_rate_and_slope, server, analysis.chains, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
     pilots = every[:: max(analysis.draws // _PILOTS, 1)]
@@ -283,26 +402,30 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     for group, part in _parts(analysis, rate_per_s):
         if part.server is not None:
             rate = rate_per_s * group.share
-            total = total + group.share * np.exp(
-                _log_drop_rate_and_slope(part.server, phases(analysis), rate, every)[0]
-            )
+            dropped, _ = _log_drop_rate_and_slope(part.server, part.chains, phases(analysis), rate, every)
+            total = total + group.share * np.exp(dropped)
     return total
 
 
 def _log_drop_rate_and_slope(
     server: FlowEquivalent,
+    sessions: Sequence[Chain],
     parts: Sequence[tuple[float, FloatArray]],
     rate_per_s: FloatArray,
     draws: NDArray[np.intp],
 ) -> tuple[FloatArray, FloatArray]:
     """Return the logarithms of the drop rates of some draws, and their slopes over the logarithm of the rate."""
-    logs, slopes = [], []
+    rates, growths, logs, slopes = [], [], [], []
     for time, ratio in parts:
-        blocked, slope = server.blocking(rate_per_s * ratio[draws], draws)
-        logs.append(blocked + np.log(np.maximum(time * ratio[draws], 1e-300)))
-        slopes.append(slope)
-    total = np.logaddexp.reduce(logs, axis=0)
-    return total, np.sum(np.exp(np.array(logs) - total) * slopes, axis=0)
+        each, log_dropped, slope = _sent(server, sessions, rate_per_s * ratio[draws], draws)
+        growth = 1 + sent(sessions, np.exp(log_dropped))[1] * slope
+        rates.append(np.maximum(time * each, 1e-300))
+        growths.append(growth)
+        logs.append(log_dropped + np.log(rates[-1]))
+        slopes.append(slope + growth)
+    dropped, total = np.logaddexp.reduce(logs, axis=0), np.sum(rates, axis=0)
+    rise = np.sum(np.exp(np.array(logs) - dropped) * slopes, axis=0)
+    return dropped - np.log(total), rise - np.sum(np.array(rates) * growths, axis=0) / total
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:

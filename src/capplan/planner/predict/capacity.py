@@ -172,15 +172,19 @@ class _Curves:
         self.objectives, self.relations, self.uncertainty = objectives, relations, case.uncertainty
         figures = case.solution.at_shares(_SHARES)
         metrics = {metric for objective in objectives for metric in objective.metrics()}
-        values = {metric: np.log(np.clip(figures.value(metric), _TINY, _HUGE)) for metric in metrics}
-        self.values = {metric: np.broadcast_to(each, (len(_SHARES), each.shape[-1])) for metric, each in values.items()}
+        self.values, self.plain = (
+            {m: _logs(each.value(m)) for m in metrics} for each in (figures, figures.without_pauses)
+        )
         self.draws = case.solution.capacity.shape[-1]
 
     def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return a figure at shares of the capacity (draws,)."""
         relation = self.relations.get((metric.subject, metric.statistic))
-        found = self._interpolated(metric, share)
-        return found if relation is None else relation.at(found)
+        found = self._interpolated(self.values[metric], share)
+        if relation is None:
+            return found
+        plain = self._interpolated(self.plain[metric], share)
+        return relation.at(plain) + (found - plain)  # pauses are not simulated
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return what a repeat of the load test would measure of a figure, at shares of the capacity (draws,)."""
@@ -189,10 +193,10 @@ class _Curves:
             return found
         return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
 
-    def _interpolated(self, metric: Metric, share: FloatArray) -> FloatArray:
+    def _interpolated(self, logs: FloatArray, share: FloatArray) -> FloatArray:
         right = np.clip(np.searchsorted(_SHARES, share), 1, len(_SHARES) - 1)
         along, columns = (share - _SHARES[right - 1]) / np.diff(_SHARES)[right - 1], np.arange(len(share))
-        low, high = self.values[metric][right - 1, columns], self.values[metric][right, columns]
+        low, high = logs[right - 1, columns], logs[right, columns]
         return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
 
     def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
@@ -207,3 +211,9 @@ class _Curves:
 
     def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
+
+
+def _logs(values: FloatArray) -> FloatArray:
+    """Return logarithms of a figure at all shares of the capacity (shares, draws)."""
+    logs = np.log(np.clip(values, _TINY, _HUGE))
+    return np.broadcast_to(logs, (len(_SHARES), logs.shape[-1]))

@@ -161,7 +161,7 @@ def relations_of(
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
         if not np.all(np.isfinite(seen.mean_s)):
             continue
-        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
+        for statistic, analytic in zip(STATISTICS, figures.without_pauses.latencies_s(name), strict=True):
             bounded = np.all(np.isfinite(analytic))  # no line goes through infinity
             found[name, statistic] = related(analytic[chosen], seen, LEVELS.get(statistic)) if bounded else None
     return found
@@ -184,21 +184,28 @@ def extended_to_all(
     found: dict[str, Latency] = {}
     for name in figures.asked:
         bands: dict[str, Band | None] = {}
-        for statistic, analytic in zip(STATISTICS, figures.latencies_s(name), strict=True):
+        paused = figures.latencies_s(name)
+        plain = paused if figures.pausing is None else figures.without_pauses.latencies_s(name)
+        more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
+        for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
             if (name, statistic) not in relations:
                 continue
             relation = relations[name, statistic]
             bands[statistic] = (
-                uncertainty.of_time(analytic * 1e3, name, statistic)
+                uncertainty.of_time((analytic + longer) * 1e3, name, statistic)
                 if relation is None
-                else extended_band(relation, analytic, uncertainty, name, statistic)
+                else extended_band(relation, analytic, uncertainty, (name, statistic), longer)
             )
         found[name] = Latency(**bands)
     return found
 
 
 def extended_band(
-    relation: Relation, analytic_s: FloatArray, uncertainty: Uncertainty, name: str = "", statistic: str = "mean"
+    relation: Relation,
+    analytic_s: FloatArray,
+    uncertainty: Uncertainty,
+    of: tuple[str, str] = ("", "mean"),
+    longer_s: FloatArray | float = 0.0,
 ) -> Band:
     """Return the band of a time in ms, from parameter uncertainty, model error and simulation error.
 
@@ -210,11 +217,17 @@ def extended_band(
         Analytic figures of all draws, in seconds; shape (draws,).
     uncertainty : Uncertainty
         The model error.
-    name, statistic
+    of
         The request class, and which figure it is.
+    longer_s : array or number
+        How much longer pauses make the figure, which the simulation leaves out, in seconds; shape (draws,).
     """
-    band = uncertainty.of_time(relation.at(analytic_s) * 1e3, name, statistic)
-    low, middle, high = (relation.half_width(float(x)) for x in np.quantile(analytic_s, [LOW, 0.5, HIGH]))
+    ends, simulated_s = (LOW, 0.5, HIGH), relation.at(analytic_s)
+    band = uncertainty.of_time((simulated_s + longer_s) * 1e3, *of)
+    # Simulation is uncertain about its own part of the figure alone.
+    own = np.quantile(simulated_s, ends) / np.quantile(simulated_s + longer_s, ends)
+    widths = own * [relation.half_width(float(x)) for x in np.quantile(analytic_s, ends)]
+    low, middle, high = map(float, widths)
     return Band(
         value=band.value,
         low=band.value * float(np.exp(-np.hypot(np.log(band.value / band.low), low))),

@@ -32,7 +32,8 @@ from capplan.planner.reports.visual_language import (
     title,
     title_pixels,
 )
-from capplan.planner.simulate.simulation import Simulation
+from capplan.planner.simulate.reported import report
+from capplan.planner.simulate.simulation import EVERY_CLASS, Simulation
 from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.results.histogram import Histogram
 from capplan.simulator.results.run import Mark, Run
@@ -71,7 +72,12 @@ def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
 def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]
-    traces = [list(_tail(seen)), [*_traffic(run), *_asked(simulation)], list(_queues(run)), list(_utilisation(run))]
+    traces = [
+        list(_tail(seen, simulation)),
+        [*_traffic(run, simulation), *_asked(simulation)],
+        list(_queues(run)),
+        list(_utilisation(run)),
+    ]
     limits = list(_limits(simulation))
     legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
     gap = AXIS_PIXELS + legend + HEADING_PIXELS
@@ -139,13 +145,19 @@ def _legend(row: int) -> str:
     return "legend" if row == 1 else f"legend{row}"
 
 
-def _tail(seen: Sample) -> Iterator[go.Scatter]:
-    for place, (name, report) in enumerate(seen.together.reports.items()):
-        differ = not np.array_equal(report.intended.counts, report.actual.counts)
-        yield _tail_line(name + (", intended start" if differ else ""), report.intended, Line.number(place))
+def _classes(simulation: Simulation) -> dict[str, tuple[str, ...]]:
+    return {name: simulation.reported.get(name, (name,)) for name in simulation.classes if name != EVERY_CLASS}
+
+
+def _tail(seen: Sample, simulation: Simulation) -> Iterator[go.Scatter]:
+    classes = _classes(simulation)
+    for place, name in enumerate(classes):
+        found = report(seen.together, classes, name)
+        differ = not np.array_equal(found.intended.counts, found.actual.counts)
+        yield _tail_line(name + (", intended start" if differ else ""), found.intended, Line.number(place))
         if differ:
             actual = Line(Line.number(place).colour, "dot")
-            yield _tail_line(f"{name}, actual start", report.actual, actual)
+            yield _tail_line(f"{name}, actual start", found.actual, actual)
 
 
 def _tail_line(name: str, latency: Histogram, look: Line) -> go.Scatter:
@@ -163,12 +175,13 @@ def _tail_line(name: str, latency: Histogram, look: Line) -> go.Scatter:
     )
 
 
-def _traffic(run: Run) -> Iterator[go.Scatter]:
+def _traffic(run: Run, simulation: Simulation) -> Iterator[go.Scatter]:
     series = run.series
-    for place, name in enumerate(run.classes):
-        colour = Line.number(place).colour
-        yield _steps(f"{name}, throughput", run, series.throughput_per_s[:, place], Line(colour, "solid"))
-        yield _steps(f"{name}, offered", run, series.offered_per_s[:, place], Line(colour, "dot"))
+    for place, (name, parts) in enumerate(_classes(simulation).items()):
+        colour, columns = Line.number(place).colour, [run.classes.index(part) for part in parts]
+        throughput, offered = (each[:, columns].sum(axis=1) for each in (series.throughput_per_s, series.offered_per_s))
+        yield _steps(f"{name}, throughput", run, throughput, Line(colour, "solid"))
+        yield _steps(f"{name}, offered", run, offered, Line(colour, "dot"))
     lost = series.drops_per_s.sum(axis=1)
     if lost.any():
         yield _steps("lost, all classes", run, lost, Line(NEUTRAL, "dash"))

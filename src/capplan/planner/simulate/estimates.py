@@ -26,8 +26,8 @@ from capplan.models.language.traffic import Open, Trace
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.planner.simulate.precision_target import FINEST
+from capplan.planner.simulate.reported import Reported, as_they_are, report
 from capplan.planner.simulate.simulation import (
-    EVERY_CLASS,
     ClassFigures,
     Estimate,
     LatencyByClock,
@@ -81,28 +81,34 @@ class SampleEstimates:
         The runs.
     controls
         Control variates for latencies; None where there are none.
+    reported
+        The reported classes; None where they are those of the network.
     """
 
     sample: Sample
     controls: Controls | None = None
+    reported: Reported | None = None
+
+    def _report(self, run: Run, name: str) -> ClassReport:
+        return report(run, self.reported or as_they_are(run.classes), name)
 
     def of_class(self, name: str) -> ClassFigures:
         """Return the outcome of the requests of a class (`*`: of all)."""
-        report = _report(self.sample.together, name)
+        found = self._report(self.sample.together, name)
 
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
-            return self.estimate(lambda run: figure(_report(run, name)), report.started)
+            return self.estimate(lambda run: figure(self._report(run, name)), found.started)
 
         drop_rate = estimate(lambda each: each.drop_rate)
-        if report.started and not drop_rate.value:
-            drop_rate = Estimate(0.0, RULE_OF_THREE / report.started)
+        if found.started and not drop_rate.value:
+            drop_rate = Estimate(0.0, RULE_OF_THREE / found.started)
         return ClassFigures(
-            started=report.started,
-            completed=report.completed,
-            dropped=report.dropped,
-            timed_out=report.timed_out,
-            unfinished=report.unfinished,
-            retries=report.retries,
+            started=found.started,
+            completed=found.completed,
+            dropped=found.dropped,
+            timed_out=found.timed_out,
+            unfinished=found.unfinished,
+            retries=found.retries,
             offered_per_s=estimate(lambda each: each.started / each.window_s),
             throughput_per_s=estimate(lambda each: each.throughput_per_s),
             drop_rate=drop_rate,
@@ -111,21 +117,21 @@ class SampleEstimates:
                 number=estimate(lambda each: each.little().number),
                 rate_per_s=estimate(lambda each: each.little().rate_per_s),
                 response_s=estimate(lambda each: each.little().response_s),
-                error=report.little().error,
+                error=found.little().error,
             ),
         )
 
     def _by_clock(self, name: str) -> LatencyByClock:
         intended = self._latency(name, "intended")
-        report = _report(self.sample.together, name)
-        same = report.actual is report.intended or np.array_equal(report.actual.counts, report.intended.counts)
+        found = self._report(self.sample.together, name)
+        same = found.actual is found.intended or np.array_equal(found.actual.counts, found.intended.counts)
         return LatencyByClock(intended=intended, actual=intended if same else self._latency(name, "actual"))
 
     def _latency(self, name: str, clock: Clock) -> LatencyFigures:
-        latency = _report(self.sample.together, name).latency(clock)
+        latency = self._report(self.sample.together, name).latency(clock)
         longest = Estimate(latency.max_s * 1e3, None)
         if self.sample.horizon == "finite":
-            longest = self.estimate(lambda run: _report(run, name).latency(clock).max_s * 1e3)
+            longest = self.estimate(lambda run: self._report(run, name).latency(clock).max_s * 1e3)
         return LatencyFigures(
             **{statistic: self.latency(name, statistic, clock) for statistic in ("mean", *QUANTILES)},
             max=longest,
@@ -135,23 +141,27 @@ class SampleEstimates:
     def latency(self, name: str, statistic: str, clock: Clock = "intended") -> Estimate:
         """Return the mean or a percentile of the latencies of a class (`*`: of all), in milliseconds."""
         if statistic == "mean":
-            completed = _report(self.sample.together, name).completed
-            return self._controlled(lambda run: _report(run, name).latency(clock).mean_s * 1e3, completed)
-        figure = _quantile_ms(name, QUANTILES[statistic], clock)
+            completed = self._report(self.sample.together, name).completed
+            return self._controlled(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
+        figure = self._quantile_ms(name, QUANTILES[statistic], clock)
         if not self._tells(name, QUANTILES[statistic]):
             value = self.sample.interval(figure).value  # too few beyond it for an interval, not for a look
             return Estimate(value, None)
-        found = self._controlled(figure, _report(self.sample.together, name).completed)
+        found = self._controlled(figure, self._report(self.sample.together, name).completed)
         if found.half_width is None:
             return found
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
+
+    def _quantile_ms(self, name: str, probability: float, clock: Clock) -> Statistic:
+        """Return a percentile as a figure of a run."""
+        return lambda run: self._report(run, name).latency(clock).quantile_s(probability) * 1e3
 
     def _tells(self, name: str, probability: float) -> bool:
         """Return whether enough latencies lie beyond a percentile, on average over the parts.
 
         This holds for all runs together: leaving out runs with few latencies would keep the busy ones.
         """
-        completed = _report(self.sample.together, name).completed
+        completed = self._report(self.sample.together, name).completed
         return completed / self.sample.parts * (1 - probability) >= FEWEST
 
     def estimate(self, figure: Statistic, seen: int | None = None) -> Estimate:
@@ -257,15 +267,6 @@ class SampleEstimates:
 
 def _estimate(interval: ConfidenceInterval) -> Estimate:
     return Estimate(interval.value, interval.half_width)
-
-
-def _report(run: Run, name: str) -> ClassReport:
-    return run.report(None if name == EVERY_CLASS else name)
-
-
-def _quantile_ms(name: str, probability: float, clock: Clock) -> Statistic:
-    """Return a percentile as a figure of a run."""
-    return lambda run: _report(run, name).latency(clock).quantile_s(probability) * 1e3
 
 
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:

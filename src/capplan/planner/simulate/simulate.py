@@ -19,6 +19,7 @@ from capplan.models.language.units import check_number
 from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of
 from capplan.planner.simulate.precision_target import PrecisionTarget
+from capplan.planner.simulate.reported import Reported, as_they_are
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,
@@ -50,12 +51,20 @@ class Subject:
         The layout as a scenario file has it; None when a network was given.
     offered_tps, offered_source
         As in `Simulation`.
+    reported
+        The request classes of the result, each with its classes of the network; None: those of the network.
     """
 
     network: Network
     scenario: dict[str, Any] | None
     offered_tps: float | None
     offered_source: OfferedSource
+    reported: Reported | None = None
+
+    @property
+    def classes(self) -> Reported:
+        """The request classes of the result, each with its classes of the network."""
+        return self.reported or as_they_are(each.name for each in self.network.classes)
 
 
 def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
@@ -77,7 +86,9 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
-    return Subject(network, scenario.given(), offered, "default" if given is None else "given")
+    made = {each.name for each in network.classes}
+    reported = {name: parts for name, parts in case.system.reported.items() if made.issuperset(parts)}
+    return Subject(network, scenario.given(), offered, "default" if given is None else "given", reported)
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
@@ -136,11 +147,14 @@ def observed(
     plan: ReplicationPlan,
     design: Design,
     *,
+    reported: Reported | None = None,
     processes: int = 1,
     progress: Progress | None = None,
     write: WriteRequests | None = None,
 ) -> list[Observation]:
-    """Run as many replications of a plan as are enough; the arguments are those of `replicate`.
+    """Run as many replications of a plan as are enough.
+
+    `reported` are the classes that a precision is about; the other arguments are those of `replicate`.
 
     The first ones, ten at most, tell the warm-up that all leave out; so only they are ever in memory as a whole.
 
@@ -155,7 +169,7 @@ def observed(
     keep = partial(_observe, left_out=design.warmup_of(plan.network, first), replications=plan.replications)
     seen: list[Observation] = [keep(each) for each in first]
     del first
-    while (wanted := enough(plan, design, seen)) > len(seen):
+    while (wanted := enough(plan, design, seen, reported)) > len(seen):
         rounds.next()
         numbers = range(len(seen), wanted)
         seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=rounds, write=write)
@@ -185,7 +199,7 @@ class _Rounds:
         self.before = self.now
 
 
-def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -> int:
+def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation], reported: Reported | None = None) -> int:
     """Return how many replications to run in all, given the finished ones; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
@@ -198,12 +212,12 @@ def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation]) -
     backlog = _backlog(plan, sample)
     if backlog is not None and backlog.verdict == "overloaded":
         return len(seen)
-    found = _widest(_figures(plan, sample), design.precision)
+    found = _widest(_figures(plan, sample, reported), design.precision)
     return replications_needed(found, len(seen), design.precision.relative, plan.replications)
 
 
-def _figures(plan: ReplicationPlan, sample: Sample) -> SampleEstimates:
-    return SampleEstimates(sample, controls_of(sample, plan.network))
+def _figures(plan: ReplicationPlan, sample: Sample, reported: Reported | None) -> SampleEstimates:
+    return SampleEstimates(sample, controls_of(sample, plan.network), reported)
 
 
 def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
@@ -235,7 +249,7 @@ def summed_up(
         The runs.
     """
     sample, traffic = Sample(tuple(seen), design.horizon), plan.network.traffic
-    figures = _figures(plan, sample)
+    figures = _figures(plan, sample, subject.reported)
     together = sample.together
     return Simulation(
         target=target,
@@ -253,7 +267,8 @@ def summed_up(
         precision=_precision(figures, design.precision),
         seed=plan.seed,
         replications=len(seen),
-        classes={name: figures.of_class(name) for name in (*together.classes, EVERY_CLASS)},
+        classes={name: figures.of_class(name) for name in (*subject.classes, EVERY_CLASS)},
+        reported={name: parts for name, parts in subject.classes.items() if parts != (name,)},
         stations={name: figures.of_station(name) for name in together.stations},
         station_kinds=figures.station_kinds(),
         pools={name: figures.of_pool(name) for name in together.pools},

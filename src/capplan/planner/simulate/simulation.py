@@ -1,4 +1,4 @@
-"""What `simulate` answers: the contract `capplan.simulation/2`, as frozen data and as JSON.
+"""What `simulate` answers: the contract `capplan.simulation/3`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. The figures are those of one set
 of parameters, and the same for both engines, so neither the engine nor its speed stands here.
@@ -15,7 +15,7 @@ from capplan.models.results import plain
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SCHEMA = "capplan.simulation/2"
+SCHEMA = "capplan.simulation/3"
 EVERY_CLASS = "*"
 COLUMNS = ("kind", "name", "quantity", "statistic", "value", "half_width", "unit")
 
@@ -380,6 +380,8 @@ class Simulation:
         How many independent runs there are.
     classes
         Outcome of requests by class; `*` is all of them.
+    reported
+        Classes that are made of others in the network, with the names of these.
     stations
         What stations did, by name.
     station_kinds
@@ -410,6 +412,7 @@ class Simulation:
     seed: int
     replications: int
     classes: Mapping[str, ClassFigures]
+    reported: Mapping[str, tuple[str, ...]]
     stations: Mapping[str, StationFigures]
     station_kinds: Mapping[str, StationKind]
     pools: Mapping[str, PoolFigures]

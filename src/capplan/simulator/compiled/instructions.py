@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from capplan.models.language.distribution import Deterministic, Distribution
 from capplan.models.language.draws import as_key
 from capplan.models.language.step import (
@@ -34,7 +36,7 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.units import Number
 from capplan.simulator.compiled.kernel import layout as at
-from capplan.simulator.specification.clock import to_ticks
+from capplan.simulator.specification.clock import TICKS_PER_S, to_ticks
 from capplan.simulator.specification.network_facts import FlowFacts, StepEntry, flow_facts
 from capplan.simulator.specification.streams import name_key, replicas_key, step_names
 
@@ -125,6 +127,8 @@ class Code:
     pools: dict[str, int]
     counts: dict[str, int]  # of members, by station or pool
     delay_scales: dict[str, int]
+    single: frozenset[str] = frozenset()  # fixed-rate stations whose members have one server
+    kept_at: dict[str, str] = field(default_factory=dict)  # by pool, the station whose visits keep its units
     rows: list[list[Cell]] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
     table: list[Cell] = field(default_factory=list)
@@ -280,9 +284,72 @@ class _Flow:
         pool, dropped = self.code.pools[step.pool], Label()
         operands = pool, scope.locals, scope.local(step.member)
         self.row(at.ACQUIRE, *operands, number=number, unwind=scope.unwind)
-        self.emit(self.below[number][0], scope.inside(dropped, 1))
-        self.row(at.RELEASE, *operands, number=number)
+        child, inside = self.below[number][0], scope.inside(dropped, 1)
+        visit = self.keeping(step, child, scope)
+        if visit is None:
+            self.emit(child, inside)
+            self.row(at.RELEASE, *operands, number=number)
+        else:
+            self.keep(visit, child, (pool, scope), inside)
         self.cleaning(dropped, scope, lambda: self.row(at.RELEASE, *operands, number=number))
+
+    def keeping(self, step: Acquire, child: int, scope: Scope) -> Visit | None:
+        """Return the visit at the end of a branch that keeps the unit, if its end is known when it joins.
+
+        All such visits of a pool are to one station with one server, and last at least a tick, so they end in order.
+        """
+        detached = scope.follows == "nothing" or scope.ends != 0
+        inside = self.steps[child]
+        last = inside.steps[-1] if isinstance(inside, Sequence) and inside.steps else inside
+        if not detached or not isinstance(last, Visit) or last.station not in self.code.single:
+            return None
+        fixed = isinstance(last.demand, Deterministic) and float(np.min(last.demand.value_s)) >= 1 / TICKS_PER_S
+        if not fixed or scope.local(last.member) != scope.local(step.member):
+            return None
+        return last if self.code.kept_at.setdefault(step.pool, last.station) == last.station else None
+
+    def keep(self, visit: Visit, child: int, held: tuple[int, Scope], inside: Scope) -> None:
+        """Emit a visit that keeps a unit, and what is before it; a detached answer goes on in the thread.
+
+        `held` has the pool, and the scope of the branch that ends with the visit.
+        """
+        pool, scope = held
+        *before, last = self.below[child] or (child,)
+        answer = self.answer(before[-1]) if before else None
+        if answer is not None:
+            before.pop()
+        for each in before:
+            self.emit(each, inside)
+        levels = 0 if answer is None else self.levels(answer, scope)
+        kept = self.code.list_of([pool, scope.locals, levels, scope.ends])
+        operands = self.code.stations[visit.station][0], self.code.distribution(visit.demand), kept
+        self.row(at.SEND_KEEPING, *operands, scope.local(visit.member), number=last)
+        if answer is not None:
+            self.go_on(answer, levels, inside)
+        else:
+            self.row(at.END)
+
+    def go_on(self, child: int, levels: int, scope: Scope) -> None:
+        """Emit a detached branch in the thread of one that has ended."""
+        failed = Label()
+        self.emit(child, scope._replace(unwind=failed, follows="more" if levels else "nothing", ends=levels))
+        self.row(at.END, levels)
+
+        def emit() -> None:
+            self.place(failed)
+            self.row(at.FAIL, levels)
+
+        self.later.append(emit)
+
+    def answer(self, number: int) -> int | None:
+        """Return the only branch of a detached fork that first waits, so that it can as well start a moment later."""
+        fork = self.steps[number]
+        if not isinstance(fork, ForkJoin) or fork.needed or len(fork.branches) != 1:
+            return None
+        branch = first = self.below[number][0]
+        while isinstance(self.steps[first], Sequence) and self.below[first]:
+            first = self.below[first][0]
+        return branch if isinstance(self.steps[first], Delay) else None
 
     def cleaning(self, label: Label, scope: Scope, clean: Callable[[], None]) -> None:
         """Emit later, at `label`, the clean-up of a drop, which then continues to the scope around."""

@@ -313,6 +313,11 @@ class _Lowering:
             pools=_first_numbers(network.pools),
             counts={**_counts(network.pools), **_counts(network.stations)},
             delay_scales={name: number for number, name in enumerate(scaled)},
+            single=frozenset(
+                group.name
+                for group in network.stations
+                if not sharing[group.name] and all(member.servers == 1 for member in group.members)
+            ),
         )
 
     def lowered(self) -> Lowered:

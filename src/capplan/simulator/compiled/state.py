@@ -14,7 +14,7 @@ from capplan.models.language.step import RoutePolicy
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Ints, Records, State
 from capplan.simulator.compiled.lowering import Lowered
-from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally
+from capplan.simulator.results.tally import COUNTED, MOST_MARKS, Tally, units_shift
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.streams import name_key, source_key
 from capplan.simulator.specification.timeline import numbered_changes
@@ -96,8 +96,9 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
     header["clocks"] = tally.histograms.shape[2]
     header["ps_slots"] = max(1, -(-len(lowered.base.ps_stations) // at.BLOCK)) * at.BLOCK
     header["station_rows"] = len(network.each_station)
-    lists = (len(lowered.lanes), len(network.each_pool), len(network.classes), lowered.wait_lists)
-    starts = ("pool_lists", "class_lists", "wait_lists", "batch_lists")
+    pools = len(network.each_pool)
+    lists = (len(lowered.lanes), pools, pools, len(network.classes), lowered.wait_lists)
+    starts = ("pool_lists", "kept_lists", "class_lists", "wait_lists", "batch_lists")
     for name, start in zip(starts, accumulate(lists), strict=True):
         header[name] = start
     return header
@@ -144,7 +145,7 @@ def _event_heap(size: int) -> Records:
 
 def _permanent_events(lowered: Lowered) -> int:
     """Return how many events there may be beside one for each thread and session."""
-    return len(lowered.processes) + len(lowered.network.classes) + CHILDREN + 1
+    return len(lowered.processes) + len(lowered.network.classes) + len(lowered.network.each_pool) + CHILDREN + 1
 
 
 def _lists(count: int) -> Records:
@@ -276,6 +277,7 @@ def _pools(lowered: Lowered) -> Records:
     rows = np.zeros(len(lowered.network.each_pool), dtype=at.POOL)
     for row, pool in zip(rows, lowered.network.each_pool, strict=True):
         row["size"] = row["free"] = pool.size
+        row["shift"] = units_shift(pool.size)
         row["limit"] = at.NEVER if pool.queue_limit is None else pool.queue_limit
     return rows
 

@@ -24,6 +24,7 @@ from capplan.simulator.results.tally import (
     WAITED,
     Tally,
     add_pair,
+    units_shift,
 )
 
 MOST_TICKS = (1 << 63) - 1
@@ -107,7 +108,9 @@ class PoolRecord:
     def __init__(self, window: Window, size: int) -> None:
         self.window = window
         self.queued, self.busy = TimeIntegral(window), TimeIntegral(window)
-        self.busy_ticks = [TimeIntegral(window) for _ in range(size + 1)]  # time with 0, 1, ... busy units
+        self.shift = units_shift(size)
+        # Time with 0, 1, ... busy units, shifted.
+        self.busy_ticks = [TimeIntegral(window) for _ in range((size >> self.shift) + 1)]
         self.totals = np.zeros((len(window.boundaries), POOL_TOTALS), dtype=np.int64)
 
     def acquired(self, requested: int, now: int) -> None:
@@ -123,7 +126,7 @@ class PoolRecord:
 
     def units(self, busy: int, since: int, until: int) -> None:
         """Count a period with `busy` busy units."""
-        self.busy_ticks[busy].add(since, until, 1)
+        self.busy_ticks[busy >> self.shift].add(since, until, 1)
         self.busy.add(since, until, busy)
 
     def dropped(self, tick: int) -> None:

@@ -51,6 +51,7 @@ from capplan.simulator.results.tally import (
     compacted,
     condensed,
     pair,
+    units_shift,
 )
 from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.clock import TICKS_PER_S, to_seconds
@@ -84,7 +85,8 @@ class StationReport:
 class PoolReport:
     """What a pool did in the window; wait and hold are those of units acquired in it.
 
-    `busy_share[n]` is the share of the time with n busy units.
+    `busy_share[n]` is the share of the time with n busy units; with 2048 units and more, that with
+    n * 2**shift to (n + 1) * 2**shift - 1 of them.
     """
 
     name: str
@@ -99,7 +101,8 @@ class PoolReport:
 
     def busy_quantile(self, probability: float) -> int:
         """Return the number of busy units that is not exceeded for this share of the time."""
-        return min(self.size, int(np.searchsorted(np.cumsum(self.busy_share), probability - 1e-12)))
+        column = int(np.searchsorted(np.cumsum(self.busy_share), probability - 1e-12))
+        return min(self.size, ((column + 1) << units_shift(self.size)) - 1)
 
 
 @dataclass(frozen=True)
@@ -563,6 +566,7 @@ class _Window:
         self.station_times = tally.station_series[window].sum(axis=0, dtype=np.float64) / self.ticks
         self.pools = tally.pool_totals[window].sum(axis=0)
         self.pool_queues = tally.pool_series[window, :, QUEUED].sum(axis=0, dtype=np.float64) / self.ticks
+        self.pool_units = tally.pool_series[window, :, BUSY].sum(axis=0, dtype=np.float64) / self.ticks
         self.pool_busy = tally.pool_busy[window].sum(axis=0) / self.ticks
 
     def of_class(self, name: str, index: int) -> ClassReport:
@@ -610,11 +614,11 @@ class _Window:
 
     def of_pool(self, name: str, size: int, index: int) -> PoolReport:
         """Return the report of a pool."""
-        totals, busy_share = self.pools[index], self.pool_busy[index, : size + 1]
+        totals, busy_share = self.pools[index], self.pool_busy[index, : (size >> units_shift(size)) + 1]
         return PoolReport(
             name=name,
             size=size,
-            mean_busy=float(busy_share @ np.arange(size + 1)),
+            mean_busy=float(self.pool_units[index]),
             mean_queue=float(self.pool_queues[index]),
             taken=int(totals[TAKEN]),
             drops=int(totals[POOL_DROPS]),

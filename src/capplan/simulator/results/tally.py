@@ -26,6 +26,7 @@ from capplan.simulator.results.histogram import BINS, IntArray, bin_of
 from capplan.simulator.results.trace import Requests, Status
 
 PAIR_BITS = 40
+_UNITS_EXACT, _UNITS_BITS = 2048, 8  # pools with more units have 128 to 255 columns of `pool_busy`: under 1 % each
 _LOW = (1 << PAIR_BITS) - 1
 INTERVALS = 120
 MOST_MARKS = 20_000  # of pauses and background work
@@ -81,7 +82,7 @@ class Tally:
         requests waited for them (POOL_WAITED) and that released units were HELD; POOL_DROPS, requests that found the
         queue full in it.
     pool_busy
-        Shape (K + 1, pools, largest size + 1): ticks of the interval with that many busy units.
+        Shape (K + 1, pools, columns): ticks of the interval with that many busy units, shifted by `units_shift`.
     first_bin
         Number of the first bin that `histograms` holds.
     marks
@@ -127,7 +128,7 @@ def empty_tally(network: Network, boundaries: IntArray) -> Tally:
     """Return a tally of zeros."""
     k, classes = len(boundaries), len(network.classes)
     stations, pools = len(network.each_station), len(network.each_pool)
-    most_units = max((pool.size for pool in network.each_pool), default=0)
+    columns = max((pool.size >> units_shift(pool.size) for pool in network.each_pool), default=0) + 1
     clocks = 2 if isinstance(network.traffic, Throttled) else 1
     return Tally(
         boundaries,
@@ -138,8 +139,13 @@ def empty_tally(network: Network, boundaries: IntArray) -> Tally:
         station_totals=_zeros(k, stations, STATION_TOTALS),
         pool_series=_zeros(k, pools, PLACE_SERIES),
         pool_totals=_zeros(k, pools, POOL_TOTALS),
-        pool_busy=_zeros(k, pools, most_units + 1),
+        pool_busy=_zeros(k, pools, columns),
     )
+
+
+def units_shift(size: int) -> int:
+    """Return by how many bits numbers of busy units are shifted, so that a pool of this size has few columns."""
+    return size.bit_length() - _UNITS_BITS if size >= _UNITS_EXACT else 0
 
 
 def _zeros(*shape: int) -> IntArray:

@@ -20,6 +20,7 @@ from capplan.systems.openprovider.network import (
     SETTLES_S,
     burst_ratio,
     network,
+    pauses,
 )
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
@@ -57,6 +58,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     tails_not_modelled = ("GC pauses", "compaction", "speculative retry", "hints")
 
     network = staticmethod(network)
+    pauses = staticmethod(pauses)
     observations = cached_property(OpenproviderObservations)
     notes = cached_property(lambda self: OpenproviderNotes(self.evidence))
     outages = staticmethod(outages)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
+from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, statement, stations
 from capplan.models.cassandra.encryption import encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.errors import InputError
@@ -25,7 +26,9 @@ from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
-from capplan.models.language.units import Number
+from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.pauses import RareDelay, pause_delay
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FRONT_CORES = 32  # evidence all.front_vcpu
@@ -54,7 +57,31 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("route_excess", 0.2, "1", "prior", 0.5, "fibre routes are 1.1 to 1.5 times the straight line"),
     Parameter("coordinator_s", 0.2e-3, "s", "guess", 0.3, "parsing and coordinating one statement"),
     Parameter(
+        "message_share",
+        0.03,
+        "1",
+        "guess",
+        1.0,
+        "a message between nodes at each of them, as a share of a mutation: 0.5 to 15 %; netty alone takes 0.4 us",
+    ),
+    Parameter(
         "profile_excess", 0.15, "1", "guess", 0.5, "extra cost of reading a session row that holds the LDAP profile"
+    ),
+    Parameter(
+        "pause_share",
+        0.01,
+        "1",
+        "guess",
+        1.0,
+        "share of the time in garbage-collection pauses of a fully utilised node: 0.2 to 5 %",
+    ),
+    Parameter(
+        "pause_s",
+        0.03,
+        "s",
+        "guess",
+        0.8,
+        "mean garbage-collection pause: 8 to 110 ms; collectors aim at 200 to 500 ms at most (MaxGCPauseMillis)",
     ),
     Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a policing node's own work on one message"),
     Parameter("lan_s", 0.1e-3, "s", "guess", 0.0, "one way between two machines of a data centre"),
@@ -189,12 +216,45 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         mutation=values["mutation_s"],
         unseen=values["unseen_work"],
         storage=values["storage_s"],
+        message=values["message_share"] * values["mutation_s"],
     )
     links = young.with_links(encrypted(scenario.encryption, values)).links
     factor = scenario.data_factor
     return replace(
         young, read=young.read * factor, mutation=young.mutation * factor, storage=young.storage * factor, links=links
     )
+
+
+def pauses(
+    scenario: OpenproviderScenario,
+    values: Values,
+    analysis: Analysis,
+    rate_per_s: FloatArray,
+    place: NDArray[np.intp] | None,
+    down: tuple[int, ...] = (),
+) -> dict[str, RareDelay]:
+    """Return the delays by garbage-collection pauses of Cassandra nodes, by class of the network.
+
+    `down` is as for `network`.
+    """
+    cluster = build_cluster(scenario, values, down)
+    shares = served(scenario, cluster)
+    loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
+    utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
+    levels = {"read": scenario.consistency_read, "write": scenario.consistency_write}
+    needed = {
+        operation: sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
+        for operation, level in levels.items()
+    }
+    period_s, nodes = analysis.averaged(analysis.unloaded), sum(cluster.alive)
+    if place is not None:
+        utilisation, period_s = utilisation[..., place], period_s[..., place]
+    found = {}
+    for name, operations in OPERATIONS.items():
+        asked = sum(needed[operation] for operation in operations)
+        follows = 0.0 if name == "auth" else asked / nodes / (period_s + values["gap_s"])
+        found[name] = pause_delay(values["pause_share"] * utilisation, values["pause_s"], utilisation, asked, follows)
+    return found
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:

@@ -29,6 +29,12 @@ _GIVEN = 0.3  # doublings, of round trips that were given: the test's were not m
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 
+_PAUSES = (
+    "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured: 0.2 to 5 % of the "
+    "time of a fully utilised node, 8 to 110 ms each (guesses). From p95 or p99 on they rest on these guesses. Hints, "
+    "speculative retries, which would shorten some reads, and the slowdown by a running compaction are not in them. "
+    "Means contain what the load tests had of all that; `capplan simulate` has none of it."
+)
 _BY_LINK = {
     "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "
     "more time to arrive, so the probabilities fall.",
@@ -244,5 +250,6 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         if case.solution.bottleneck != "workers" and not _front_caution(self.evidence, case.scenario, capacity):
             notes.append(_front_note(self.evidence, case.scenario))
         notes.append(_levels_note(case))
+        notes.append(_PAUSES)
         notes.extend(_session_notes(case, figures))
         return notes + encryption_notes(case)

@@ -16,7 +16,10 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
-from capplan.systems.openprovider.network import REPORTED, network
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.pauses import RareDelay
+from capplan.systems.openprovider.network import REPORTED, network, pauses
 from capplan.systems.openprovider.round_trips import offset
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -142,7 +145,7 @@ def _rank(scenario: OpenproviderScenario, values: Values, lost: _Lost) -> tuple[
     survived = _survived(scenario, lost)
     if survived is None:
         return False, 0.0
-    return survived == scenario, float(_left(survived, lost, values, None).capacity[0])
+    return survived == scenario, float(_left(survived, lost, values, values, None).capacity[0])
 
 
 def _remainders(case: Case[OpenproviderScenario], lost: _Lost) -> Iterator[Remainder]:
@@ -155,7 +158,7 @@ def _remainders(case: Case[OpenproviderScenario], lost: _Lost) -> Iterator[Remai
             lost=loss,
             lost_dcs=lost.names,
             assumed=assumed,
-            solved=None if left is None else partial(_left, left, lost),
+            solved=None if left is None else partial(_left, left, lost, case.system.values(case.fitted, scenario)),
             offset=None if left is None else partial(_offset, left, lost),
             lowered={} if left is None else _lowered(scenario, left),
             cost=cost,
@@ -190,8 +193,8 @@ def _met(scenario: OpenproviderScenario, level: str, lost: _Lost) -> bool:
     return bool(serving) and all(available(level, scenario.rf_by_dc(), alive, dc) for dc in serving)
 
 
-def _left(scenario: OpenproviderScenario, lost: _Lost, values: Values, place: Places | None) -> Solution:
-    """Analyse what is left of a layout."""
+def _left(scenario: OpenproviderScenario, lost: _Lost, every: Values, values: Values, place: Places | None) -> Solution:
+    """Analyse what is left of a layout; `every` has the values of all draws, `values` those of the solved ones."""
     fronts = tuple(max(count - lost.fronts, 0) for count in scenario.fronts_by_dc())
     left = scenario
     if lost.fronts:
@@ -199,7 +202,12 @@ def _left(scenario: OpenproviderScenario, lost: _Lost, values: Values, place: Pl
         shares = tuple(serving.get(dc, 0.0) for dc in range(scenario.dcs))
         even = len({share for share in shares if share}) == 1 and all(shares)
         left = changed(scenario, front_nodes=fronts, client_share=None if even else shares)
-    return Solution(network(left, values, 1.0, lost.down(scenario)), REPORTED, place=place)
+    down = lost.down(scenario)
+
+    def pausing(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> dict[str, RareDelay]:
+        return pauses(left, values if place is None else every, analysis, rate_per_s, place, down)
+
+    return Solution(network(left, values, 1.0, down), REPORTED, place=place, pausing=pausing)
 
 
 def _offset(scenario: OpenproviderScenario, lost: _Lost, values: Values) -> Offset:

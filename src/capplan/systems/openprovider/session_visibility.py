@@ -17,12 +17,11 @@ from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
-from capplan.models.cassandra.encryption import Exchanges
 from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
-from capplan.models.solver.operating_point import MAX_DROP_RATE, phases
+from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
@@ -160,10 +159,13 @@ class _Sampled:
             own = self._mean_load("cassandra/")
             total = sum(scenario.nodes_by_dc()) * CASSANDRA_CORES
             each = own + float(more[0].sum()) * _READS * self._read_s() / total
-        rate = np.broadcast_to(self.figures.point.rate_per_s, (analysis.draws,))[self.chosen]
-        parts = [(time, ratio[self.chosen]) for time, ratio in phases(analysis)]
-        utilisation = [(rate * r).reshape(-1, *(1,) * (each.ndim - 1)) * each for _, r in parts]
-        return Load(np.array([t * r for t, r in parts]), np.array(utilisation))
+        point, utilisation, parts = self.figures.point, [], []
+        for time, share, state in zip(point.durations, point.shares, point.states, strict=True):
+            arrived = point.rate_per_s * share * (1 - state.drop_rate)  # what is dropped reaches no core
+            rate = np.broadcast_to(arrived / time, (analysis.draws,))[self.chosen]
+            utilisation.append(rate.reshape(-1, *(1,) * (each.ndim - 1)) * each)
+            parts.append(np.broadcast_to(share, (analysis.draws,))[self.chosen])
+        return Load(np.array(parts), np.array(utilisation))
 
     def _mean_load(self, prefix: str) -> FloatArray:
         """Return the mean utilisation of some nodes per unit of request rate (draws,)."""
@@ -173,10 +175,8 @@ class _Sampled:
         return np.asarray(np.average(loads, axis=0, weights=list(counts.values()))[self.chosen])
 
     def _read_s(self) -> Number:
-        """Return the service demand of one more replica per read, with encrypted messages at both ends."""
-        exchange = self.costs.links.get("read", Exchanges()).internode
-        own = self.costs.read * (1 + self.costs.unseen)
-        return own if exchange is None else own + 2 * exchange
+        """Return the service demand of one more replica per read, with the messages at both ends."""
+        return self.costs.read * (1 + self.costs.unseen) + 2 * self.costs.exchange_s("read")
 
     def _replicas_read(self, read: str, dc: int) -> FloatArray:
         """Return the mean number of replicas in each data centre that a read in `dc` contacts, with read repair."""
@@ -206,6 +206,7 @@ class _Sampled:
             self.costs,
             coordinator=self.costs.coordinator * factor,
             mutation=self.costs.mutation * factor,
+            message=self.costs.message * factor,
             links={operation: each.times(factor) for operation, each in self.costs.links.items()},
         )
         load, numbers = self._drawn(levels[0])

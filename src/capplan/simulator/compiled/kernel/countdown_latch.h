@@ -3,7 +3,7 @@
 
    `working` counts the branches that may still signal a latch, `users` those who hold its record. Of signals on their
    way that end their branch, `coming` counts all, and the `pending` first, as many as are missing, have their keys in
-   `keys`. */
+   `keys`. `coming` also counts branches whose end is known, but that bring no signal any more. */
 #pragma once
 #include "future_event_list.h"
 
@@ -30,14 +30,14 @@ INLINE void forget_coming(Kernel *k, i64 latch) {
   l->working -= coming;
   l->users -= coming;
   l->coming = l->pending = 0;
-  l->due = 0;
+  l->due = l->last = 0;
   if (coming > 0 && l->users == 0) FREE(k, latches, latch_at, latch);
 }
 /* The event of a latch: the signals that are needed have come, or all that will. */
 static void latch_due(Kernel *k, i64 latch) {
   CountdownLatch *l = latch_at(k, latch);
   *first_missing(k, latch) -= l->pending;
-  if (*first_missing(k, latch) == 0) l->needed--;
+  if (l->pending > 0 && *first_missing(k, latch) == 0) l->needed--;
   if (l->needed == 0) resume_owner(k, l, 0);
   else if (l->working == l->coming) resume_owner(k, l, 1);
   forget_coming(k, latch);
@@ -47,8 +47,11 @@ INLINE void schedule_latch(Kernel *k, i64 latch, EventKey added, i64 waits) {
   CountdownLatch *l = latch_at(k, latch);
   i64 missing = *first_missing(k, latch);
   EventKey due = 0;
-  if (l->pending >= missing) due = l->keys[missing - 1];
-  else if (l->working == l->coming) due = l->keys[l->pending - 1];
+  if (l->pending > 0 && l->pending >= missing) due = l->keys[missing - 1];
+  else if (l->working == l->coming) {
+    due = l->last;
+    if (l->pending > 0 && l->keys[l->pending - 1] > due) due = l->keys[l->pending - 1];
+  }
   if (due == l->due) return;
   l->due = due; /* the event of before finds another key, and does nothing */
   if (due == 0) return;
@@ -81,6 +84,22 @@ INLINE void leave_latches(Kernel *k, i64 latch, i64 levels) {
     latch = outer;
   }
 }
+/* The same at a later key: a branch ends then without another signal. */
+INLINE void leave_latches_later(Kernel *k, i64 latch, i64 levels, EventKey key) {
+  for (; levels; levels >>= 1) {
+    CountdownLatch *l = latch_at(k, latch);
+    i64 outer = l->outer;
+    if (levels & 1 && l->needed > 0) {
+      l->coming++;
+      if (key > l->last) l->last = key;
+      schedule_latch(k, latch, 0, NONE);
+    } else {
+      if (levels & 1) leave_latch(k, latch);
+      release_latch(k, latch);
+    }
+    latch = outer;
+  }
+}
 
 INLINE i64 open_latch(Kernel *k, i64 thread, i64 pc) {
   const Instruction *i = instruction(k, pc);
@@ -91,7 +110,7 @@ INLINE i64 open_latch(Kernel *k, i64 thread, i64 pc) {
   l->users = 1;
   l->owner = NONE;
   l->working = l->coming = l->pending = 0;
-  l->due = 0;
+  l->due = l->last = 0;
   for (i64 group = 0; group < i->b; group++) *missing_signals(k, latch, group) = *table(k, i->a + group);
   thread_at(k, thread)->latch = (i32)latch;
   return pc + 1;

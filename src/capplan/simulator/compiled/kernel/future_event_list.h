@@ -8,6 +8,7 @@
 
 enum { LIST_SHIFT = 40 };                  /* in the load of an event: the list of waits, plus one, above the thread */
 #define LATCH_EVENT (INT64_C(1) << 39)     /* in the load of an event: that of a countdown latch, below it its number */
+#define POOL_EVENT (INT64_C(1) << 38)      /* the same for a pool, which gets a unit back */
 
 INLINE EventKey event_key(i64 tick, i64 rank) { return (EventKey)(u64)tick << 64 | (u64)rank; }
 INLINE EventKey key_of(const Event *e) { return event_key(e->tick, e->rank); }

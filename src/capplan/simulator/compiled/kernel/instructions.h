@@ -17,6 +17,7 @@ INLINE i64 carry_out(Kernel *k, i64 thread, i64 pc) {
     case SEND_PROCESSOR_SHARING: return visit_processor_sharing(k, thread, pc, 0);
     case VISIT_FIXED_RATE: return visit_fixed_rate(k, thread, pc);
     case SEND_FIXED_RATE: return send_fixed_rate(k, thread, pc);
+    case SEND_KEEPING: return send_keeping(k, thread, pc);
     case VISIT_LAST: return do_last_step(k, thread, pc);
     case WAIT: return wait(k, thread, pc);
     case WAIT_FIXED: return wait_fixed(k, thread, pc);

@@ -50,7 +50,10 @@ EXPORT i64 capplan_settle(Kernel *k, i64 tick) {
     if (s->host >= 0) host_at(k, s->host)->busy += running_servers(s);
   }
   for (i64 slot = 0; slot < k->ps_stations.count; slot++) set_speed(k, *ps_station(k, slot));
-  for (i64 pool = 0; pool < k->pools.count; pool++) count_pool(k, pool);
+  for (i64 pool = 0; pool < k->pools.count; pool++) {
+    take_back(k, pool, event_key(tick, 0));
+    count_pool(k, pool);
+  }
   return REACHED;
 }
 
@@ -67,7 +70,7 @@ static i64 finished(Kernel *k) {
   if (header(k)->stop_idle) complete_detached(k);
   return FINISHED;
 }
-/* Carry out an event; `load` is a thread, countdown latch, session, class or process. */
+/* Carry out an event; `load` is a thread, countdown latch, pool, session, class or process. */
 INLINE void carry_out_event(Kernel *k, i64 load) {
   Header *h = header(k);
   switch (h->now_rank >> KIND_SHIFT) {
@@ -86,7 +89,8 @@ INLINE void carry_out_event(Kernel *k, i64 load) {
       if (load & LATCH_EVENT) {
         i64 latch = load & (LATCH_EVENT - 1);
         if (latch_at(k, latch)->due == event_key(h->now, h->now_rank)) latch_due(k, latch);
-      } else resume(k, load);
+      } else if (load & POOL_EVENT) unit_due(k, load & (POOL_EVENT - 1));
+      else resume(k, load);
   }
 }
 INLINE void tell_client(Kernel *k) {
@@ -96,6 +100,10 @@ INLINE void tell_client(Kernel *k) {
     end_attempt(k, h->over_attempt, h->over, h->over_tick);
     h->over = 0;
   }
+}
+INLINE void reach(Header *h) {
+  EventKey key = event_key(h->now, h->now_rank);
+  if (key > h->reached) h->reached = key;
 }
 /* Carry out all events before the key (`until`, `until_rank`); return why it stopped. */
 static i64 run_until(Kernel *k, i64 until, i64 until_rank) {
@@ -111,7 +119,8 @@ static i64 run_until(Kernel *k, i64 until, i64 until_rank) {
       h->now = check;
       i64 thread = check_station(k, *ps_station(k, next_check(k)->slot), check < until);
       if (thread < 0) continue;
-      h->now_rank = (i64)SERVICE << KIND_SHIFT;
+      h->now_rank = rank_of(SERVICE, thread_at(k, thread), instruction(k, thread_at(k, thread)->pc));
+      reach(h);
       resume(k, thread);
       tell_client(k);
       continue;
@@ -126,6 +135,7 @@ static i64 run_until(Kernel *k, i64 until, i64 until_rank) {
     if (UNLIKELY(h->stop_idle && rank >> KIND_SHIFT == PROCESS && !work_is_left(k))) return finished(k);
     h->now = tick;
     h->now_rank = rank;
+    reach(h);
     if (arrives) load = arrive(k);
     else if (rank >> KIND_SHIFT == DELAY) load = take_wait(k, load);
     else remove_first_event(k);

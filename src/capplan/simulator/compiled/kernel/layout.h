@@ -34,6 +34,7 @@ enum Operation {
   VISIT_PROCESSOR_SHARING, /* the same, C 1 when a visit that nobody waits for follows there */
   SEND_FIXED_RATE,        /* as VISIT_FIXED_RATE: a visit that nobody waits for */
   SEND_PROCESSOR_SHARING, /* the same; the step is that of the visit before, if there is one */
+  SEND_KEEPING,           /* as SEND_FIXED_RATE, to a station with one server; C place in the table of a Kept */
   VISIT_LAST,             /* A station, B distribution: fixed rate, and the request is done when it ends */
   WAIT,                   /* A distribution, B scale of the delay */
   WAIT_FIXED,             /* A place of the ticks in the table, B list of such waits or -1, C 1 when a signal ends it */
@@ -89,6 +90,9 @@ typedef struct { i64 start, levels, contacted, stride, member; } FanOut;
 /* In the table: the first station or -1, how many members, of how many replicas, an enum Placement, and the local of the
    member that comes first or -1. */
 typedef struct { i64 station, count, size, placement, first; } Replicas;
+/* In the table, for a visit that keeps a unit until its end: the pool, the local that keeps since when, and the countdown
+   latches that the branch which goes on may signal, and those that the one may which ends with the visit. */
+typedef struct { i64 pool, since, starts, ends; } Kept;
 /* `ticks` of a constant; of a table the bits of a piece's number; of a mixture the place of its parts. */
 typedef struct { i64 kind, ticks, first, count; f64 scale; } Distribution;
 typedef struct { i64 key, count, classes, gaps, sticky; } Source; /* what starts: a session or a request class */
@@ -114,10 +118,11 @@ typedef struct {
 } Session;
 typedef struct { i32 next, needed, spare, owner, users; } ForkJoin;
 /* Signals that are on their way, and end their branch, are no events of their own: the latch keeps the keys of the
-   first that it needs, and has one event, `due`, for the last of these. */
+   first that it needs, and has one event, `due`, for the last of these. Nor are the ends of branches that are known, but
+   bring no signal: `last` is the latest of them. */
 typedef struct {
   i32 next, outer, needed, working, owner, users, coming, pending;
-  EventKey due, keys[MOST_SIGNALS];
+  EventKey due, last, keys[MOST_SIGNALS];
 } CountdownLatch;
 typedef struct { i32 next, count, started, users; } Batch;
 typedef struct { i32 next, thread; i64 joined, aside; } Visit; /* in service at a processor-sharing station */
@@ -127,11 +132,12 @@ typedef struct { i32 next; i64 a, b, c; } Node; /* of a list */
 
 typedef struct {
   i64 now, now_rank, events, stop_idle;
+  EventKey reached;    /* the greatest key of an event so far: an event of this tick may schedule some before itself */
   i64 some_known_down; /* stations, whether or not any */
   i64 room_needed, margin; /* one event needs at most `margin` records of a kind */
   i64 event_count, ready, ps_slots;
   FreeList threads, attempts, sessions, joins, latches, batches, nodes, visits;
-  i64 pool_lists, class_lists, wait_lists, batch_lists; /* number of the first list of each kind */
+  i64 pool_lists, kept_lists, class_lists, wait_lists, batch_lists; /* number of the first list of each kind */
   i64 attempts_started, requests_started, most_requests;
   i64 arrival, unit, segment, arrival_at, bursting, phase, phase_end;
   u64 arrival_key;
@@ -164,7 +170,7 @@ typedef struct {
   u64 every_key, length_key;
   i64 rank;
 } StationProcess;
-typedef struct { i64 size, free, limit, waiting, since; } Pool;
+typedef struct { i64 size, free, limit, waiting, since, shift, due; } Pool; /* `due`: an event gives a unit back */
 typedef struct { i64 policy, count, passed, sticky, avoid, first; } Route;
 typedef struct { i64 inside, smoothed, down; } Target;
 

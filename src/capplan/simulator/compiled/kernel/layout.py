@@ -33,6 +33,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     VISIT_PROCESSOR_SHARING,
     SEND_FIXED_RATE,
     SEND_PROCESSOR_SHARING,
+    SEND_KEEPING,
     VISIT_LAST,
     WAIT,
     WAIT_FIXED,
@@ -65,7 +66,7 @@ REACHED, ROOM_NEEDED, TRACE_FULL, FINISHED, FAULT = range(5)
     DONE,
     LOST,
     ASSIGN,
-) = range(36)
+) = range(37)
 FIXED_RATE, SHARED, QUEUED = range(3)
 POISSON, BURSTY, TRACE, CLOSED, THROTTLED = range(5)
 ROUND_ROBIN, RANDOM, LEAST_LOADED, TOKEN_AWARE, LATENCY_RANKED, FIRST = range(6)
@@ -103,16 +104,18 @@ SESSION = _record(
 )
 FORK_JOIN = _record((I32, "next needed spare owner users"))
 COUNTDOWN_LATCH = _record(
-    (I32, "next outer needed working owner users coming pending"), (U64, f"due[2] keys[{2 * MOST_SIGNALS}]")
+    (I32, "next outer needed working owner users coming pending"), (U64, f"due[2] last[2] keys[{2 * MOST_SIGNALS}]")
 )
 BATCH_RECORD = _record((I32, "next count started users"))
 VISIT = _record((I32, "next thread"), (I64, "joined aside"))
 NODE = _record((I32, "next"), (I64, "a b c"))
 
 HEADER = _record(
-    (I64, "now now_rank events stop_idle some_known_down room_needed margin event_count ready ps_slots"),
+    (I64, "now now_rank events stop_idle"),
+    (U64, "reached[2]"),
+    (I64, "some_known_down room_needed margin event_count ready ps_slots"),
     (FREE_LIST, "threads attempts sessions joins latches batches nodes visits"),
-    (I64, "pool_lists class_lists wait_lists batch_lists attempts_started requests_started most_requests"),
+    (I64, "pool_lists kept_lists class_lists wait_lists batch_lists attempts_started requests_started most_requests"),
     (I64, "arrival unit segment arrival_at bursting phase phase_end"),
     (U64, "arrival_key"),
     (I64, "traced marked interval interval_end clocks over over_attempt over_tick station_rows"),
@@ -134,7 +137,7 @@ STATION_PROCESS = _record(
     (U64, "every_key length_key"),
     (I64, "rank"),
 )
-POOL = _record((I64, "size free limit waiting since"))
+POOL = _record((I64, "size free limit waiting since shift due"))
 ROUTE_RECORD = _record((I64, "policy count passed sticky avoid first"))
 TARGET = _record((I64, "inside smoothed down"))
 CHECK = _record((I64, "tick slot"))
