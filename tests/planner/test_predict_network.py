@@ -17,7 +17,17 @@ from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pool, Station
 from capplan.models.language.step import Acquire, Delay, Sequence, Visit
-from capplan.models.language.traffic import Bursty, Closed, Event, Open, RequestClass, Throttled, Timeline, Trace
+from capplan.models.language.traffic import (
+    Bursty,
+    Closed,
+    Event,
+    Open,
+    RequestClass,
+    Session,
+    Throttled,
+    Timeline,
+    Trace,
+)
 from capplan.models.results import Band
 from capplan.planner.predict.network import predict_network
 from capplan.planner.predict.network_question import NetworkQuestion
@@ -197,6 +207,16 @@ def test_a_timeline_is_left_out_and_said_so() -> None:
 
     assert found.latency_ms == quick(queue()).latency_ms
     assert any("timeline" in caution for caution in found.evidence.cautions)
+
+
+def test_what_an_engine_leaves_out_is_said() -> None:
+    """The solver knows no timeouts, and a simulation shorter than a session has not settled."""
+    session = Session("visit", ("read", "read"), (Exponential(1000.0),))
+    long = replace(queue(), sessions=(session,), traffic=Open(700.0, {"visit": 1.0}))
+
+    assert any("timeouts" in each for each in predict_network(pooled(10, 1.0), engine="analytic").evidence.cautions)
+    assert any("Sessions" in each for each in quick(long).evidence.cautions)
+    assert quick(pooled(10)).evidence.cautions == ()
 
 
 def test_the_same_seed_gives_the_same_prediction() -> None:

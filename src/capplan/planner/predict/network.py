@@ -130,7 +130,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
             (),
             "model only",
             _NO_BANDS if engine == "analytic" else _BANDS,
-            cautions=_cautions(answer),
+            cautions=_cautions(answer, source, why_not),
             notes=_notes(answer, source, why_not),
         ),
         engine=engine,
@@ -339,8 +339,14 @@ def _limits(figures: NetworkFigures) -> tuple[Limit, ...]:
     return tuple(limits)
 
 
-def _cautions(answer: _Answer) -> tuple[str, ...]:
+def _cautions(answer: _Answer, source: Source, why_not: str) -> tuple[str, ...]:
     found, events = [], len(answer.network.timeline.events)
+    if isinstance(source, SolvedNetwork) and why_not:
+        found.append(f"{why_not[0].upper()}{why_not[1:]}: they are left out.")
+    if isinstance(source, SimulatedNetwork) and source.is_short:
+        found.append(
+            "Sessions last longer than a tenth of a simulation, so its start shows in the figures: give a larger --budget."
+        )
     if events:
         found.append(
             f"The {_counted(events, 'event')} of the timeline {'is' if events == 1 else 'are'} left out: "

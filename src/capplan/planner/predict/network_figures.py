@@ -179,6 +179,13 @@ class SimulatedNetwork:
         return self._known[mean_tps]
 
     @property
+    def is_short(self) -> bool:
+        """Whether the gaps of a session last longer than a tenth of a replication at the network's own rate."""
+        gaps = (sum(float(np.max(gap.mean)) for gap in session.gaps) for session in self.network.sessions)
+        lasts_s = max(self.own_requests / REPLICATIONS / (self._given_tps or self.own_tps), self.shortest_s)
+        return max(gaps, default=0.0) > lasts_s / 10
+
+    @property
     def _given_tps(self) -> float | None:
         traffic = self.network.traffic
         return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
