@@ -216,7 +216,7 @@ def test_what_an_engine_leaves_out_is_said() -> None:
 
     assert any("timeouts" in each for each in predict_network(pooled(10, 1.0), engine="analytic").evidence.cautions)
     assert any("Sessions" in each for each in quick(long).evidence.cautions)
-    assert quick(pooled(10)).evidence.cautions == ()
+    assert quick(queue()).evidence.cautions == ()
 
 
 def test_the_same_seed_gives_the_same_prediction() -> None:

@@ -344,9 +344,7 @@ def _cautions(answer: _Answer, source: Source, why_not: str) -> tuple[str, ...]:
     if isinstance(source, SolvedNetwork) and why_not:
         found.append(f"{why_not[0].upper()}{why_not[1:]}: they are left out.")
     if isinstance(source, SimulatedNetwork) and source.is_short:
-        found.append(
-            "Sessions last longer than a tenth of a simulation, so its start shows in the figures: give a larger --budget."
-        )
+        found.append("Sessions last longer than a tenth of a simulation, so its start shows: give a larger --budget.")
     if events:
         found.append(
             f"The {_counted(events, 'event')} of the timeline {'is' if events == 1 else 'are'} left out: "
