@@ -251,8 +251,12 @@ def _latency(prediction: Prediction, console: Console) -> None:
     put(console)
     if not any(_latency_table(latencies, names, console) for names in (STATISTICS, FEW_STATISTICS)):
         _latency_by_statistic(latencies, console)
-    if prediction.tails_not_modelled:
-        fact(console, "  tails", f"not modelled: {', '.join(prediction.tails_not_modelled)}")
+    guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
+    words = [f"guessed: {guessed}"] if guessed else []
+    if missing:
+        words.append(f"not modelled: {missing}")
+    if words:
+        fact(console, "  tails", "; ".join(words))
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], console: Console) -> bool:

@@ -195,6 +195,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         limits=_limits(case),
         offered=_offered(case, rate, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
+        tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=case.system.tails_not_modelled,
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),

@@ -141,6 +141,8 @@ class Prediction:
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     latency_ms
         Response times by request class, at the offered rate.
+    tails_guessed
+        Mechanisms that make tails and are in the percentiles as guesses.
     tails_not_modelled
         Mechanisms that are known to make tails of latency and that the model lacks.
     utilisation
@@ -176,6 +178,7 @@ class Prediction:
     limits: tuple[Limit, ...] = ()
     offered: Offered | None
     latency_ms: Mapping[str, Latency]
+    tails_guessed: tuple[str, ...] = ()
     tails_not_modelled: tuple[str, ...] = ()
     utilisation: Mapping[str, Band]
     busy_workers: Mapping[str, Band]
