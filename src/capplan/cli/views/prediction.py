@@ -252,11 +252,10 @@ def _latency(prediction: Prediction, console: Console) -> None:
     if not any(_latency_table(latencies, names, console) for names in (STATISTICS, FEW_STATISTICS)):
         _latency_by_statistic(latencies, console)
     guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
-    words = [f"guessed: {guessed}"] if guessed else []
-    if missing:
-        words.append(f"not modelled: {missing}")
-    if words:
-        fact(console, "  tails", "; ".join(words))
+    if guessed and missing:
+        fact(console, "  tails", f"{guessed} guessed; without {missing}")
+    elif guessed or missing:
+        fact(console, "  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], console: Console) -> bool:
