@@ -1,53 +1,73 @@
 """The capacity under an objective, the objective's verdict and the latency table say the same."""
 
+from functools import cache
+from typing import Any
+
 import pytest
 
+from capplan.calibration.system import Case
+from capplan.models.language.scenario import changed
 from capplan.models.results import Band
-from capplan.planner.predict.predict import PredictionEngine, predict
+from capplan.planner.predict.capacity import capacity_of
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.solved_latency import solved_latency
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.registry import resolve
 
-LIMITS_MS = (7.9, 8.5, 9.2)  # from hardly more than idle to the bend near saturation
-
-
-def asked(limit_ms: float, rate_per_s: float | None = None) -> OpenproviderScenario:
-    return OpenproviderScenario(dcs=3, cass_nodes=3, slo=(f"acct.p99<{limit_ms}ms",), tps=rate_per_s)
+LIMITED = [("p99", 0.6), ("p99", 0.9), ("mean", 0.95)]
+"""A statistic of `acct`, and the share of the capacity at which the objective holds just so."""
 
 
-def p99(scenario: OpenproviderScenario, engine: PredictionEngine) -> Band:
-    found = predict(scenario, engine=engine).latency_ms["acct"].p99
-    assert found is not None
+def case(slo: str | None = None) -> Case[Any]:
+    return resolve(OpenproviderScenario(dcs=3, cass_nodes=3, slo=() if slo is None else (slo,)), None, 1)
+
+
+def solved(statistic: str, rate_per_s: float) -> Band:
+    plain = case().at(rate_per_s)
+    found = getattr(solved_latency(plain.solution.at(rate_per_s), plain.uncertainty)["acct"], statistic)
+    assert isinstance(found, Band)
     return found
 
 
-@pytest.mark.parametrize("limit_ms", LIMITS_MS)
-@pytest.mark.parametrize("engine", ["analytic", "compiled"])
-def test_at_the_capacity_the_limiting_figure_is_at_its_limit(engine: PredictionEngine, limit_ms: float) -> None:
-    capacity = predict(asked(limit_ms), engine=engine).peak_tps
-    assert capacity is not None
-    assert 0 < capacity.value < 10_400  # without the objective
-
-    band = p99(asked(limit_ms, capacity.value), engine)
-    assert band.value == pytest.approx(limit_ms, abs=max(0.01 * limit_ms, band.parts.simulation or 0.0))
-    assert capacity.low == 0 or band.low < limit_ms < band.high
+@cache
+def without_objective() -> float:
+    return capacity_of(case()).value
 
 
-@pytest.mark.parametrize("limit_ms", LIMITS_MS)
-def test_the_verdict_agrees_with_the_capacity(limit_ms: float) -> None:
-    capacity = predict(asked(limit_ms)).peak_tps
-    assert capacity is not None
+@cache
+def limit_ms(statistic: str, share: float) -> float:
+    """Return what the statistic is, by the solver, at a share of the capacity without objectives."""
+    return round(solved(statistic, share * without_objective()).value, 3)
 
-    for share in (0.5, 0.8, 0.9):
-        (verdict,) = predict(asked(limit_ms, share * capacity.value)).objectives
-        assert verdict.met
-    (beyond,) = predict(asked(limit_ms, 1.15 * capacity.value)).objectives
-    assert not beyond.met
+
+@pytest.mark.parametrize(("statistic", "share"), LIMITED)
+def test_at_the_capacity_the_limiting_figure_is_at_its_limit(statistic: str, share: float) -> None:
+    limit = limit_ms(statistic, share)
+    capacity = capacity_of(case(f"acct.{statistic}<{limit}ms"))
+    assert capacity.value == pytest.approx(share * without_objective(), rel=0.02)
+
+    band = solved(statistic, capacity.value)
+    assert band.value == pytest.approx(limit, rel=0.01)
+    assert capacity.low == 0 or band.low < limit < band.high
+
+
+def test_the_verdict_of_simulated_latencies_agrees_with_the_capacity() -> None:
+    """At the capacity the limiting figure is at its limit, within the error of the simulation."""
+    limit = limit_ms("p99", 0.9)
+    asked = OpenproviderScenario(dcs=3, cass_nodes=3, slo=(f"acct.p99<{limit}ms",))
+    made = predict(asked)
+    assert made.peak_tps is not None
+    assert made.objectives[0].met  # at 80 % of the capacity
+
+    band = predict(changed(asked, tps=made.peak_tps.value)).latency_ms["acct"].p99
+    assert band is not None
+    assert band.value == pytest.approx(limit, abs=max(0.01 * limit, band.parts.simulation or 0.0))
 
 
 def test_the_band_of_the_capacity_has_the_error_of_the_latency() -> None:
-    """Where the band of an idle system's latency includes the limit, so does that of the capacity include nothing."""
-    idle = p99(asked(10.0, 100.0), "analytic")
-    for limit_ms, carries in ((0.9 * idle.low, False), (1.1 * idle.low, True)):
-        capacity = predict(asked(limit_ms), engine="analytic").peak_tps
-        assert capacity is not None
+    """Where the band of an idle system's latency includes the limit, some capacity remains possible."""
+    idle = solved("mean", 20.0)
+    for limit, carries in ((0.97 * idle.low, False), (1.03 * idle.low, True)):
+        capacity = capacity_of(case(f"acct.mean<{limit:.4f}ms"))
         assert capacity.value == capacity.low == 0
         assert (capacity.high > 0) == carries
