@@ -16,7 +16,15 @@ from capplan.planner.schemas import prediction_schema
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
     *("schema", "system", "layout", "scenario", "answer", "why_not", "capacity", "limits", "offered", "latency_ms"),
-    *("tails_not_modelled", "utilisation", "busy_workers", "throughput_ratios", "outages", "session_not_found"),
+    *(
+        "tails_guessed",
+        "tails_not_modelled",
+        "utilisation",
+        "busy_workers",
+        "throughput_ratios",
+        "outages",
+        "session_not_found",
+    ),
     *("objectives", "evidence", "engine", "seed", "version"),
 ]
 

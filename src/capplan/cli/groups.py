@@ -85,9 +85,9 @@ def import_target(target: str) -> Any:
 def _command_class(options: str) -> Any:
     if options == "own":
         return TyperCommand
-    from capplan.cli.scenario_command import RangesCommand, ScenarioCommand  # reads the systems
+    from capplan.cli.scenario_command import NetworkCommand, RangesCommand, ScenarioCommand  # reads the systems
 
-    return RangesCommand if options == "ranges" else ScenarioCommand
+    return {"ranges": RangesCommand, "network": NetworkCommand, "scenario": ScenarioCommand}[options]
 
 
 def load(name: str) -> Any:

@@ -12,11 +12,13 @@ import typer
 from capplan.calibration.system import Case
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
-from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
+from capplan.models.language.network import Network
 from capplan.models.language.units import parse_duration_s, parse_share
+from capplan.planner.predict.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import resolve, system
@@ -26,7 +28,9 @@ ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
 def predict_(
     ctx: typer.Context,
-    target: TargetText = DEFAULT_TARGET,
+    target: Annotated[
+        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
+    ] = DEFAULT_TARGET,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
         str | None,
@@ -69,7 +73,7 @@ def predict_(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Predict capacity, latency, utilisation and outages of a layout.
+    """Predict capacity, latency, utilisation and outages of a layout, or of a network of your own.
 
     Exit code 1 if an objective is not met, or overload is likelier than the accepted risk.
 
@@ -78,8 +82,28 @@ def predict_(
     """
     refuse_both(as_json, as_csv)
     check_plot(plot)
-    chosen, wanted = read_target(target), _engine(engine, budget)
+    chosen, wanted = read_target_or_network(target), _engine(engine, budget)
     budget_s, accepted = _budget_s(budget, wanted), parse_share(risk)
+    wanted_more = [
+        name for name, shown in {"explain": explain, "sources": sources, "staleness": staleness}.items() if shown
+    ]
+    if isinstance(chosen, Network):
+        _refuse_for_network(target, plot, lose)
+        with counting("simulating rates") as progress:
+            from capplan.planner.predict.network import predict_network  # slow to import
+
+            prediction = predict_network(
+                chosen,
+                file=target,
+                question=with_options(NetworkQuestion(), given(ctx)),
+                seed=seed,
+                engine=wanted,
+                budget_s=budget_s,
+                progress=progress,
+                risk=accepted,
+            )
+        _finish(prediction, as_json, as_csv, wanted_more)
+        return
     scenario = with_options(chosen.scenario, given(ctx))
     say_what_has_no_effect([scenario])
     if plot is not None and system(scenario.system).ratios_only:
@@ -97,10 +121,20 @@ def predict_(
         )
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
-    wanted_more = {"explain": explain, "sources": sources, "staleness": staleness}
-    _show(prediction, as_json, as_csv, [name for name, shown in wanted_more.items() if shown])
-    if not prediction.answer:
-        raise typer.Exit(1)
+    _finish(prediction, as_json, as_csv, wanted_more)
+
+
+def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) -> None:
+    if lose:
+        raise InputError(
+            f"--lose {lose[0]} is for systems, and {target} is a network: give its timeline an event with action "
+            f"'down' and run `capplan simulate {target}`"
+        )
+    if plot is not None:
+        raise InputError(
+            f"--plot {plot} shows measured and calibrated figures, and {target} is a network without any: run "
+            f"`capplan simulate {target} --plot {plot}`"
+        )
 
 
 def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
@@ -137,6 +171,13 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return parse_duration_s(text)
     except InputError as error:
         raise InputError(f"--budget: {error}") from None
+
+
+def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str]) -> None:
+    """Show a prediction, and exit with 1 if its answer is no."""
+    _show(prediction, as_json, as_csv, more)
+    if not prediction.answer:
+        raise typer.Exit(1)
 
 
 def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str]) -> None:

@@ -18,8 +18,9 @@ from typer.main import get_command
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
-from capplan.models.language.scenario import Option, Scenario, changed, defaults_of, options_of, unit_keys
+from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of, unit_keys
 from capplan.models.language.units import parse_count
+from capplan.planner.predict.network_question import NetworkQuestion
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
@@ -33,6 +34,8 @@ class ScenarioCommand(TyperCommand):
 
     ranges = False
     """Whether each option takes several values, such as `1..5`."""
+    of_network: type[Scenario] | None = None
+    """The kind of scenario whose fields are the options for a network; it has none by default."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the command line with the options of its target.
@@ -42,7 +45,7 @@ class ScenarioCommand(TyperCommand):
         InputError
             When an option belongs to another system.
         """
-        ctx.meta[_SCENARIO] = chosen = _target_type(args, _values_taken(super().get_params(ctx)))
+        ctx.meta[_SCENARIO] = chosen = _target_type(args, _values_taken(super().get_params(ctx))) or self.of_network
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -71,6 +74,12 @@ class RangesCommand(ScenarioCommand):
     """The same with several values for each option."""
 
     ranges = True
+
+
+class NetworkCommand(ScenarioCommand):
+    """The same where a network takes an offered rate and objectives."""
+
+    of_network = NetworkQuestion
 
 
 def given(ctx: typer.Context) -> dict[str, Any]:
@@ -226,7 +235,7 @@ def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
     raise InputError(f"{option} is an option of {whose}, not of {its_name}, which takes {own}")
 
 
-def with_options(scenario: Scenario, texts: Mapping[str, Any]) -> Scenario:
+def with_options(scenario: S, texts: Mapping[str, Any]) -> S:
     """Return the scenario with options from the command line.
 
     Raises

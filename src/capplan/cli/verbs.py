@@ -15,18 +15,19 @@ class Verb(NamedTuple):
     about : str
         The line in `capplan --help`.
     options : str
-        Whether the command has its `own` options only, those of its target's `scenario` too, or `ranges` of them.
+        Whether the command has its `own` options only, those of its target's `scenario` too, those and the ones of a
+        `network`, or `ranges` of them.
     """
 
     target: str
     about: str
-    options: Literal["own", "scenario", "ranges"] = "own"
+    options: Literal["own", "scenario", "network", "ranges"] = "own"
 
 
 # A command stands here when it works, in the order of `capplan --help`.
 VERBS = {
     "predict": Verb(
-        "capplan.cli.predict:predict_", "Predict capacity and latency of a layout, with bands.", "scenario"
+        "capplan.cli.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
     ),
     "simulate": Verb(
         "capplan.cli.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"

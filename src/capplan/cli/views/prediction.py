@@ -65,10 +65,12 @@ def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -
 
 
 def _files(prediction: Prediction) -> list[str]:
-    return ["--plot FILE"] if prediction.latency_ms else []
+    return ["--plot FILE"] if prediction.latency_ms and prediction.evidence.basis != "model only" else []
 
 
 def _has(prediction: Prediction, name: str) -> bool:
+    if name == "sources":
+        return bool(prediction.evidence.sources)
     return name != "staleness" or bool(prediction.session_not_found)
 
 
@@ -76,12 +78,14 @@ def _facts(prediction: Prediction, console: Console) -> None:
     if prediction.why_not or (prediction.offered and prediction.offered.source == "given") or prediction.objectives:
         fact(console, "Answer", _answer(prediction))
     if prediction.capacity is not None:
-        fact(console, "Capacity", _capacity(prediction.capacity), prediction.capacity.peak_tps.basis or "")
+        label = "Throughput" if prediction.offered is None else "Capacity"  # that of closed clients
+        fact(console, label, _capacity(prediction.capacity), prediction.capacity.peak_tps.basis or "")
         if prediction.limits:
             fact(console, "Bottleneck", _limits(prediction.limits))
     if prediction.offered is not None:
         risk = f"overload risk {share(prediction.offered.overload_probability)}"
         fact(console, "Offered", _offered(prediction.offered, prediction.capacity), risk)
+    if prediction.capacity is not None:
         _objectives(prediction, console)
     fact(console, prediction.evidence.basis.capitalize(), _why(prediction))
     for number, caution in enumerate(prediction.evidence.cautions):
@@ -247,8 +251,11 @@ def _latency(prediction: Prediction, console: Console) -> None:
     put(console)
     if not any(_latency_table(latencies, names, console) for names in (STATISTICS, FEW_STATISTICS)):
         _latency_by_statistic(latencies, console)
-    if prediction.tails_not_modelled:
-        fact(console, "  tails", f"not modelled: {', '.join(prediction.tails_not_modelled)}")
+    guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
+    if guessed and missing:
+        fact(console, "  tails", f"{guessed} guessed; without {missing}")
+    elif guessed or missing:
+        fact(console, "  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], console: Console) -> bool:
@@ -421,6 +428,8 @@ def _share_figure(band: Band) -> str:
 
 
 def _sources(prediction: Prediction, console: Console) -> None:
+    if not prediction.evidence.sources:
+        return
     _section(console, "Sources")
     for text in prediction.evidence.sources:
         paragraph(console, f"- {text}", 2, 4)

@@ -66,6 +66,21 @@ def effort(budget_s: float, network: Network, visits: float, warmup: float, engi
     return Effort(draws, max(FEWEST_REQUESTS, int(requests / draws - warmup)))
 
 
+def requests_at_a_rate(budget_s: float, visits: float, engine: Engine) -> int:
+    """Return how many requests of a network are simulated at one rate, in all replications together.
+
+    Parameters
+    ----------
+    budget_s : float
+        Seconds of the nominal machine.
+    visits : float
+        Mean number of visits of a request to stations.
+    engine : str
+        Which engine simulates.
+    """
+    return max(FEWEST_DRAWS * FEWEST_REQUESTS, int(budget_s * _THREADS[engine] / (_VISIT_S[engine] * visits)))
+
+
 def cost_s(size: Effort, visits: float, engine: Engine) -> float:
     """Return what as many requests measured as not measured cost, seconds of the nominal machine; see `effort`."""
     return 2 * size.draws * size.requests * visits * _VISIT_S[engine] / _THREADS[engine]

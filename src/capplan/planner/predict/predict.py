@@ -128,14 +128,23 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
     question = question or Question()
     question = replace(question, budget_s=case.system.budget_s if question.budget_s is None else question.budget_s)
     check_budget(question.budget_s or 0.0)
-    if not 0 < question.risk <= 1:
-        raise InputError(
-            f"a risk of {question.risk:g} is not a probability above 0 and at most 1: give one such as 10%"
-        )
+    check_risk(question.risk)
     if case.system.ratios_only:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
     return _predicted(case, question)
+
+
+def check_risk(risk: float) -> None:
+    """Check an accepted overload probability.
+
+    Raises
+    ------
+    InputError
+        When it is not above 0 and at most 1.
+    """
+    if not 0 < risk <= 1:
+        raise InputError(f"a risk of {risk:g} is not a probability above 0 and at most 1: give one such as 10%")
 
 
 def predicted_ratio(case: Case[Any]) -> Prediction:
@@ -186,6 +195,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         limits=_limits(case),
         offered=_offered(case, rate, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
+        tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=case.system.tails_not_modelled,
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
@@ -198,10 +208,10 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         seed=case.seed,
         version=version("capplan"),
     )
-    return _answered(_judged(prediction, case, figures))
+    return answered(_judged(prediction, case, figures))
 
 
-def _answered(prediction: Prediction) -> Prediction:
+def answered(prediction: Prediction) -> Prediction:
     """Return the prediction with its answer: yes, or no and why."""
     why = []
     offered = prediction.offered

@@ -13,6 +13,7 @@ from capplan.models.objective import Metric, scaled
 from capplan.models.results import (
     STATISTICS,
     Band,
+    Basis,
     Capacity,
     Carried,
     Latency,
@@ -94,8 +95,8 @@ class EvidenceSummary:
     sources
         Citations of the evidence.
     basis
-        Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them. Each
-        figure has its own basis beside it.
+        Whether the layout was `measured`, is `interpolated` between measured ones, or `extrapolated` beyond them;
+        `model only` for a network, of which no evidence is known. Each figure has its own basis beside it.
     why
         Why, in one sentence.
     claims
@@ -107,7 +108,7 @@ class EvidenceSummary:
     """
 
     sources: tuple[str, ...]
-    basis: Literal["measured", "interpolated", "extrapolated"]
+    basis: Basis
     why: str
     claims: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
@@ -121,23 +122,27 @@ class Prediction:
     Attributes
     ----------
     system
-        The name of the system.
+        The name of the system, or of the network.
     layout
         The layout in words.
     scenario
-        The layout and the load that were asked about; keys are those of a scenario file.
+        The layout and the load that were asked about; keys are those of a scenario file. For a network: its file, what
+        it was taken for, and the rate and the objectives that were given.
     answer
         Whether the answer is yes: exit code 0. It is no (exit code 1) for the reasons in `why_not`.
     why_not
         Why the answer is no: overload that is more likely than accepted, objectives that are not met.
     capacity
-        The rate that the layout sustains; null for systems that are documented as ratios only.
+        The rate that the layout sustains; of closed traffic, the throughput of its clients. Null for systems that are
+        documented as ratios only.
     limits
         The resources in the order in which they saturate, the bottleneck first; empty when no capacity is modelled.
     offered
-        The offered rate; null when no capacity is modelled.
+        The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     latency_ms
         Response times by request class, at the offered rate.
+    tails_guessed
+        Mechanisms that make tails and are in the percentiles as guesses.
     tails_not_modelled
         Mechanisms that are known to make tails of latency and that the model lacks.
     utilisation
@@ -173,6 +178,7 @@ class Prediction:
     limits: tuple[Limit, ...] = ()
     offered: Offered | None
     latency_ms: Mapping[str, Latency]
+    tails_guessed: tuple[str, ...] = ()
     tails_not_modelled: tuple[str, ...] = ()
     utilisation: Mapping[str, Band]
     busy_workers: Mapping[str, Band]

@@ -55,7 +55,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         {"node": "a Cassandra node in each DC", "front": "a policing node in each DC", "dc": "the worst DC to lose"}
     )
     assumed = ("cassandra-storage",)
-    tails_not_modelled = ("GC pauses", "compaction", "speculative retry", "hints")
+    tails_not_modelled = ("compaction", "speculative retry", "hints")
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
