@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.calibration.case.solution import Solution
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.language.traffic import Bursty
@@ -23,10 +25,17 @@ from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.draw_relation import Relation
 
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
-_SHARES = np.array(
-    [0.001, 0.1, 0.3, 0.5, 0.65, 0.75, 0.82, 0.87, 0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0]
+_SHARES = np.concatenate(
+    [
+        [0.001, 0.1, 0.2],
+        np.arange(0.3, 0.9, 0.025),
+        [0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0],
+    ]
 )
-"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated."""
+"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated.
+
+They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it.
+"""
 _HALVINGS = 20
 _TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
 
@@ -170,10 +179,9 @@ class _Curves:
 
     def __init__(self, case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> None:
         self.objectives, self.relations, self.uncertainty = objectives, relations, case.uncertainty
-        figures = case.solution.at_shares(_SHARES)
         metrics = {metric for objective in objectives for metric in objective.metrics()}
         self.values, self.plain = (
-            {m: _logs(each.value(m)) for m in metrics} for each in (figures, figures.without_pauses)
+            {metric: _logs_at_shares(case.solution, metric, paused) for metric in metrics} for paused in (True, False)
         )
         self.draws = case.solution.capacity.shape[-1]
 
@@ -213,7 +221,9 @@ class _Curves:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
 
 
-def _logs(values: FloatArray) -> FloatArray:
-    """Return logarithms of a figure at all shares of the capacity (shares, draws)."""
-    logs = np.log(np.clip(values, _TINY, _HUGE))
+@lru_cache(maxsize=8)  # a prediction asks for the same curves several times
+def _logs_at_shares(solution: Solution, metric: Metric, paused: bool) -> FloatArray:
+    """Return logarithms of a figure at all shares of the capacity (shares, draws), with pauses of nodes or without."""
+    figures = solution.at_shares(_SHARES)
+    logs = np.log(np.clip((figures if paused else figures.without_pauses).value(metric), _TINY, _HUGE))
     return np.broadcast_to(logs, (len(_SHARES), logs.shape[-1]))
