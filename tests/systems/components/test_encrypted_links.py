@@ -76,7 +76,8 @@ def test_capacity_falls_with_reconnects(name: str) -> None:
 
     rarely, often, always = (capacity(each) for each in (0.01, 0.2, 1.0))
     assert np.all(often <= rarely * (1 + 1e-5))
-    assert np.all(always < often)
+    assert np.all(always <= often * (1 + 1e-5))
+    assert np.mean(always < often) > 0.8  # in the others the storage path, which does not encrypt, is full first
 
 
 @EVERY

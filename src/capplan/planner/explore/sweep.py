@@ -33,7 +33,8 @@ from capplan.systems.registry import resolve, system
 SweepEngine = Literal["analytic", "compiled"]
 ENGINES: tuple[SweepEngine, ...] = ("analytic", "compiled")
 DEFAULT_PRECISION = "p99<2%"
-DEFAULT_DRAWS = 64  # of 512: medians within 1 % (times of encrypted links 4 %), ends of bands within 5 %
+DEFAULT_DRAWS = 64
+"""Of 512: medians within 1 % (percentiles with pauses 2 %, times of encrypted links 4 %), ends of bands within 5 %."""
 # More rates of a layout are several tasks: one layout keeps several processors busy, and an interruption costs little.
 MAX_RATES: dict[SweepEngine, int] = {"analytic": 200, "compiled": 1}
 
