@@ -108,6 +108,7 @@ def test_the_sentence_says_what_to_write(capsys: pytest.CaptureFixture[str], arg
         ('encryption = "none"', {}),
     ],
 )
+@pytest.mark.slow
 def test_files_and_options_have_the_same_keys_and_units(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, fields: dict[str, object]
 ) -> None:

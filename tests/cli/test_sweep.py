@@ -223,6 +223,7 @@ def test_an_interruption_leaves_what_is_finished(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.slow
 def test_kill_9_costs_only_what_was_not_finished(tmp_path: Path) -> None:
     arguments = ["--dcs", "1..5", "--load", "10%..100%:10%", "--processes", "1", "--draws", "5", "--out"]
 

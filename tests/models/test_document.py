@@ -62,6 +62,7 @@ def test_a_network_is_read_back_as_it_was(network: Network) -> None:
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(networks())
+@pytest.mark.slow
 def test_documents_satisfy_the_schema(network: Network) -> None:
     jsonschema.Draft202012Validator(network_schema()).validate(json.loads(json.dumps(dump(network))))
 

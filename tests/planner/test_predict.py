@@ -333,6 +333,7 @@ def test_without_a_burst_ratio_the_sustained_rate_is_that_of_the_load_tests_burs
     assert made.offered.peak_tps == pytest.approx(6000.0 * made.capacity.burst_ratio.value)
 
 
+@pytest.mark.slow
 def test_a_simulation_has_the_given_bursts() -> None:
     """Bursts of 2.5 times the mean drop requests and raise the mean time by half; without them there is no queue.
 

@@ -67,6 +67,7 @@ def test_the_curve_passes_through_the_answer_and_bands_hold_it(name: str) -> Non
         assert np.all(y <= high)
 
 
+@pytest.mark.slow
 def test_capacity_asked_rate_and_objectives_are_where_the_answer_has_them() -> None:
     its, figure = answer(slo=SLO, tps=7000.0), drawn(slo=SLO, tps=7000.0)
     (dotted, *_), asked, limits = shapes(figure, NEUTRAL), shapes(figure, ASKED), shapes(figure, LIMIT)

@@ -123,6 +123,7 @@ def test_more_budget_comes_nearer_with_a_narrower_part(figures: Figures) -> None
 
 
 @pytest.mark.usefixtures("pretending")
+@pytest.mark.slow
 def test_sixteen_times_the_budget_makes_the_part_a_quarter_as_wide(figures: Figures) -> None:
     """A scatter of five or more degrees of freedom is known to 32 %, so the mean ratio of eight pairs to 16 %."""
     ratios = []

@@ -81,6 +81,7 @@ def predicted(prediction: Prediction) -> dict[str, tuple[float, float, float]]:
 
 
 @pytest.mark.parametrize(("base", "rate"), POINTS)
+@pytest.mark.slow
 def test_with_all_draws_the_figures_are_those_of_predict(base: Scenario, rate: float) -> None:
     prediction = predict(changed(base, tps=rate), engine="analytic", seed=3)
 
@@ -175,6 +176,7 @@ def test_what_the_solver_refuses_is_a_row_with_the_reason() -> None:
     assert point["capacity_tps"] is None
 
 
+@pytest.mark.slow
 def test_a_layout_with_many_rates_is_several_tasks_with_the_same_points() -> None:
     few = sweep(USUAL, given(100.0, 300.0), draws=3)
     many = replace(few, rates=given(*map(float, range(100, 351))))

@@ -34,6 +34,7 @@ def test_the_documents_objectives_have_the_verdict_of_their_page(name: str, met:
 @pytest.mark.parametrize(
     ("name", "met", "about"), [("sh-cache-above-its-test.toml", False, 2_730), ("repository-of-six.toml", True, 850)]
 )
+@pytest.mark.slow
 def test_layouts_that_nobody_tested_have_the_verdict_of_their_page(name: str, met: bool, about: int) -> None:
     prediction = predict(read_scenario(EXAMPLES / name))
     (objective,) = prediction.objectives

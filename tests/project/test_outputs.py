@@ -13,7 +13,13 @@ BLOCKS: list[tuple[Path, str, str]] = SCRIPT["blocks"]()
 printed: Callable[[str], str] = SCRIPT["printed"]
 
 
-@pytest.mark.parametrize("command", dict.fromkeys(command for _, command, _ in BLOCKS))
+COMMANDS = dict.fromkeys(command for _, command, _ in BLOCKS)
+QUICK = [each for each in COMMANDS if each == "capplan predict --dcs 3 --cass-nodes 6" or "vcider" in each]
+
+
+@pytest.mark.parametrize(
+    "command", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in COMMANDS]
+)
 def test_a_command_prints_what_its_pages_show(command: str) -> None:
     shown = {output for _, its, output in BLOCKS if its == command}
 

@@ -5,6 +5,7 @@ The networks are like writes of a cluster, with times that are few and round, so
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.simulator.same_path import assert_same
@@ -86,6 +87,7 @@ def networks(draw: st.DrawFn) -> Network:
     )
 
 
+@pytest.mark.slow
 def test_both_engines_walk_the_same_path_where_visits_keep_units() -> None:
     seen: Counter[str] = Counter()
 

@@ -164,6 +164,7 @@ def test_a_simulation_has_the_encrypted_links(name: str) -> None:
     assert [station.name for station in plain.stations] == [station.name for station in encrypted.stations]
 
 
+@pytest.mark.slow
 def test_objectives_of_an_encrypted_layout_are_judged() -> None:
     made = predict(scenario("openprovider", encryption="client", slo=("acct.p99<1s",)), engine="analytic")
 

@@ -197,6 +197,7 @@ def test_the_band_decides_whether_survivors_carry_the_load() -> None:
     assert words == ["yes", "at risk", "no"]
 
 
+@pytest.mark.slow
 def test_of_unequal_data_centres_the_worst_is_lost() -> None:
     """The third data centre has all the spare nodes, so losing it leaves the least, and it is named."""
     rows = after(dcs=3, cass_nodes=(3, 3, 6), client_share=(0.2, 0.2, 0.6), consistency_write="LOCAL_QUORUM")
