@@ -140,6 +140,7 @@ def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.Capture
         ("arion", {"servers": "1,2", "clients": "100..200:100", "stream_messages": "1,10"}),
     ],
 )
+@pytest.mark.slow
 def test_each_field_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str], name: str, sides: dict[str, str]) -> None:
     options = layout_options(system(name).scenario)
     for field, values in sides.items():

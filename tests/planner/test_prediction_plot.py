@@ -40,6 +40,7 @@ def shapes(figure: go.Figure, colour: str) -> list[go.layout.Shape]:
 
 
 @pytest.mark.parametrize("name", ["openprovider", "rhino-shcm", "arion", "fedora4"])
+@pytest.mark.slow
 def test_each_class_has_its_curves_and_failures_are_below(name: str) -> None:
     figure, its = drawn(name), answer(name)
     titles = [each.text for each in figure.layout.annotations if each.name is None]

@@ -118,6 +118,7 @@ def capacity_of(made: Prediction) -> float:
 
 
 @EVERY
+@pytest.mark.slow
 def test_the_note_has_the_capacity_at_both_ends_and_without(name: str) -> None:
     plain, encrypted = asked(name), asked(name, encryption="client+internode", vpn="user")
     note = encryption_notes(resolve(scenario(name, encryption="client+internode", vpn="user")))[0]

@@ -207,6 +207,7 @@ def test_of_unequal_data_centres_the_worst_is_lost() -> None:
     assert capacity(lost) == pytest.approx(alone_capacity(dcs=2, consistency_write="LOCAL_QUORUM"), rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_lost_data_centre_without_which_a_level_fails_is_worse_than_any_other() -> None:
     """QUORUM of 3 + 1 + 1 replicas is 3: without the first data centre there are 2."""
     rows = after(rf=(3, 1, 1), consistency_read="LOCAL_ONE")
@@ -226,6 +227,7 @@ def test_a_standby_takes_over_and_needs_policing_nodes_to_do_so() -> None:
     assert bare[1].lost_dcs == ("dc1",)
 
 
+@pytest.mark.slow
 def test_a_level_must_be_met_wherever_clients_are() -> None:
     """LOCAL_QUORUM of one replica does not survive its node, although it does in the other data centre."""
     local: dict[str, Any] = {"dcs": 2, "rf": (3, 1), "consistency_write": "LOCAL_QUORUM"}
