@@ -342,7 +342,7 @@ def test_a_simulation_has_the_given_bursts() -> None:
     """
     for ratio in (1.0, 2.5):
         fields = {"dcs": 1, "tps_sustained": 3600.0, "burst_ratio": ratio}
-        simulated = predict(OpenproviderScenario(**fields)).latency_ms["acct"].mean  # type: ignore[arg-type]
+        simulated = predict(OpenproviderScenario(**fields)).latency_ms["acct"].mean  # type: ignore[arg-type]  # fields of several types
         assert simulated is not None
         assert simulated.value == pytest.approx(bands(predicted(**fields).latency_ms["acct"])[0].value, rel=0.1)
 

@@ -94,7 +94,7 @@ def test_random_lanes_are_keyed_by_the_step_and_not_by_the_layout() -> None:
 
 
 def theory(servers: int, load: float, assignment: Assignment, discipline: str = "fcfs", count: int = 20) -> list[Run]:
-    station = Station("node", servers, discipline, assignment=assignment)  # type: ignore[arg-type]
+    station = Station("node", servers, discipline, assignment=assignment)  # type: ignore[arg-type]  # parametrized as text
     traffic = Open(servers * load, {"job": 1.0})
     network = Network("theory", (station,), (RequestClass("job", Visit("node", exp(1.0))),), traffic)
     return replications(network, 40_000 / servers, 1_000 / servers, count=count)
