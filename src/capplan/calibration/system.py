@@ -40,7 +40,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
 from capplan.models.results import Band, SessionNotFound
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.random_times.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate

@@ -11,8 +11,8 @@ from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.models.solver.pauses import RareDelay, pause_delay
-from capplan.models.solver.stalls import Stalls, wait_tail
+from capplan.models.solver.random_times.pauses import RareDelay, pause_delay
+from capplan.models.solver.stations.stalls import Stalls, wait_tail
 from capplan.simulator.engine import simulate
 
 
