@@ -98,7 +98,7 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
         "the round trip."
     )
     accuracy = (
-        "Analytic times are approximations: compared with simulation at 80 % of the capacity, reads are 10 % too slow on "
+        "Analytic times are approximations: compared with simulation at 80 % of capacity, reads are 10 % too slow on "
         "three nodes and 20 % on six, whose turns the solver underrates, and creates up to 26 % too fast; --engine "
         "compiled simulates them."
     )
