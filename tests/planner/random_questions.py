@@ -16,7 +16,7 @@ from capplan.systems.registry import resolve, scenario, system
 
 SEED = 16
 FEW = 8  # draws of the cases that only say which rate to ask for, or in which direction a figure moves
-SHARES = {"openprovider": 0.2, "fedora4": 0.3, "rhino-shcm": 0.2, "arion": 0.2, "vcider": 0.1}
+SHARES = {"openprovider": 0.12, "fedora4": 0.28, "rhino-shcm": 0.24, "arion": 0.26, "vcider": 0.1}
 
 Random = np.random.Generator
 Fields = dict[str, Any]

@@ -29,7 +29,7 @@ from capplan.systems.registry import system
 
 QUESTIONS = 500
 USUAL = 20
-COMPILED = 10  # each so-manieth question is simulated
+COMPILED = 25  # each so-manieth question is simulated
 DRAWS = 64
 SOLVED = 0.02  # error of a capacity of the solver: of fixed points, and of chains on a grid
 AT_THE_LIMIT = 0.02  # of a rate: figures between two solved rates are interpolated

@@ -97,7 +97,7 @@ def _why(prediction: Prediction) -> str:
     """Return why the layout has its basis, and that times have another one."""
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
-    return prediction.evidence.why + (" Times were measured at other loads only." if elsewhere else "")
+    return prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
 
 
 def _answer(prediction: Prediction) -> str:
@@ -329,7 +329,7 @@ def _outages(prediction: Prediction, console: Console) -> None:
 def _outage_table(prediction: Prediction, classes: Sequence[str], console: Console, stacked: bool = False) -> bool:
     """Print a row for each outage with the latency of some classes; return whether the table fits the width."""
     asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
-    title = ("Outage", "capacity left", f"carries {asked}?", *(f"p99 {name}, ms" for name in classes), "busiest")
+    title = ("Outage", "capacity left", f"{asked} TPS?", *(f"p99 {name}, ms" for name in classes), "busy")
     rows = [_outage_row(outage, classes) for outage in prediction.outages]
 
     def each_outage(console: Console) -> None:
@@ -352,7 +352,8 @@ def _outage_in_words(outage: Outage, asked: str, classes: Sequence[str]) -> str:
         if (latency := outage.latency_ms.get(name)) is not None
     ]
     verdict = NOT_MODELLED if outage.carried is None else CARRIED[outage.carried]
-    return ", ".join([left, f"{asked} TPS {verdict}", *p99])
+    busiest = max((band.value for band in outage.utilisation.values()), default=None)
+    return ", ".join([left, f"{asked} TPS {verdict}", *p99, *([] if busiest is None else [f"{share(busiest)} busy"])])
 
 
 def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
