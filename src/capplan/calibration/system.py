@@ -148,7 +148,10 @@ class System(ABC, Generic[S]):
     machines : mapping of Machine
         Kinds of machines, by their word in a price list; see `machine_counts`.
     sized : mapping of (int, int)
-        Fields of the scenario that `size` varies, with their lowest and highest values.
+        Fields of the scenario that `size` varies, with their lowest and highest values: numbers of machines, of which
+        more never carry less.
+    families : mapping of (int, int)
+        The same for fields of which no value is better in every way, such as the number of data centres.
     """
 
     name: str
@@ -164,6 +167,7 @@ class System(ABC, Generic[S]):
     situations: Mapping[str, Situation] = MappingProxyType({})
     machines: Mapping[str, Machine] = MappingProxyType({})
     sized: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    families: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __init__(self) -> None:
         missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]
