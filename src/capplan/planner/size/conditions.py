@@ -64,7 +64,7 @@ def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -
         If a word is unknown.
     """
     words = [word.strip().casefold() for text in texts for word in text.split(",")]
-    named = dict.fromkeys(word for word in words if word != NORMAL.word)
+    named = dict.fromkeys(word for word in words if word not in ("", NORMAL.word))
     return (NORMAL, *(_conditions(word, system, fitted) for word in named))
 
 

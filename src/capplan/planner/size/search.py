@@ -1,8 +1,8 @@
 """The search for the cheapest layout of a family: one that differs from its siblings in numbers of machines only.
 
-More machines never carry less, but the bands grow with the distance from the measured layouts. So a search follows the
-risk, not the capacity: it brackets the smallest number of the first kind of machine that is safe enough, and adds
-machines of the other kinds while that lets it remove some.
+More machines carry more, but the bands grow with the distance from the measured layouts. So a search follows the risk,
+not the capacity: it brackets the smallest number of the first kind of machine that is safe enough, and adds machines of
+the other kinds while that lets it remove some.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from capplan.planner.size.sustained import NONE, Strains, strained
 FEW_DRAWS = 16
 """Representative draws of the search: its risks are within 0.02 of those with all 512."""
 _HELPS = 0.003  # of the risk: what a machine more must improve
+_COARSE = 1.5  # times fewer machines: the next size that is tried while none is safe
 _FARTHEST = 4.0  # standard deviations: what a risk of 0 or 1 counts as
 
 
@@ -234,10 +235,11 @@ class Search:
         return self._bisected(low, high, others)
 
     def _bisected(self, low: int, high: int, others: Numbers) -> Candidate | None:
-        """Return the safe layout with the fewest machines of the first kind; None if that with the most is not safe."""
-        top = self.at((high, *others))
-        if isinstance(top, str) or not self.safe(top):
+        """Return the safe layout with the fewest machines of the first kind; None if there is none."""
+        top = self._safest(low, high, others)
+        if top is None:
             return None
+        high = top.numbers[0]
         while low < high:
             number = self._between(low, high, others)
             found = self.at((number, *others))
@@ -246,6 +248,22 @@ class Search:
             else:
                 low = number + 1
         return top
+
+    def _safest(self, low: int, high: int, others: Numbers) -> Candidate | None:
+        """Return a safe layout with as many machines of the first kind as possible; None if there is none.
+
+        Far outside the load tests the bands grow faster than the capacity, so the largest layout need not be the
+        safest: fewer machines are tried as long as that lowers the risk.
+        """
+        number, lowest = high, math.inf
+        while number >= low:
+            found = self.at((number, *others))
+            if isinstance(found, str) or found.risk > lowest:
+                return None
+            if self.safe(found):
+                return found
+            number, lowest = int(number / _COARSE), found.risk
+        return None
 
     def _between(self, low: int, high: int, others: Numbers) -> int:
         """Return a number in [low, high): by the risks around it where both are known, else their geometric mean."""
