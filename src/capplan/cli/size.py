@@ -15,7 +15,7 @@ from capplan.calibration.system import System
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import Json, Screen, write_json
+from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
@@ -59,6 +59,7 @@ def size_(
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:
     """Find the smallest or cheapest layout that carries a rate, meets its objectives and survives what it must.
@@ -67,6 +68,7 @@ def size_(
     such as 3..30 to narrow the search, or one number to fix it. Other options take lists, such as
     --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
+    check_plot(plot)
     texts, chosen = given(ctx), read_target(target)
     its: System[Any] = system(chosen.scenario.system)
     base, sized, families = _space(chosen.scenario, its, texts)
@@ -88,6 +90,10 @@ def size_(
         pools.processes(count) if count > 1 else pools.in_process() as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
+    if plot is not None:
+        from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
+
+        write_plot(sizing, its, plot)
     if as_json:
         write_json(sizing.to_json())
     else:

@@ -51,7 +51,7 @@ class _View:
         self._others(explain)
         self._remarks()
         more = [] if explain else ["--explain"]
-        paragraph(console, f"More: {', '.join([*more, '--json'])}", hanging=6, style="dim")
+        paragraph(console, f"More: {', '.join([*more, '--plot FILE', '--json'])}", hanging=6, style="dim")
 
     def _question(self) -> str:
         sizing = self.sizing
