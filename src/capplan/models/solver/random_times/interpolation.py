@@ -51,12 +51,13 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
     array (results, n)
         Results with a relative error of about `ACCURACY`, or exact.
     """
-    space = _space(points)
+    most = int(_WORTHWHILE * points.shape[1]) - _CHECKS
+    space = _space(points) if most > 0 else None
     if space is None:
         return function(points)
     checks = np.linspace(0, points.shape[1] - 1, _CHECKS).astype(np.intp)
     for factor in _DIGITS:
-        terms = space.terms(-np.log(ACCURACY) * factor, int(_WORTHWHILE * points.shape[1]) - _CHECKS)
+        terms = space.terms(-np.log(ACCURACY) * factor, most)
         if terms is None:
             break
         nodes = _leja(int(terms.max(initial=0)) + 1)[terms]
