@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -625,7 +625,9 @@ class System(ABC, Generic[S]):
         words = f"{rate_per_s:,.0f} requests per second: none measured above {highest:,.0f}"
         return [Excess(math.log2(rate_per_s / highest), words)]
 
-    def responses(self, fitted: Fitted, scenario: S, far: Extrapolation) -> Responses:
+    def responses(
+        self, fitted: Fitted, scenario: S, far: Extrapolation, middle: Callable[[], Solution] | None = None
+    ) -> Responses:
         """Measure how far each way in which a layout lies outside moves each figure, at one value of each parameter.
 
         Parameters
@@ -636,13 +638,15 @@ class System(ABC, Generic[S]):
             The layout.
         far : Extrapolation
             Its distance from the measured layouts.
+        middle : function, optional
+            Returns the layout as analysed at these values, if it is known.
         """
 
         def solved(layout: S) -> Layout:
             values = self.median_values(fitted, layout)
             if self.ratios_only:
                 return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
-            solution = self.solution(layout, values)
+            solution = self.solution(layout, values) if middle is None or layout is not scenario else middle()
             return Layout(solution.capacity, solution)
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)
@@ -677,6 +681,7 @@ _KEPT = (
     "representatives",
     "values",
     "solution",
+    "middle",
     "objectives",
     "responses",
     "basis",
@@ -746,6 +751,11 @@ class Case(Generic[S]):
         )
 
     @cached_property
+    def middle(self) -> Solution:
+        """The layout analysed at one value of each parameter."""
+        return self.system.solution(self.scenario, self.system.median_values(self.fitted, self.scenario))
+
+    @cached_property
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of the scenario.
 
@@ -777,7 +787,8 @@ class Case(Generic[S]):
     @cached_property
     def responses(self) -> Responses:
         """How far each way in which the layout lies outside the measured ones moves each figure."""
-        return self.system.responses(self.fitted, self.scenario, self.system.extrapolation(self.scenario))
+        far = self.system.extrapolation(self.scenario)
+        return self.system.responses(self.fitted, self.scenario, far, lambda: self.middle)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:

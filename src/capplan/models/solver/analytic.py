@@ -44,6 +44,7 @@ from capplan.models.solver.flow_analysis import (
 )
 from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
+from capplan.models.solver.random_times.interpolation import monotone_cubic
 from capplan.models.solver.random_times.random_time import RandomTime
 from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
@@ -562,11 +563,9 @@ class Analysis:
         The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
         quorums and forks make different from 1, is interpolated between the virtual rates.
         """
-        from scipy.interpolate import PchipInterpolator  # slow to import
-
         shares = _SHARES[1:]
         at = np.clip(special.expit(logit), shares[0], shares[-1])
-        return np.asarray(self._queueing_s(special.expit(logit)) * PchipInterpolator(shares, self._factor)(at))
+        return np.asarray(self._queueing_s(special.expit(logit)) * monotone_cubic(shares, self._factor, at))
 
     @cached_property
     def _factor(self) -> FloatArray:

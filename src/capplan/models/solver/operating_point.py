@@ -216,6 +216,34 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
 
 
+def idle_point(analysis: Analysis) -> OperatingPoint:
+    """Return the limit at low rates: requests that are alone in the system, and find no queue.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+
+    Returns
+    -------
+    OperatingPoint
+    """
+    nothing, every = np.zeros(analysis.draws), np.ones(analysis.draws)
+    mean, variance = (
+        {name: every * getattr(time, part) for name, time in analysis.unloaded.items()}
+        for part in ("total", "variance")
+    )
+    state = SteadyState(
+        nothing,
+        nothing,
+        mean,
+        dict.fromkeys(mean, every[:, None]),
+        {name: each[:, None] for name, each in mean.items()},
+        {name: each[:, None] for name, each in variance.items()},
+    )
+    return OperatingPoint(nothing, (every,), (1.0,), (state,), analysis.share)
+
+
 def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:
     """Slow completions down to what all stations keep up with that requests visit with a unit of a pool.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import SMALL_ENSEMBLE
+from capplan.calibration.case.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.calibration.case.solution import Figures, Solution
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.outage import Loss, Remainder, Solved
@@ -35,7 +35,7 @@ class Whole:
     Attributes
     ----------
     case : Case
-        The layout.
+        The layout, with all draws.
     figures : Figures
         Its analytic figures at the offered peak rate.
     latency_ms : mapping of Latency
@@ -52,9 +52,14 @@ class Whole:
         return float(np.max(self.figures.peak_rate))
 
     @cached_property
-    def few(self) -> Case[Any]:
-        """The layout with a few representative draws."""
-        return replace(self.case, draws=SMALL_ENSEMBLE)
+    def few(self) -> Representatives:
+        """A few draws that represent all."""
+        return representatives(self.every_value, SMALL_ENSEMBLE)
+
+    @cached_property
+    def place(self) -> Places:
+        """For each draw, the one that represents it."""
+        return self.few.chosen[self.few.place]
 
     @cached_property
     def every_value(self) -> Values:
@@ -64,12 +69,12 @@ class Whole:
     @cached_property
     def capacity(self) -> FloatArray:
         """Capacity at the representative draws, in place of all draws (draws,)."""
-        return self.few.solution.capacity
+        return self.case.solution.capacity[self.place]
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
         """Times at the representative draws by reported class, in place of all draws (statistics, draws)."""
-        few = self.few.solution.at(self.offered_per_s)
+        few = self.figures.represented(self.place)
         return {name: few.latencies_s(name) for name in few.asked}
 
 
@@ -126,8 +131,7 @@ def _described(
 
 
 def _solution(whole: Whole, solved: Solved) -> Solution:
-    few = whole.few
-    return solved(few.values, None if few.representatives is None else few.representatives.place)
+    return solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
 
 
 def _capacity_draws(whole: Whole, solution: Solution) -> FloatArray:

@@ -165,6 +165,6 @@ def _quantiles() -> FloatArray:
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     position = (np.cos(angles) + 1) / 2 * _EDGE
     root = (position / (1 - position))[:, None]
-    lower = special.gammaincinv(root**-2, special.ndtr(np.minimum(_GRID, 0)))
-    upper = special.gammainccinv(root**-2, special.ndtr(np.minimum(-_GRID, 0)))
-    return np.asarray((np.where(_GRID < 0, lower, upper) * root**2 - 1) / root)
+    lower = special.gammaincinv(root**-2, special.ndtr(_GRID[_GRID < 0]))
+    upper = special.gammainccinv(root**-2, special.ndtr(-_GRID[_GRID >= 0]))
+    return np.asarray((np.concatenate([lower, upper], axis=-1) * root**2 - 1) / root)

@@ -23,7 +23,7 @@ from capplan.models.solver.random_times.order_statistics import chance_of_at_lea
 
 _NODES = 12  # of the quadrature, in each panel
 _PANELS = 5  # edges that each kind of branch adds
-_CHUNK = 500_000  # probabilities of branches at nodes that are computed at a time, which limits the memory
+_CHUNK = 150_000  # probabilities of branches at nodes that are computed at a time, which stay in the cache
 _WHOLE = 8  # largest shape whose distribution is summed as that of an Erlang variate
 _NEARLY = 1e-12  # relative difference from a whole number, from rounding
 
