@@ -49,6 +49,8 @@ def offered(peak: float, *, source: OfferedSource = "default", risk: float = 0.2
         miss_probability=None,
         accepted_risk=0.5,
         carried=carried(risk),
+        throughput_tps=Band.exactly(peak / 1.12),
+        drop_rate=Band.exactly(0.0),
     )
 
 

@@ -347,10 +347,14 @@ class System(ABC, Generic[S]):
         del scenario, values, rate_per_s
         return np.array(0.5)
 
+    def clients(self, scenario: S) -> int | None:
+        """Return the number of clients that wait for their answers; None if requests come whatever the answers."""
+        del scenario
+        return None
+
     def bounded(self, scenario: S) -> bool:
         """Whether clients wait for their answers, so that latency stays finite beyond capacity."""
-        del scenario
-        return False
+        return self.clients(scenario) is not None
 
     def ratios(self, scenario: S, values: Values) -> Mapping[str, FloatArray]:
         """Return the ratios of throughput to that of reference layouts, for a system with `ratios_only`.

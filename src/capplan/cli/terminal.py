@@ -99,6 +99,5 @@ def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def write_frame(frame: DataFrame) -> None:
-    """Print a data frame as CSV; a missing or unbounded number is an empty cell."""
-    finite = frame.replace([float("inf"), float("-inf")], float("nan"))
-    finite.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")
+    """Print a data frame as CSV; a missing number is an empty cell, an unbounded one `inf`."""
+    frame.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")

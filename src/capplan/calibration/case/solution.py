@@ -164,7 +164,7 @@ class Figures:
 
     def _busy(self, name: str) -> FloatArray:
         """Return the mean share of busy servers, as a simulation counts it even if speed depends on the load."""
-        completed = self.point.rate_per_s * (1 - self.point.drop_rate)
+        completed = self._completed_per_s
         station = self.analysis.stations[name]
         if station.rate is not None:
             return busy_share(completed * self.analysis.demands[name].mean_s, station)
@@ -181,8 +181,31 @@ class Figures:
 
     @property
     def drop_rate(self) -> FloatArray:
-        """Share of the requests that are dropped (..., draws)."""
-        return self._every(self.point.drop_rate)
+        """Share of the requests that are dropped (..., draws); without pools, they wait instead."""
+        dropped = self.point.drop_rate
+        return self._every(dropped if self.analysis.pool is not None else np.zeros_like(dropped))
+
+    @property
+    def peak_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (solved draws,)."""
+        return peak_ratio(self.analysis)
+
+    @property
+    def throughput_per_s(self) -> FloatArray:
+        """Mean rate of the requests that complete, per second (..., draws)."""
+        return self._every(self._completed_per_s)
+
+    @property
+    def _completed_per_s(self) -> FloatArray:
+        return self.point.rate_per_s * (1 - self.point.drop_rate)
+
+    @property
+    def is_pushed_back(self) -> bool:
+        """Whether for most draws a station off the response path pushes back: once its buffer is full."""
+        if self.analysis.pool is None:
+            return False
+        least = self.analysis.least_drop_rate(self.peak_rate / self.peak_ratio)
+        return bool(np.mean((least > 0) & (least >= self.point.drop_rate)) > 0.5)
 
     def value(self, metric: Metric) -> FloatArray:
         """Return the figure of an objective's metric (..., draws); not of `capacity`, which has no single rate."""

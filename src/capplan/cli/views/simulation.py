@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from capplan.cli.views.figures import Format, given, width
 from capplan.cli.views.layout_in_words import layout_in_words
-from capplan.cli.views.tables import facts, heading, section, table
+from capplan.cli.views.lines import fact, paragraph, put
+from capplan.cli.views.tables import heading, section, table
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
@@ -23,11 +23,11 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     StationKind,
 )
-from capplan.systems.registry import system
 
 Cell = Estimate | str
 
 MOST_ROWS = 15  # of stations and of pools: a screen
+_RISING = 1.7  # 99th percentile over mean of a number that rises evenly from 0: nearly 2
 SMALLEST_GROWTH = 1e-4  # of a backlog; less is shown as "less than"
 LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
 NONE = "-"  # nothing observed
@@ -37,7 +37,8 @@ LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p
 def render(simulation: Simulation, console: Console) -> None:
     """Print a simulation on `console`; use `capplan.cli.terminal.Screen` for stdout."""
     console.print(heading(headline(simulation)))
-    console.print(facts(_facts(simulation)))
+    for name, text in _facts(simulation).items():
+        fact(console, f"  {name}", text)
     _requests(simulation, console)
     clocks = {"intended": "the intended start"}
     if _clocks_differ(simulation):
@@ -50,9 +51,8 @@ def render(simulation: Simulation, console: Console) -> None:
     _pools(simulation.pool_kinds, console)
     console.print()
     for note in notes(simulation):
-        console.print(Padding(note, (0, 0, 0, 2)))
-    made = f"  capplan {simulation.version}, seed {simulation.seed}"
-    console.print(Text(made, style="dim"))
+        paragraph(console, note, indent=2)
+    put(console, f"  capplan {simulation.version}, seed {simulation.seed}", "dim")
 
 
 def headline(simulation: Simulation) -> str:
@@ -83,8 +83,8 @@ def _facts(simulation: Simulation) -> dict[str, str]:
         named["mean rate"] = f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts"
     named["measured"] = f"{every.started:,} requests in {runs}{_left_out(simulation)}"
     number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
-    named["Little's law"] = (
-        f"{_both(number)} requests in flight, rate x response {significant(rates.value * response.value)}"
+    named["in flight"] = (
+        f"{_both(number)} requests; rate x response is {significant(rates.value * response.value)} (Little's law)"
     )
     if simulation.backlog is not None:
         named["backlog"] = _backlog(simulation.backlog)
@@ -221,11 +221,13 @@ def notes(simulation: Simulation) -> Iterator[str]:
         yield "MSER found no end of the warm-up, so figures may include some of it. Simulate longer (--duration)."
     if simulation.backlog is not None and simulation.backlog.verdict != "steady":
         yield _overload_note(simulation.backlog.verdict)
-    if overloaded and _clients_wait(simulation):
+    if simulation.scenario is not None and _clocks_differ(simulation):
         yield (
-            "The simulation offers this rate regardless of responses. The clients of this layout wait for their "
-            "answers, so they would fall behind: `capplan predict` shows how long they wait."
+            "The clients of this layout wait for their answers, so they fall behind the offered rate: latency from the "
+            "intended start grows with the simulated time. `capplan predict` counts from the actual start."
         )
+    if overloaded and (filling := _filling(simulation)):
+        yield filling
     lost = simulation.classes[EVERY_CLASS].drop_rate.value
     if lost > LOW_DROP_RATE:
         yield (
@@ -237,6 +239,22 @@ def notes(simulation: Simulation) -> Iterator[str]:
         yield _controls_note(simulation)
     if simulation.precision is not None:
         yield _precision_note(simulation, simulation.precision)
+
+
+def _filling(simulation: Simulation) -> str:
+    """Return that the units of a pool run out later than the run lasts; empty where no pool fills up."""
+    found = [
+        (name, kind.size, kind.most_p99_busy.value)
+        for name, kind in simulation.pool_kinds.items()
+        if kind.mean_queue.value == 0 and kind.most_p99_busy.value > max(_RISING * kind.mean_busy.value, 1)
+    ]
+    if not found:
+        return ""
+    name, size, busy = max(found, key=lambda each: each[2] / each[1])
+    return (
+        f"Pool {name} is still filling: {significant(busy)} of {significant(size)} units. More requests fail once "
+        "it is full: simulate longer (--duration), or ask `capplan predict`, which answers for that time."
+    )
 
 
 def _intervals_note(simulation: Simulation) -> str:
@@ -257,14 +275,6 @@ def _intervals_note(simulation: Simulation) -> str:
         "± is the half-width of the 95 % confidence interval from batches of simulated time; it is missing where "
         "there are too few observations. The longest latency is the observed one and has no interval."
     )
-
-
-def _clients_wait(simulation: Simulation) -> bool:
-    given_scenario = simulation.scenario
-    if given_scenario is None:
-        return False
-    its = system(given_scenario["system"])
-    return its.bounded(its.scenario(**given_scenario))
 
 
 def _overload_note(verdict: str) -> str:

@@ -370,14 +370,19 @@ class Analysis:
         return least_drop_rate(self._held_loads, rate_per_s)
 
     @cached_property
-    def _held_loads(self) -> Sequence[tuple[FloatArray, ...]]:
+    def held_stations(self) -> frozenset[str]:
+        """The stations that requests visit with a unit of a pool, and that push back if they cannot keep up."""
         held = set[str]().union(*(stations_held(flow) for name, flow in self.flows.items() if name in self.share))
         if len(self.groups) > 1:
             held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
+        return frozenset(held & self.demands.keys())
+
+    @cached_property
+    def _held_loads(self) -> Sequence[tuple[FloatArray, ...]]:
         limits = {
             name: np.asarray(self.members[name] * endless_speed(station))
             for name, station in self.stations.items()
-            if name in held & self.demands.keys()
+            if name in self.held_stations
         }
         return pushed_back(self.chains, self.class_demands, limits)
 

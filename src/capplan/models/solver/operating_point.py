@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
+from capplan.models.solver.backpressure import Blocked, blocked
 from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.pool_groups import PoolGroup
 from capplan.models.solver.random_times.gamma_mixture import GammaMixture, quantiles_of_groups_s
@@ -245,29 +246,30 @@ def idle_point(analysis: Analysis) -> OperatingPoint:
 
 
 def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:
-    """Slow completions down to what all stations keep up with that requests visit with a unit of a pool.
-
-    In a lasting overload all places are taken, so times are in inverse proportion to the completions (Little's law).
-    """
+    """Slow completions down to what all stations keep up with that requests visit with a unit of a pool."""
     dropped = analysis.least_drop_rate(rate) if analysis.pool is not None else np.zeros(1)
-    if not np.any(dropped > point.drop_rate):
-        return point
     slow = dropped > point.drop_rate
-    total = np.where(slow, rate * sent(analysis.chains, dropped)[0], point.rate_per_s)
-    before, after = point.rate_per_s * (1 - point.drop_rate), total * (1 - np.where(slow, dropped, point.drop_rate))
-    longer = np.where(slow, np.maximum(before / np.maximum(after, 1e-300), 1.0), 1.0)
-    states = tuple(_slower(state, np.where(slow, dropped, state.drop_rate), longer) for state in point.states)
-    return replace(point, rate_per_s=total, states=states)
+    if not np.any(slow):
+        return point
+    total = rate * sent(analysis.chains, dropped)[0]
+    lasting = blocked(analysis, total, dropped)
+    states = tuple(_with_lasting(state, slow, dropped, lasting) for state in point.states)
+    return replace(point, rate_per_s=np.where(slow, total, point.rate_per_s), states=states)
 
 
-def _slower(state: SteadyState, drop_rate: FloatArray, longer: FloatArray) -> SteadyState:
-    parts = longer[..., None]
-    return replace(
-        state,
-        drop_rate=drop_rate,
-        response_s={name: time * longer for name, time in state.response_s.items()},
-        mean_s={name: time * parts for name, time in state.mean_s.items()},
-        variance_s2={name: square * parts**2 for name, square in state.variance_s2.items()},
+def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArray, lasting: Blocked) -> SteadyState:
+    """Return a steady state with that of a lasting overload where stations push back."""
+
+    def parts(of: Mapping[str, FloatArray], own: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        return {name: np.where(slow[..., None], of[name][..., None], value) for name, value in own.items()}
+
+    return SteadyState(
+        np.where(slow, dropped, state.drop_rate),
+        np.where(slow, lasting.busy_units, state.busy_units),
+        {name: np.where(slow, lasting.mean_s[name], time) for name, time in state.response_s.items()},
+        state.weight,
+        parts(lasting.mean_s, state.mean_s),
+        parts(lasting.variance_s2, state.variance_s2),
     )
 
 

@@ -41,7 +41,6 @@ class AnalyticPoints:
     def __init__(self, case: Case[Any]) -> None:
         self.case = case
         self.capacity = capacity_of(case)
-        self.limit = float(np.median(case.solution.capacity))  # above it some queue grows without end
         self.shared = {
             **layout_point(case.system, case.scenario.given()),
             **band_cells("capacity_tps", (self.capacity.value, self.capacity.low, self.capacity.high)),
@@ -60,7 +59,8 @@ class AnalyticPoints:
         figures = self._figures(offered)
         busy, drops = self._busy(figures), figures.drop_rate
         drop_rate = np.quantile(np.where(drops < _NO_DROPS, 0.0, drops), [0.5, LOW, HIGH], axis=-1)
-        times = self._latencies([rate for rate in offered if self._is_steady(rate)], figures)
+        done = np.quantile(figures.throughput_per_s, [0.5, LOW, HIGH], axis=-1)
+        times = self._latencies(offered, figures)
         for place, rate in enumerate(offered):
             yield {
                 **self.shared,
@@ -68,20 +68,14 @@ class AnalyticPoints:
                 "load": rounded(rate / self.capacity.value) if self.capacity.value > 0 else None,
                 "sustained": bool(self.capacity.low >= rate),
                 **band_cells("bottleneck_utilisation", busy[:, place]),
+                **band_cells("throughput_tps", done[:, place]),
                 **band_cells("drop_rate", drop_rate[:, place]),
                 "basis": self.case.at(rate).extrapolation.basis,
-                **(next(times) if self._is_steady(rate) else {}),
+                **next(times),
             }
 
-    def _is_steady(self, rate: float) -> bool:
-        return self.case.solution.bounded or rate <= self.limit
-
     def _latencies(self, offered: Sequence[float], figures: Figures) -> Iterator[SweepPoint]:
-        """Yield the latencies at rates, which may be fewer than those of the figures."""
-        if not offered:
-            return
-        if len(offered) < len(figures.peak_rate):
-            figures = self._figures(offered)
+        """Yield the latencies at the rates of the figures."""
         milliseconds = {name: figures.latencies_s(name) * 1e3 for name in figures.asked}
         for place, rate in enumerate(offered):
             uncertainty = self.case.at(rate).uncertainty

@@ -17,7 +17,7 @@ import numpy as np
 from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.system import Case
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
-from capplan.planner.explore.sweep_table import SweepPoint, band_cells, latency_columns
+from capplan.planner.explore.sweep_table import SweepPoint, band_cells
 from capplan.planner.predict.simulated_latency import (
     ChosenDraws,
     DrawPhases,
@@ -42,7 +42,7 @@ MAX_DRAWS = 128  # beside saturation no number that anybody would wait for is en
 def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: PrecisionTarget) -> Iterator[SweepPoint]:
     """Yield analytic points of one layout with their latencies simulated.
 
-    Points without latencies stay without; those that take too long to settle keep the closed form's.
+    Points beyond the capacity keep the solver's; those that take too long to settle keep the closed form's.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: Prec
     target : PrecisionTarget
         How precise the simulation must be.
     """
-    simulated = latency_columns(case.system)
+    limit = float(np.median(case.solution.capacity))
     for point in points:
         found: SweepPoint = {"engine": "compiled"}
-        if any(point[column] is not None for column in simulated):
+        if case.solution.bounded or point["offered_tps"] <= limit:
             found |= _latencies(case, point["offered_tps"], target)
         yield point | found
 

@@ -1,11 +1,13 @@
 """The table of a sweep: one row per point, with columns that only depend on the system.
 
-Units are in the names; rates are peak rates over the whole layout. An empty cell is not modelled or does not exist:
-latencies beyond capacity, where a queue grows without end, and all figures of a layout that breaks a rule.
+Units are in the names; rates are peak rates over the whole layout, and `throughput_tps` is the mean rate of what
+completes. A latency that grows without bound is `inf`. An empty cell is not modelled or does not exist: latencies of
+classes that are not in the traffic, and all figures of a layout that breaks a rule.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +18,7 @@ from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, options_of
 from capplan.models.language.units import FloatArray
 from capplan.models.replaced_file import replace_file
-from capplan.models.results import STATISTICS, plain, rounded
+from capplan.models.results import STATISTICS, rounded
 from capplan.planner.explore.ranges import as_number
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ def band_columns(name: str) -> tuple[str, str, str]:
 
 
 def band_cells(name: str, figures: FloatArray | Sequence[float]) -> SweepPoint:
-    """Return the cells of a figure with a band, to the digits that it deserves; no finite number is an empty cell."""
-    return {column: rounded(plain(float(figure))) for column, figure in zip(band_columns(name), figures, strict=True)}
+    """Return the cells of a figure with a band, to the digits that it deserves; what is not a number is empty."""
+    numbers = (None if math.isnan(figure) else rounded(float(figure)) for figure in figures)
+    return dict(zip(band_columns(name), numbers, strict=True))
 
 
 def rate_fields(scenario: type[Scenario]) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ def columns_of(system: System[Any]) -> dict[str, str]:
         column_of(name, option): "Float64" if option.unit else _dtype(hints[name])
         for name, option in layout_options(system.scenario).items()
     }
-    bands = ("bottleneck_utilisation", "drop_rate", *latency_columns(system))
+    bands = ("bottleneck_utilisation", "throughput_tps", "drop_rate", *latency_columns(system))
     return {
         "system": "string",
         **layout,

@@ -24,6 +24,7 @@ from capplan.models.number_words import share
 from capplan.models.objective import Metric, Objective, parse, scaled
 from capplan.models.results import STATISTICS, Band, Capacity, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.network_capacity import highest_rate
 from capplan.planner.predict.network_figures import (
@@ -315,6 +316,8 @@ def _offered(answer: _Answer, risk: float) -> Offered | None:
         miss_probability=_chance_of_less(answer.peak, mean) if limited else None,
         accepted_risk=risk,
         carried=carried(probability),
+        throughput_tps=model_only(answer.figures.throughput_tps),
+        drop_rate=model_only(answer.figures.drop_rate),
     )
 
 

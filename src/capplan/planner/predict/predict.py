@@ -15,7 +15,8 @@ from capplan.calibration.outage import losses_of
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.models.number_words import share
+from capplan.models.language.units import FloatArray
+from capplan.models.number_words import rate, share
 from capplan.models.objective import Metric
 from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
@@ -193,7 +194,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         scenario=case.scenario.given(),
         capacity=_based(case, capacity),
         limits=_limits(case),
-        offered=_offered(case, rate, relations, question.risk),
+        offered=_offered(case, figures, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=case.system.tails_not_modelled,
@@ -223,17 +224,37 @@ def answered(prediction: Prediction) -> Prediction:
     return replace(prediction, answer=not why, why_not=tuple(why))
 
 
-def _offered(case: Case[Any], rate: float, relations: Relations, risk: float) -> Offered:
+def _offered(case: Case[Any], figures: Figures, relations: Relations, risk: float) -> Offered:
+    rate = float(np.max(figures.peak_rate))
+    mean = rate / case.solution.burst_ratio
     probability = case.uncertainty.chance_of_less(case.solution.capacity, rate)
     return Offered(
         peak_tps=rate,
-        sustained_tps=rate / float(np.median(case.solution.burst_ratio)),
+        sustained_tps=float(np.median(mean)),
         source="default" if case.given_per_s is None else "given",
         overload_probability=probability,
         miss_probability=chance_of_less(case, rate, relations) if objectives_at_a_rate(case) else None,
         accepted_risk=risk,
         carried=carried(probability),
+        throughput_tps=model_only(_throughput(case, figures, mean)),
+        drop_rate=model_only(_drop_rate(figures)),
     )
+
+
+def _throughput(case: Case[Any], figures: Figures, offered: FloatArray) -> Band:
+    """Return what completes of the mean rate that is offered: all of it below the capacity of a repeated load test."""
+    error = case.uncertainty.repeated_rate(np.ones(offered.shape))
+    carried_whole = np.max(figures.peak_rate) <= case.solution.capacity * error
+    most = np.maximum(figures.throughput_per_s, case.solution.capacity / case.solution.burst_ratio)
+    repeated = np.where(carried_whole, offered, np.minimum(offered, most * error))
+    value = float(np.median(figures.throughput_per_s))
+    low, high = np.quantile(repeated, (0.05, 0.95)).tolist()
+    return Band(value, min(low, value), max(high, value))
+
+
+def _drop_rate(figures: Figures) -> Band:
+    low, middle, high = (float(value) for value in np.quantile(figures.drop_rate, [0.05, 0.5, 0.95]))
+    return Band(middle, low, high, Parts(parameter=(high - low) / 2))
 
 
 def _limits(case: Case[Any]) -> tuple[Limit, ...]:
@@ -345,8 +366,7 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
 
     def lookup(metric: Metric) -> Band | None:
         if metric.name == "drop_rate":
-            low, middle, high = (float(value) for value in np.quantile(figures.point.drop_rate, [0.05, 0.5, 0.95]))
-            return Band(middle, low, high, Parts(parameter=(high - low) / 2))
+            return _drop_rate(figures)
         return prediction.figure(metric)
 
     return replace(prediction, objectives=tuple(objective.evaluate(lookup) for objective in case.objectives))
@@ -373,9 +393,13 @@ def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) 
 
 
 def _overload_caution(figures: Figures) -> tuple[str, ...]:
-    lost = float(np.median(figures.point.drop_rate))
-    if lost <= MAX_DROP_RATE or figures.bounded:
+    if float(np.median(figures.point.drop_rate)) <= MAX_DROP_RATE or figures.bounded:
         return ()
+    mean = float(np.median(figures.peak_rate)) / float(np.median(figures.peak_ratio))
+    done = f"Overload: {rate(float(np.median(figures.throughput_per_s)))} of {rate(mean)} TPS complete"
     if figures.analysis.pool is None:
-        return ("The offered rate exceeds the capacity: queues and latency grow without bound.",)
-    return (f"Overload: about {share(lost)} of the requests are dropped, and latencies are of those that complete.",)
+        return (f"{done}. Queues and latency grow without bound.",)
+    sessions = any(len(chain.classes) > 1 for chain in figures.analysis.chains)
+    lost = f"{share(float(np.median(figures.drop_rate)))} of {'what is sent' if sessions else 'the requests'}"
+    ends = ", and what is dropped ends its session" if sessions else ""
+    return (f"{done}: {lost} is dropped{ends}. Latencies are of the rest.",)

@@ -75,6 +75,10 @@ class Offered:
         The overload probability that the user accepts.
     carried
         Whether it is sustained: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`.
+    throughput_tps
+        Mean rate of the requests that complete, at most `sustained_tps`.
+    drop_rate
+        Share of the requests that are dropped. A failed request ends its session, whose others are never sent.
     """
 
     peak_tps: float
@@ -84,6 +88,8 @@ class Offered:
     miss_probability: float | None
     accepted_risk: float
     carried: Carried
+    throughput_tps: Band
+    drop_rate: Band
 
 
 @dataclass(frozen=True)
@@ -244,6 +250,8 @@ class Prediction:
             yield "capacity.burst_ratio", "", "mean", self.capacity.burst_ratio, "1"
         if self.offered is not None:
             yield "offered.overload_probability", "", "mean", Band.exactly(self.offered.overload_probability), "1"
+            yield "offered.throughput", "", "mean", self.offered.throughput_tps, "1/s"
+            yield "offered.drop_rate", "", "mean", self.offered.drop_rate, "1"
         for reference, band in self.throughput_ratios.items():
             yield f"throughput_ratio.{reference}", "", "mean", band, "1"
         for name, latency in self.latency_ms.items():

@@ -40,6 +40,10 @@ _WORTH_TELLING = 1.2
 _SETTLINGS = 1.5  # settling times that a run must last after its warm-up of one: a shorter one shows the transient
 _ENDLESS = "The offered rate exceeds the capacity: latency grows without bound."
 _ALL_WAIT = "The offered rate exceeds the capacity and all clients wait: latencies come from the closed form."
+_FILLS = (
+    "In this overload, buffers fill for minutes before a request is dropped: latencies come from the analytic solver "
+    "for the time after that."
+)
 _UNBOUNDED = " Some draws do not sustain the rate: unbounded figures come from the closed form."
 _TOO_SLOW = (
     "So near saturation the system takes {:,.0f} s to settle, longer than --budget simulates: latencies come from the "
@@ -98,6 +102,8 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
         Seed, engine and budget.
     """
     uncertainty = case.uncertainty
+    if figures.is_pushed_back:
+        return SimulatedLatency(solved_latency(figures, uncertainty), _FILLS)
     settles_s = settling_s(case, figures)
     size = _effort(figures, settings, settles_s)
     if is_too_slow(figures, size.requests, settles_s):

@@ -14,7 +14,7 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.traffic import Closed
+from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
 from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of
@@ -70,7 +70,8 @@ class Subject:
 def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     """Return a layout at its offered peak rate, or else at 80 % of its predicted capacity.
 
-    Parameters are those of the draw nearest to the median of the calibrated ensemble.
+    Parameters are those of the draw nearest to the median of the calibrated ensemble. Beyond the capacity, clients that
+    wait for their answers fall behind the offered rate.
 
     Raises
     ------
@@ -86,6 +87,9 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
+    clients = case.system.clients(scenario)
+    if clients is not None and offered > float(np.median(case.solution.capacity)):
+        network = replace(network, traffic=Throttled(clients, offered, network.traffic.mix))
     made = {each.name for each in network.classes}
     reported = {name: parts for name, parts in case.system.reported.items() if made.issuperset(parts)}
     return Subject(network, scenario.given(), offered, "default" if given is None else "given", reported)

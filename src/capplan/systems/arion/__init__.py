@@ -67,9 +67,9 @@ class Arion(System[ArionScenario]):
         """Return the number of masters."""
         return {"master": scenario.servers}
 
-    def bounded(self, scenario: ArionScenario) -> bool:
-        """Whether clients wait for their answers, as they do with unary calls."""
-        return scenario.stream_messages == 1
+    def clients(self, scenario: ArionScenario) -> int | None:
+        """Return the number of clients with unary calls; those of a stream do not wait for their answers."""
+        return scenario.clients if scenario.stream_messages == 1 else None
 
 
 def _counted(number: int, noun: str) -> str:
