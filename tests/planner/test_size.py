@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.schemas import sizing_schema
-from capplan.planner.size.conditions import read_conditions
+from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.situations.sustained import at_confidence
 from capplan.planner.size.confirm import FINAL_DRAWS
 from capplan.planner.size.prices import Prices, read_prices
 from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
-from capplan.planner.size.sustained import at_confidence
 from capplan.simulator.experiments.workers import in_process, processes
 from capplan.systems.registry import scenario, system
 

@@ -9,13 +9,12 @@ from rich.console import Console
 
 from capplan.calibration.system import System
 from capplan.cli.views.lines import fact, paragraph, put, table
-from capplan.models.number_words import rate, share
-from capplan.planner.size.conditions import NORMAL
+from capplan.models.number_words import rate, share, tenths_of_percent
+from capplan.planner.situations.conditions import NORMAL
+from capplan.planner.situations.sustained import OVERLOAD
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
-from capplan.planner.size.sustained import OVERLOAD
 
-_LEAST = 0.001  # a risk below it is printed as such
 _MONTHS = 12
 
 
@@ -76,7 +75,12 @@ class _View:
         fact(console, "Left", f"{left} of capacity, up to {rate(chosen.sustained_tps)} TPS{self._time()}")
         put(console)
         rows = [
-            [self._words(each.conditions), _risk(each.risk), f"{rate(each.sustained_tps)} TPS", _limit(each)]
+            [
+                self._words(each.conditions),
+                tenths_of_percent(each.risk),
+                f"{rate(each.sustained_tps)} TPS",
+                _limit(each),
+            ]
             for each in chosen.safety
         ]
         self._table(["Situation", "risk", f"sustained at {share(sizing.confidence)}", "limited by"], rows)
@@ -98,7 +102,8 @@ class _View:
         if nearest.sustained_tps > 0:
             target = f"{rate(nearest.sustained_tps)} TPS by {nearest.layout}"
         else:
-            target = f"a risk of {_risk(binding.risk)} instead of {_risk(1 - sizing.confidence)}, by {nearest.layout}"
+            risks = [tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence)]
+            target = f"a risk of {risks[0]} instead of {risks[1]}, by {nearest.layout}"
         fact(console, "Nearest", target)
 
     def _others(self, explain: bool) -> None:
@@ -111,7 +116,12 @@ class _View:
             for each in (*self.sizing.alternatives, *self.sizing.near_misses):
                 put(self.console)
                 details = [
-                    [self._words(one.conditions), _risk(one.risk), f"{rate(one.sustained_tps)} TPS", _limit(one)]
+                    [
+                        self._words(one.conditions),
+                        tenths_of_percent(one.risk),
+                        f"{rate(one.sustained_tps)} TPS",
+                        _limit(one),
+                    ]
                     for one in each.safety
                 ]
                 self._table([self._short(each), "risk", "sustained", "limited by"], details)
@@ -120,7 +130,7 @@ class _View:
         return f"{self._words(each.conditions)}: {each.reason}" if each.conditions else each.reason
 
     def _row(self, each: SizedLayout, excuse: str) -> list[str]:
-        return [self._short(each), self._cost(each.cost), _risk(each.binding.risk), excuse]
+        return [self._short(each), self._cost(each.cost), tenths_of_percent(each.binding.risk), excuse]
 
     def _excuse(self, each: SizedLayout) -> str:
         binding = each.binding
@@ -186,10 +196,6 @@ def _loss(word: str, its: System[Any]) -> str:
 
 def _limit(safety: Safety) -> str:
     return "overload" if safety.limit == OVERLOAD else safety.limit
-
-
-def _risk(risk: float) -> str:
-    return f"< {share(_LEAST)}" if risk < _LEAST else share(risk)
 
 
 def _plural(name: str, count: int) -> str:

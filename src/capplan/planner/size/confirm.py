@@ -12,9 +12,9 @@ from typing import Literal
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.situations.sustained import NONE, Strained
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
-from capplan.planner.size.sustained import NONE, Strained
 from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]

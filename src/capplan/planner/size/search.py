@@ -21,9 +21,9 @@ from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.sustained_rate import Relations
-from capplan.planner.size.conditions import Conditions
+from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.sustained import NONE, Strains, strained
 from capplan.planner.size.prices import Prices
-from capplan.planner.size.sustained import NONE, Strains, strained
 
 FEW_DRAWS = 16
 """Representative draws of the search: its risks are within 0.02 of those with all 512."""

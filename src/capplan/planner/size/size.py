@@ -17,7 +17,7 @@ from typing import Any
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.planner.size.conditions import read_conditions
+from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget, families

@@ -21,7 +21,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
-from capplan.planner.size.conditions import Conditions
+from capplan.planner.situations.conditions import Conditions
 
 OVERLOAD = "overload"
 NONE: Relations = MappingProxyType({})
