@@ -47,8 +47,11 @@ class Interval:
     @classmethod
     def of(cls, draws: FloatArray) -> Interval:
         """Return that of some draws."""
-        method = "linear" if np.all(np.isfinite(draws)) else "inverted_cdf"  # nothing lies between infinities
-        low, value, high = np.quantile(draws, [LOW, 0.5, HIGH], method=method).tolist()
+        levels = [LOW, 0.5, HIGH]
+        if np.all(np.isfinite(draws)):
+            low, value, high = np.quantile(draws, levels).tolist()
+        else:  # nothing lies between infinities
+            low, value, high = np.quantile(draws, levels, method="inverted_cdf").tolist()
         return cls(value, low, high)
 
 
