@@ -44,7 +44,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
-DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
+DEFAULT_BUDGET_S = 0.4  # more would hardly narrow a band, whose other parts dominate
 """Default computing time of a simulation on a nominal machine, seconds."""
 
 

@@ -35,7 +35,7 @@ class Whole:
     Attributes
     ----------
     case : Case
-        The layout, with all draws.
+        The layout.
     figures : Figures
         Its analytic figures at the offered peak rate.
     latency_ms : mapping of Latency
@@ -53,13 +53,8 @@ class Whole:
 
     @cached_property
     def few(self) -> Representatives:
-        """A few draws that represent all."""
-        return representatives(self.every_value, SMALL_ENSEMBLE)
-
-    @cached_property
-    def place(self) -> Places:
-        """For each draw, the one that represents it."""
-        return self.few.chosen[self.few.place]
+        """A few draws that represent all: those that are solved, if not all are."""
+        return self.case.representatives or representatives(self.every_value, SMALL_ENSEMBLE)
 
     @cached_property
     def every_value(self) -> Values:
@@ -69,13 +64,19 @@ class Whole:
     @cached_property
     def capacity(self) -> FloatArray:
         """Capacity at the representative draws, in place of all draws (draws,)."""
-        return self.case.solution.capacity[self.place]
+        found = self.case.solution.capacity
+        return found if self._solved is None else found[self._solved]
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
         """Times at the representative draws by reported class, in place of all draws (statistics, draws)."""
-        few = self.figures.represented(self.place)
+        few = self.figures if self._solved is None else self.figures.represented(self._solved)
         return {name: few.latencies_s(name) for name in few.asked}
+
+    @property
+    def _solved(self) -> Places | None:
+        """For each draw, the one of all draws that represents it; None if only representatives are solved anyway."""
+        return self.few.chosen[self.few.place] if self.case.representatives is None else None
 
 
 def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:

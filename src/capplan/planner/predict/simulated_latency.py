@@ -53,7 +53,7 @@ _TOO_LARGE = (
     "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
     "come from the analytic solver."
 )
-_OVERDRAWN = 6.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 12.0  # times the budget that runs may cost in order to settle
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
