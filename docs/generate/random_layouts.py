@@ -10,7 +10,7 @@ import numpy as np
 
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Hyperexponential
 from capplan.models.language.network import Network
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled, Traffic
 from capplan.models.solver.analytic import Analysis
@@ -22,6 +22,7 @@ SEED, REQUESTS, WARMUP_S = 15, 60_000, 60.0
 SHARES = (0.2, 0.4, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95)
 MIX = {"job": 1.0}
 GOALS = {"mean": 0.05, "p99": 0.15}
+ASSIGNMENTS: tuple[Assignment, ...] = ("pooled", "random", "round_robin", "least_loaded")
 BANDS = ((0.0, 0.5), (0.5, 0.801), (0.801, 2.0))
 
 
@@ -51,17 +52,21 @@ def layout(random: np.random.Generator) -> Network:
     if rf > 1:
         work = ReplicaSet("replicas", "node", rf, FanOut("replicas", "replica", visit, needed=rf // 2 + 1))
     flow: Step = Sequence((Delay(Erlang(float(random.uniform(0.1, 2)), 2)), work))
-    stations, pools = [Station("node", cores, discipline, count=nodes)], []
+    stations, pools = [Station("node", cores, discipline, count=nodes, assignment=_assignment(random))], []
     saturation = cores * nodes / rf
     if fronts := int(random.choice([0, 1, 2, 3])):
         servers = int(random.choice([2, 4, 8]))
         demand_s = float(random.uniform(0.3, 0.95)) * fronts * servers / saturation
-        stations.append(Station("front", servers, "ps", count=fronts))
+        stations.append(Station("front", servers, "ps", count=fronts, assignment=_assignment(random)))
         size = int(np.ceil(random.uniform(1.2, 3) * saturation * 3 / fronts))
         pools.append(Pool("workers", size, int(random.integers(0, size + 1)), count=fronts))
         inside = Sequence((Visit("front", Exponential(demand_s), member="door"), flow))
         flow = Pick("door", "front", "random", Acquire("workers", inside, member="door"))
     return Network("random", tuple(stations), (RequestClass("job", flow),), Open(1.0, MIX), tuple(pools))
+
+
+def _assignment(random: np.random.Generator) -> Assignment:
+    return ASSIGNMENTS[int(random.integers(len(ASSIGNMENTS)))]
 
 
 def open_errors(count: int) -> Iterator[Errors]:
