@@ -1,8 +1,15 @@
 """Pauses of whole nodes, such as garbage collection, and the percentiles of response times with them.
 
 Nodes pause rarely and independently. A request that needs a paused node waits for the end of the pause and for the
-requests before it. If lengths are exponential and the node drains its work at a constant rate, that wait is the one of
-an M/G/1 queue whose services are the pauses: 0, or exponential.
+requests before it. Sessions that wait send nothing more, so less work than usual may arrive during a pause: the share
+i of it. The node drains its work at a constant rate, at the utilisation u without pauses. Then the wait w falls at the
+rate 1 - a in a pause, where a = u i, and at 1 - u after it, from a times the length of the pause. If lengths are
+exponential with the mean L, a request that arrives at random waits longer than w with the probability
+
+    share (exp(-w / L) / (1 - a) + a (1 / (1 - u) - 1 / (1 - a)) exp(-w / (a L))).
+
+Pauses that begin in a delay lengthen it. With i = 1 the second part is 0, and the wait is that of an M/G/1 queue whose
+services are the pauses.
 
 References
 ----------
@@ -12,13 +19,14 @@ preemptive priorities or with breakdown", *Operations Research* 6, 1958.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from capplan.models.language.units import FloatArray, Number
 
-_MOST = 0.9  # of the time: beyond that a node has hardly any steady state
+_MOST = 0.45  # of the time, in each part: beyond that a node has hardly any steady state
 
 
 class RareDelay(NamedTuple):
@@ -28,10 +36,42 @@ class RareDelay(NamedTuple):
     mean_s: FloatArray
 
 
-def pause_delay(
-    share: Number, mean_s: Number, utilisation: FloatArray, nodes: Number, followed_per_s: Number = 0.0
-) -> RareDelay:
-    """Return the delay of requests by pauses of the nodes that they need.
+def sent_in_pauses(needs: Sequence[Number], between_s: Number, mean_s: Number) -> tuple[Number, ...]:
+    """Return how many of the requests of sessions are sent while a node pauses, as shares of the usual.
+
+    A request is sent if none of those before it in its session has met the pause. How many of them fell into the time
+    since the pause began is geometric, up to the first.
+
+    Parameters
+    ----------
+    needs : sequence of number or array (draws,)
+        Probability that each request of a session needs the node, in their order.
+    between_s : number or array (..., draws)
+        Mean time from one request of a session to the next without pauses, in seconds.
+    mean_s : number or array (draws,)
+        Mean length of a pause, in seconds; lengths are exponential.
+
+    Returns
+    -------
+    tuple of number or array (..., draws)
+        The share of each request.
+    """
+    longer = mean_s / (mean_s + between_s)  # probability that the pause began before the request before
+    found: list[Number] = [1.0]
+    for need in needs[:-1]:
+        found.append(1 - longer + longer * (1 - need) * found[-1])
+    return tuple(found)
+
+
+def pause_delays(
+    share: Number,
+    mean_s: Number,
+    utilisation: FloatArray,
+    nodes: Number,
+    work: Number = 1.0,
+    sent: Number = 1.0,
+) -> tuple[RareDelay, RareDelay]:
+    """Return the delays of requests by pauses of the nodes that they need; a request has one of them at most.
 
     Parameters
     ----------
@@ -43,15 +83,24 @@ def pause_delay(
         Utilisation of a node without pauses.
     nodes : number or array
         Number of nodes of which each alone delays the request.
-    followed_per_s : number or array (draws,)
-        Rate at which one session needs one node, for requests that follow others in their session; 0 for those that
-        arrive at random. A session that waits for a paused node sends nothing more to it, so fewer of its requests
-        arrive in a pause: 1 / (1 + rate * mean length) of them.
+    work : number or array (..., draws)
+        Work that arrives at a node in its pauses, as a share of the usual.
+    sent : number or array (..., draws)
+        Requests of this kind that are sent in the pauses of a node, as a share of the usual.
 
     Returns
     -------
-    RareDelay
+    tuple of RareDelay
     """
-    delayed = np.minimum(share / np.maximum(1 - utilisation, 1e-9), _MOST)
-    chance = (1 - (1 - delayed) ** nodes) / (1 + followed_per_s * mean_s)
-    return RareDelay(np.asarray(chance), np.asarray(mean_s / (1 - delayed)))
+    queued, left = utilisation * work, np.maximum(1 - utilisation, 1e-9)
+    in_pause = sent / (1 - queued)
+    after = queued * np.maximum(1 / left - in_pause, 0.0)
+    longer = 1 / (1 - np.minimum(share * (1 + queued / left), _MOST))  # by pauses that begin in a delay
+    return (
+        _of_any(share * in_pause, mean_s * longer, nodes),
+        _of_any(share * after, mean_s * np.maximum(queued, 1e-9) * longer, nodes),
+    )
+
+
+def _of_any(chance: FloatArray, mean_s: Number, nodes: Number) -> RareDelay:
+    return RareDelay(np.asarray(1 - (1 - np.minimum(chance, _MOST)) ** nodes), np.asarray(mean_s))
