@@ -13,9 +13,9 @@ from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.load_dependent import busy_share
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
-from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.random_times.pauses import RareDelay
+from capplan.models.solver.stations.load_dependent import busy_share
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck

@@ -29,7 +29,7 @@ from capplan.models.cassandra.encryption import MESSAGES, Exchanges
 from capplan.models.cassandra.wars import committed_s, not_found, without
 from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.erlang import erlang_c
+from capplan.models.solver.stations.erlang import erlang_c
 
 MOST_BUSY = 0.99  # utilisation of the cores; above it there is no steady state, and mutations are dropped
 

@@ -32,7 +32,6 @@ from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.closed_throughput import machine_repair_per_s, rate_logits, throughput_per_s
-from capplan.models.solver.erlang import erlang_c
 from capplan.models.solver.failing_sessions import Chain, chains, least_drop_rate, pushed_back, stations_held
 from capplan.models.solver.flow_analysis import (
     Congestion,
@@ -43,14 +42,15 @@ from capplan.models.solver.flow_analysis import (
     Shapes,
     Sharing,
 )
-from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
 from capplan.models.solver.lanes import lane_congestion
-from capplan.models.solver.load_dependent import endless_speed, mean_number, speeds
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
-from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.random_times.random_time import RandomTime
 from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
-from capplan.models.solver.single_station import gigm_mean_wait_kimura_s
+from capplan.models.solver.stations.erlang import erlang_c
+from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.stations.load_dependent import endless_speed, mean_number, speeds
+from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
 _ENDLESS, _LONGEST = 20, 2000

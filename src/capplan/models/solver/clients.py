@@ -35,9 +35,9 @@ from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_throughput import rows_interpolated
-from capplan.models.solver.flow_equivalent import FlowEquivalent, state_grid
 from capplan.models.solver.operating_point import OperatingPoint, SteadyState, stacked, steady_state
-from capplan.models.solver.single_station import in_proportion
+from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.stations.single_station import in_proportion
 
 _BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
 _CLOSE = 1e-6  # relative error of a rate, or of a pause that is almost none

@@ -33,9 +33,9 @@ import numpy as np
 
 from capplan.models.language.station import Station
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.erlang import erlang_c
 from capplan.models.solver.flow_analysis import Congestion, ServiceDemand, Sharing
-from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.random_times.random_time import RandomTime
+from capplan.models.solver.stations.erlang import erlang_c
 
 _FULL = 0.9999  # of a lane, at most
 

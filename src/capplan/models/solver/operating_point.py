@@ -17,10 +17,10 @@ from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.failing_sessions import Chain, sent
-from capplan.models.solver.flow_equivalent import FlowEquivalent
-from capplan.models.solver.gamma_mixture import GammaMixture, quantiles_of_groups_s
-from capplan.models.solver.pauses import RareDelay
 from capplan.models.solver.pool_groups import PoolGroup
+from capplan.models.solver.random_times.gamma_mixture import GammaMixture, quantiles_of_groups_s
+from capplan.models.solver.random_times.pauses import RareDelay
+from capplan.models.solver.stations.flow_equivalent import FlowEquivalent
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from capplan.calibration.audit.expression import Figure
 from capplan.calibration.evidence.interval import Interval
-from capplan.models.solver.erlang import erlang_c
+from capplan.models.solver.stations.erlang import erlang_c
 
 
 def rate_at_s(time_s: float, servers: int, service_s: float) -> float:

@@ -28,7 +28,7 @@ from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick,
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FRONT_CORES = 32  # evidence all.front_vcpu

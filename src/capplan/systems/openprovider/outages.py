@@ -18,7 +18,7 @@ from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.random_times.pauses import RareDelay
 from capplan.systems.openprovider.network import REPORTED, network, pauses
 from capplan.systems.openprovider.round_trips import offset
 from capplan.systems.openprovider.scenario import OpenproviderScenario

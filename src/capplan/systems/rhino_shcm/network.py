@@ -25,7 +25,14 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
-from capplan.models.solver.stalls import Stalls, WaitTail, longest_wait_s, relaxation_s, response_quantile_s, wait_tail
+from capplan.models.solver.stations.stalls import (
+    Stalls,
+    WaitTail,
+    longest_wait_s,
+    relaxation_s,
+    response_quantile_s,
+    wait_tail,
+)
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 CORES = 8  # of a c5.2xlarge, for the application and for Cassandra: evidence source aws-ec2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.interpolation import ACCURACY, evaluated
+from capplan.models.solver.random_times.interpolation import ACCURACY, evaluated
 
 
 class Counted:

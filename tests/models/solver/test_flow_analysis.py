@@ -21,7 +21,7 @@ from capplan.models.language.step import (
     Visit,
 )
 from capplan.models.solver.flow_analysis import Congestion, DemandReader, ResponseReader, Shapes, random_time
-from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.random_times.random_time import RandomTime
 
 
 def sure(seconds: float) -> Deterministic:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.random_time import RandomTime
+from capplan.models.solver.random_times.random_time import RandomTime
 
 _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table

@@ -4,7 +4,7 @@ from collections.abc import Sequence as Many
 
 import numpy as np
 import pytest
-from tests.models.test_closed_throughput import by_convolution
+from tests.models.solver.test_closed_throughput import by_convolution
 from tests.oracles.single_station import machine_repair
 
 from capplan.models.errors import InputError, RefusedError

@@ -17,9 +17,9 @@ from functools import lru_cache, partial
 import numpy as np
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.branch_law import law_cdf
-from capplan.models.solver.interpolation import evaluated
-from capplan.models.solver.order_statistics import chance_of_at_least
+from capplan.models.solver.random_times.branch_law import law_cdf
+from capplan.models.solver.random_times.interpolation import evaluated
+from capplan.models.solver.random_times.order_statistics import chance_of_at_least
 
 _NODES = 12  # of the quadrature, in each panel
 _PANELS = 5  # edges that each kind of branch adds

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.single_station import in_proportion
+from capplan.models.solver.stations.single_station import in_proportion
 
 _EVERY, _FEW = 256, 24  # places up to which the grid has every state; and without drops
 _RELATIVE = 0.08  # spacing over the distance from the states where probabilities may bend

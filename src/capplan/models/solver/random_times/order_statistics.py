@@ -12,8 +12,8 @@ from scipy import special
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.branch_law import law_cdf
-from capplan.models.solver.erlang import checked, whole
+from capplan.models.solver.random_times.branch_law import law_cdf
+from capplan.models.solver.stations.erlang import checked, whole
 
 MAX_BRANCHES = 200
 MAX_SCV = 100.0

@@ -19,9 +19,9 @@ import numpy as np
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.branch_law import law_cdf, law_quantile
-from capplan.models.solver.order_statistics import kth_of_n_mean, kth_of_n_variance
-from capplan.models.solver.parallel_branches import kth_of_different
+from capplan.models.solver.random_times.branch_law import law_cdf, law_quantile
+from capplan.models.solver.random_times.order_statistics import kth_of_n_mean, kth_of_n_variance
+from capplan.models.solver.random_times.parallel_branches import kth_of_different
 
 _SMALL = 1e-30
 _MOST_MIXED = 1000  # combinations of branches that are done

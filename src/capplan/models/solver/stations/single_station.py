@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.erlang import checked, erlang_c, probability, whole
+from capplan.models.solver.stations.erlang import checked, erlang_c, probability, whole
 
 RATE, TIME, SERVERS = "rate of arrivals per second", "service time in seconds", "number of servers"
 SCV = "squared coefficient of variation"

@@ -18,7 +18,7 @@ from scipy import special
 
 from capplan.models.language.station import Station
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.single_station import in_proportion
+from capplan.models.solver.stations.single_station import in_proportion
 
 
 def endless_speed(station: Station) -> Number:

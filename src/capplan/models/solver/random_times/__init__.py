@@ -1,0 +1,1 @@
+"""Random times: sums, order statistics, mixtures and their quantiles."""
