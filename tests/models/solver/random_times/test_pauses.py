@@ -54,6 +54,13 @@ def test_independent_nodes_delay_together() -> None:
     assert three.chance == pytest.approx(1 - (1 - one.chance) ** 3)
 
 
+@pytest.mark.parametrize(("share", "busy", "work"), [(0.5, 0.99, 1.0), (0.05, 0.999999, 0.2), (0.9, 0.1, 0.0)])
+def test_no_more_than_all_requests_are_delayed(share: float, busy: float, work: float) -> None:
+    found = pause_delays(share, 0.05, np.array([busy]), 9, work)
+    assert 0 < sum(float(each.chance[0]) for each in found) < 1
+    assert all(np.isfinite(each.mean_s).all() for each in found)
+
+
 def test_sessions_that_wait_send_nothing_into_the_pause() -> None:
     assert sent_in_pauses((1.0, 1.0, 1.0), 0.0, 0.05) == pytest.approx((1.0, 0.0, 0.0))
     assert sent_in_pauses((1.0, 1.0, 1.0), 0.05, 0.05) == pytest.approx((1.0, 0.5, 0.5))

@@ -26,7 +26,7 @@ import numpy as np
 
 from capplan.models.language.units import FloatArray, Number
 
-_MOST = 0.45  # of the time, in each part: beyond that a node has hardly any steady state
+_MOST = 0.9  # of the time: beyond that a node has hardly any steady state
 
 
 class RareDelay(NamedTuple):
@@ -96,11 +96,12 @@ def pause_delays(
     in_pause = sent / (1 - queued)
     after = queued * np.maximum(1 / left - in_pause, 0.0)
     longer = 1 / (1 - np.minimum(share * (1 + queued / left), _MOST))  # by pauses that begin in a delay
-    return (
-        _of_any(share * in_pause, mean_s * longer, nodes),
-        _of_any(share * after, mean_s * np.maximum(queued, 1e-9) * longer, nodes),
+    chances = [np.minimum(share * part, _MOST / 2) for part in (in_pause, after)]
+    total = chances[0] + chances[1]
+    any_node = (1 - (1 - total) ** nodes) / np.maximum(total, 1e-300)
+    lengths = mean_s * longer, mean_s * np.maximum(queued, 1e-9) * longer
+    in_any, after_any = (
+        RareDelay(np.asarray(chance * any_node), np.asarray(length))
+        for chance, length in zip(chances, lengths, strict=True)
     )
-
-
-def _of_any(chance: FloatArray, mean_s: Number, nodes: Number) -> RareDelay:
-    return RareDelay(np.asarray(1 - (1 - np.minimum(chance, _MOST)) ** nodes), np.asarray(mean_s))
+    return in_any, after_any
