@@ -12,6 +12,9 @@ the load and n lanes, the mean wait is
   Whitt). h(n) = (n - 1) / sqrt(4 + (n - 2) / 5) meets both ends. For exponential services the mean response is within
   1 % for up to 128 lanes up to 90 % of capacity, and within 3.5 % up to 97 %.
 
+If the work that arrives at the station varies less than that of Poisson arrivals, the missing part counts 1 / n for
+`random` lanes, since a random choice restores the rest; `round_robin` lanes see 1 / n of the variability of arrivals.
+
 Under processor sharing the mean time that a request loses is this wait over (1 + v) / 2: exactly for `random`, nearly
 for `least_loaded` (Gupta et al.), and in heavy traffic for `round_robin` (Gromoll). The number of requests at a lane is
 taken as geometric.
