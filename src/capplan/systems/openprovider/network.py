@@ -255,8 +255,9 @@ def pauses(
     needs = [asked[name] / nodes for name in messages]
     sent = sent_in_pauses(needs, period_s + values["gap_s"], length_s)
     work = sum(need * each for need, each in zip(needs, sent, strict=True)) / sum(needs)
+    seen = 1 / (1 + values["unseen_work"])  # the rest begins when a request has been served
     return {
-        name: pause_delays(share, length_s, utilisation, asked[name], work, sum(shares) / len(shares))
+        name: pause_delays(share, length_s, utilisation, asked[name], work, seen, sum(shares) / len(shares))
         for name in asked
         for shares in [[each for message, each in zip(messages, sent, strict=True) if message == name]]
     }

@@ -9,7 +9,8 @@ exponential with the mean L, a request that arrives at random waits longer than 
     share (exp(-w / L) / (1 - a) + a (1 / (1 - u) - 1 / (1 - a)) exp(-w / (a L))).
 
 Pauses that begin in a delay lengthen it. With i = 1 the second part is 0, and the wait is that of an M/G/1 queue whose
-services are the pauses.
+services are the pauses. Where a part of the work follows only when requests have been served, a counts the rest of it
+in a pause, and all of it after the pause.
 
 References
 ----------
@@ -69,6 +70,7 @@ def pause_delays(
     utilisation: FloatArray,
     nodes: Number,
     work: Number = 1.0,
+    seen: Number = 1.0,
     sent: Number = 1.0,
 ) -> tuple[RareDelay, RareDelay]:
     """Return the delays of requests by pauses of the nodes that they need; a request has one of them at most.
@@ -85,6 +87,8 @@ def pause_delays(
         Number of nodes of which each alone delays the request.
     work : number or array (..., draws)
         Work that arrives at a node in its pauses, as a share of the usual.
+    seen : number or array (draws,)
+        Share of this work that is in the queue before the pause ends. The rest follows when requests have been served.
     sent : number or array (..., draws)
         Requests of this kind that are sent in the pauses of a node, as a share of the usual.
 
@@ -92,14 +96,15 @@ def pause_delays(
     -------
     tuple of RareDelay
     """
-    queued, left = utilisation * work, np.maximum(1 - utilisation, 1e-9)
+    arrived, left = utilisation * work, np.maximum(1 - utilisation, 1e-9)
+    queued = arrived * seen
     in_pause = sent / (1 - queued)
-    after = queued * np.maximum(1 / left - in_pause, 0.0)
-    longer = 1 / (1 - np.minimum(share * (1 + queued / left), _MOST))  # by pauses that begin in a delay
+    after = np.maximum(arrived / left - queued * in_pause, 0.0)
+    longer = 1 / (1 - np.minimum(share * (1 + arrived / left), _MOST))  # by pauses that begin in a delay
     chances = [np.minimum(share * part, _MOST / 2) for part in (in_pause, after)]
     total = chances[0] + chances[1]
     any_node = (1 - (1 - total) ** nodes) / np.maximum(total, 1e-300)
-    lengths = mean_s * longer, mean_s * np.maximum(queued, 1e-9) * longer
+    lengths = mean_s * longer, mean_s * np.maximum(arrived, 1e-9) * longer
     in_any, after_any = (
         RareDelay(np.asarray(chance * any_node), np.asarray(length))
         for chance, length in zip(chances, lengths, strict=True)
