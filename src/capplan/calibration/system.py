@@ -304,7 +304,7 @@ class System(ABC, Generic[S]):
 
     def pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
-    ) -> Mapping[str, RareDelay]:
+    ) -> Mapping[str, Sequence[RareDelay]]:
         """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
 
         They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
@@ -323,8 +323,8 @@ class System(ABC, Generic[S]):
 
         Returns
         -------
-        mapping of RareDelay
-            By class of the network; classes without an entry have no delay.
+        mapping of sequences of RareDelay
+            By class of the network, of which a request has one at most; classes without an entry have no delay.
         """
         del scenario, values, analysis, rate_per_s, place
         return {}

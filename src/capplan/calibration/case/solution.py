@@ -29,7 +29,7 @@ LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
 
 
-Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, RareDelay]]
+Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, Sequence[RareDelay]]]
 """Delays by pauses of nodes, by class of the network.
 
 A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
@@ -87,7 +87,7 @@ class Figures:
         return found
 
     @cached_property
-    def _delays(self) -> Mapping[str, RareDelay] | None:
+    def _delays(self) -> Mapping[str, Sequence[RareDelay]] | None:
         return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s, self.place)
 
     @property
@@ -289,7 +289,9 @@ class Solution:
         All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
         """
 
-        def at_most(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> Mapping[str, RareDelay]:
+        def at_most(
+            analysis: Analysis, rate_per_s: FloatArray, place: Places | None
+        ) -> Mapping[str, Sequence[RareDelay]]:
             most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
             return pausing(analysis, np.minimum(rate_per_s, most), place)
 

@@ -94,12 +94,12 @@ class GammaMixture:
         weight = self.weight[row, finite]
         if weight.sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
             return np.inf
-        law = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite])
-        parts = np.asarray(law.quantile(level))
+        mean, shape = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite]).gamma()
+        parts = special.gammaincinv(shape, level) * mean / shape
         low, high = float(parts.min()), float(parts.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            below = float((weight * law.cdf(np.asarray(middle))).sum()) < level
+            below = float((weight * special.gammainc(shape, middle * shape / mean)).sum()) < level
             low, high = (middle, high) if below else (low, middle)
         return (low + high) / 2
 
