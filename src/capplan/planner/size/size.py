@@ -191,8 +191,13 @@ def _not_asked(target: SizingTarget) -> tuple[str, ...]:
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:
+    """Return the situations without a source, and what percentiles of objectives rest on without one."""
     situations = [each for conditions in target.conditions for each in conditions.situations]
-    return tuple(dict.fromkeys(each.name for each in situations if each.guessed))
+    guessed = dict.fromkeys(each.name for each in situations if each.guessed)
+    case = target.case(target.base)
+    timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
+    paused = bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
+    return (*(["GC pauses in percentiles"] if paused else []), *guessed)
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
