@@ -85,7 +85,7 @@ def test_percentiles_with_pauses_are_those_of_a_simulated_station() -> None:
 
 
 def test_percentiles_of_sessions_that_wait_for_paused_nodes() -> None:
-    """Some 2,400 pauses: p99.9 has a standard error of 2 %; the formula is some 10 % off, as for one station."""
+    """2,400 pauses: p99.9 has a standard error of 2 %, and the formula is 3 % off. M/G/1 would be 16 % too long."""
     share, mean_s, rate, duration_s = 0.02, 0.02, 3000.0, 800.0
     pauses = Pauses(Exponential(mean_s / share - mean_s), Exponential(mean_s))
     work, names = (
@@ -103,7 +103,7 @@ def test_percentiles_of_sessions_that_wait_for_paused_nodes() -> None:
     for name, shares in (("first", sent[:1]), ("next", sent[1:])):
         delays = {name: pause_delays(share, mean_s, busy, 1, inflow, sent=sum(shares) / len(shares))}
         found = float(solve(analysis, rate).quantiles_s((0.999,), name, delays=delays)[0, 0])
-        assert found == pytest.approx(run.report(name).latency("actual").quantile_s(0.999), rel=0.15)
+        assert found == pytest.approx(run.report(name).latency("actual").quantile_s(0.999), rel=0.1)
 
 
 def test_without_a_chance_nothing_changes() -> None:
