@@ -31,6 +31,7 @@ from capplan.calibration.evidence.table import Evidence, Source, read_rows, read
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
 from capplan.calibration.observations import LoadTest, Observations
 from capplan.calibration.outage import Loss, Remainder
+from capplan.calibration.situation import Machine, Situation
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
@@ -142,6 +143,12 @@ class System(ABC, Generic[S]):
         Resources that no measurement shows to limit the capacity.
     tails_not_modelled : tuple of str
         Mechanisms that are known to make tails of latency, and that the network lacks.
+    situations : mapping of Situation
+        Conditions to size for besides losses, by word of `--survive`.
+    machines : mapping of Machine
+        Kinds of machines, by their word in a price list; see `machine_counts`.
+    sized : mapping of (int, int)
+        Fields of the scenario that `size` varies, with their lowest and highest values.
     """
 
     name: str
@@ -154,6 +161,9 @@ class System(ABC, Generic[S]):
     losses: Mapping[str, str] = MappingProxyType({})
     assumed: Collection[str] = ()
     tails_not_modelled: tuple[str, ...] = ()
+    situations: Mapping[str, Situation] = MappingProxyType({})
+    machines: Mapping[str, Machine] = MappingProxyType({})
+    sized: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __init__(self) -> None:
         missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]
@@ -229,6 +239,13 @@ class System(ABC, Generic[S]):
         """
         del scenario
         return resource
+
+    # Machines
+
+    def machine_counts(self, scenario: S) -> Mapping[str, int]:
+        """Return how many machines of each kind a layout has, by word of `machines`."""
+        del scenario
+        return {}
 
     # Request classes
 

@@ -96,7 +96,11 @@ class Uncertainty:
         level : float
             The level, in the unit of `draws`.
         """
-        return float(np.mean(draws * self._noise(draws, self.rate) < level))
+        return float(np.mean(self.repeated_capacity(draws) < level))
+
+    def repeated_capacity(self, draws: FloatArray) -> FloatArray:
+        """Return what a repeat of the load test would measure of a rate that only overload limits (draws,)."""
+        return draws * self._noise(draws, self.rate)
 
     def of_time(self, draws: FloatArray, name: str = "", statistic: str = "mean") -> Band:
         """Return the band of a latency.

@@ -7,47 +7,22 @@ test measures other figures; the rates at which these are at their limit give th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.solution import Solution
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Metric, Objective
+from capplan.models.objective import Objective
 from capplan.models.results import Band, Capacity, Parts
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.planner.predict.draw_relation import Relation
+from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
-_SHARES = np.concatenate(
-    [
-        [0.001, 0.1, 0.2],
-        np.arange(0.3, 0.9, 0.025),
-        [0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0],
-    ]
-)
-"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated.
-
-They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it.
-"""
-_HALVINGS = 20
-_TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
-
-Relations = Mapping[tuple[str, str], Relation]
-"""Simulated over analytic latencies, by reported request class and statistic."""
-
-
-class _Draws(NamedTuple):
-    """Capacities by parameter draw: as predicted, and as a repeat of the load test would measure."""
-
-    predicted: FloatArray
-    repeated: FloatArray
 
 
 def capacity_of(case: Case[Any], relations: Relations | None = None, over: FloatArray | None = None) -> Band:
@@ -140,7 +115,7 @@ def chance_of_less(case: Case[Any], rate_per_s: float, relations: Relations | No
     objectives = objectives_at_a_rate(case)
     if not objectives:
         return case.uncertainty.chance_of_less(case.solution.capacity, rate_per_s)
-    return float(np.mean(_draws(case, objectives, relations or {}).repeated < rate_per_s))
+    return float(np.mean(_found(case, objectives, relations or {}).repeated < rate_per_s))
 
 
 def objectives_at_a_rate(case: Case[Any]) -> tuple[Objective, ...]:
@@ -153,7 +128,7 @@ def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     plain = case.uncertainty.of_rate(case.solution.capacity / over)
     if not objectives:
         return plain
-    predicted, repeated = (each / over for each in _draws(case, objectives, relations))
+    predicted, repeated = (each / over for each in _found(case, objectives, relations))
     value = float(np.median(predicted))
     if value == plain.value:  # no objective limits it
         return plain
@@ -167,63 +142,5 @@ def _half_width(draws: FloatArray) -> float:
     return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
 
 
-def _draws(case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> _Draws:
-    curves = _Curves(case, objectives, relations)
-    plain = case.solution.capacity
-    repeated = case.uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
-    return _Draws(plain * curves.highest_share(curves.predicted), repeated)
-
-
-class _Curves:
-    """The figures that objectives are about, as functions of the rate, by parameter draw."""
-
-    def __init__(self, case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> None:
-        self.objectives, self.relations, self.uncertainty = objectives, relations, case.uncertainty
-        metrics = {metric for objective in objectives for metric in objective.metrics()}
-        self.values, self.plain = (
-            {metric: _logs_at_shares(case.solution, metric, paused) for metric in metrics} for paused in (True, False)
-        )
-        self.draws = case.solution.capacity.shape[-1]
-
-    def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
-        """Return a figure at shares of the capacity (draws,)."""
-        relation = self.relations.get((metric.subject, metric.statistic))
-        found = self._interpolated(self.values[metric], share)
-        if relation is None:
-            return found
-        plain = self._interpolated(self.plain[metric], share)
-        return relation.at(plain) + (found - plain)  # pauses are not simulated
-
-    def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
-        """Return what a repeat of the load test would measure of a figure, at shares of the capacity (draws,)."""
-        found = self.predicted(metric, share)
-        if metric.kind != "duration":
-            return found
-        return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
-
-    def _interpolated(self, logs: FloatArray, share: FloatArray) -> FloatArray:
-        right = np.clip(np.searchsorted(_SHARES, share), 1, len(_SHARES) - 1)
-        along, columns = (share - _SHARES[right - 1]) / np.diff(_SHARES)[right - 1], np.arange(len(share))
-        low, high = logs[right - 1, columns], logs[right, columns]
-        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
-
-    def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
-        """Return the highest share of the capacity at which a draw meets the objectives; 0 where it never does."""
-        low, high = np.zeros(self.draws), np.ones(self.draws)
-        met = self._hold(value, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            holds = self._hold(value, middle)
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        return np.where(met, 1.0, np.where(high < _SHARES[0], 0.0, low))
-
-    def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
-        return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
-
-
-@lru_cache(maxsize=8)  # a prediction asks for the same curves several times
-def _logs_at_shares(solution: Solution, metric: Metric, paused: bool) -> FloatArray:
-    """Return logarithms of a figure at all shares of the capacity (shares, draws), with pauses of nodes or without."""
-    figures = solution.at_shares(_SHARES)
-    logs = np.log(np.clip((figures if paused else figures.without_pauses).value(metric), _TINY, _HUGE))
-    return np.broadcast_to(logs, (len(_SHARES), logs.shape[-1]))
+def _found(case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> SustainedRate:
+    return sustained_rate(case.solution, case.uncertainty, objectives, relations)

@@ -24,7 +24,6 @@ from capplan.planner.predict.basis import latencies_with_basis, model_only, with
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
-    Relations,
     chance_of_less,
     objectives_at_a_rate,
     peak_and_sustained,
@@ -33,6 +32,7 @@ from capplan.planner.predict.capacity import (
 from capplan.planner.predict.outages import Whole, outages
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
+from capplan.planner.predict.sustained_rate import Relations
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
+from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.calibration.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import PARAMETERS, REPORTED, latency_s, network, settling_s
 from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages
 from capplan.systems.arion.observations import ArionObservations
 from capplan.systems.arion.scenario import ArionScenario
+
+_SITUATIONS = {
+    "reattach": Situation(
+        name="mass re-attach", meaning="all clients restart and look up at once", rate=Factor(2.0, 0.25)
+    ),
+    "retries": Situation(
+        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
+    ),
+}
 
 
 class Arion(System[ArionScenario]):
@@ -27,6 +38,9 @@ class Arion(System[ArionScenario]):
     budget_s = 0.2
     losses = MappingProxyType({"master": "a gRPC master"})
     tails_not_modelled = ("GC pauses", "repartitioning of Hazelcast")
+    situations = MappingProxyType(_SITUATIONS)
+    machines = MappingProxyType({"master": Machine("master", ("master",))})
+    sized = MappingProxyType({"servers": (1, 64)})
 
     network = staticmethod(network)
     observations = cached_property(ArionObservations)
@@ -48,6 +62,10 @@ class Arion(System[ArionScenario]):
         if resource == "clients":
             return _counted(scenario.clients, "client")
         return _counted(scenario.servers, "master") if resource == "master" else resource
+
+    def machine_counts(self, scenario: ArionScenario) -> Mapping[str, int]:
+        """Return the number of masters."""
+        return {"master": scenario.servers}
 
     def bounded(self, scenario: ArionScenario) -> bool:
         """Whether clients wait for their answers, as they do with unary calls."""

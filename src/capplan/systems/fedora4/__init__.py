@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
+from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.calibration.system import System
 from capplan.models.language.parameter import Values
-from capplan.systems.fedora4.network import PARAMETERS, REPORTED, network, traffic_mix
+from capplan.systems.fedora4.network import CORES, PARAMETERS, REPORTED, network, traffic_mix
 from capplan.systems.fedora4.notes import Fedora4Notes, excess_of_rates, offset, outages, workers
 from capplan.systems.fedora4.observations import Fedora4Observations
 from capplan.systems.fedora4.scenario import Fedora4Scenario
+
+_SITUATIONS = {
+    "cold": Situation(
+        name="cold caches", meaning="reads go to disk after a restart", factors={"read_s": Factor(2.0, 0.35)}
+    ),
+    "retries": Situation(
+        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
+    ),
+}
 
 
 class Fedora4(System[Fedora4Scenario]):
@@ -26,6 +37,9 @@ class Fedora4(System[Fedora4Scenario]):
     widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
     losses = MappingProxyType({"node": "a repository node"})
     tails_not_modelled = ("GC pauses", "write locks")
+    situations = MappingProxyType(_SITUATIONS)
+    machines = MappingProxyType({"node": Machine("repository node", ("repository",), CORES)})
+    sized = MappingProxyType({"nodes": (1, 64)})
 
     network = staticmethod(network)
     observations = cached_property(Fedora4Observations)
@@ -46,6 +60,10 @@ class Fedora4(System[Fedora4Scenario]):
         """Return what a resource is called in a sentence."""
         nodes = f"the CPUs of the {scenario.nodes} nodes" if scenario.nodes > 1 else "the node's CPU"
         return {"repository": nodes, "workers": "the nodes' threads"}.get(resource, resource)
+
+    def machine_counts(self, scenario: Fedora4Scenario) -> Mapping[str, int]:
+        """Return the number of nodes."""
+        return {"node": scenario.nodes}
 
 
 SYSTEM = Fedora4()

@@ -8,12 +8,15 @@ from types import MappingProxyType
 
 import numpy as np
 
+from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.openprovider.network import (
+    CASSANDRA_CORES,
+    FRONT_CORES,
     PARAMETERS,
     REPORTED,
     SETTLES_ROUND_TRIPS,
@@ -37,6 +40,34 @@ _RESOURCES = {
     "native-transport": "Cassandra native-transport threads",
 }
 
+_SITUATIONS = {
+    "compaction": Situation(
+        name="repair or compaction",
+        meaning="repair or compaction runs on every node",
+        factors={"unseen_work": Factor(1.5, 0.25), "storage_s": Factor(1.3, 0.2)},
+    ),
+    "gc": Situation(
+        name="GC-heavy hour",
+        meaning="collections take three times their share, and each twice as long",
+        factors={"pause_share": Factor(3.0, 0.4), "pause_s": Factor(2.0, 0.4)},
+    ),
+    "cold": Situation(
+        name="cold caches",
+        meaning="reads go to disk after a restart",
+        factors={"replica_read_s": Factor(2.0, 0.35)},
+    ),
+    "reattach": Situation(
+        name="mass re-attach",
+        meaning="subscribers come back all at once",
+        rate=Factor(2.0, 0.25),
+    ),
+    "retries": Situation(
+        name="retry storm",
+        meaning="clients send half of their requests again",
+        rate=Factor(1.5, 0.15),
+    ),
+}
+
 
 class Openprovider(EncryptedLinks[OpenproviderScenario]):
     """AAA (RADIUS) policy server on one or more data centres."""
@@ -56,6 +87,14 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     )
     assumed = ("cassandra-storage",)
     tails_not_modelled = ("compaction", "speculative retry", "hints")
+    situations = MappingProxyType(_SITUATIONS)
+    machines = MappingProxyType(
+        {
+            "node": Machine("Cassandra node", ("cassandra", "cassandra-storage"), CASSANDRA_CORES),
+            "front": Machine("policing node", ("front",), FRONT_CORES),
+        }
+    )
+    sized = MappingProxyType({"dcs": (1, 4), "cass_nodes": (1, 24), "front_nodes": (1, 12)})
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
@@ -101,6 +140,10 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         """Return what a resource is called in a sentence."""
         del scenario
         return _RESOURCES.get(resource, resource)
+
+    def machine_counts(self, scenario: OpenproviderScenario) -> Mapping[str, int]:
+        """Return the numbers of Cassandra nodes and of policing nodes over all data centres."""
+        return {"node": sum(scenario.nodes_by_dc()), "front": sum(scenario.fronts_by_dc())}
 
     def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
         """Return the offered peak rate; the median over draws where a mean rate is given."""

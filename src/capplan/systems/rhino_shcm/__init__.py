@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
+from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.rhino_shcm.network import (
+    CORES,
     PARAMETERS,
     REPORTED,
     network,
@@ -18,6 +21,22 @@ from capplan.systems.rhino_shcm.network import (
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
+
+_SITUATIONS = {
+    "compaction": Situation(
+        name="repair or compaction",
+        meaning="repair or compaction runs on every Cassandra node",
+        factors={"cassandra_s": Factor(1.4, 0.25)},
+    ),
+    "gc": Situation(
+        name="GC-heavy hour",
+        meaning="long stalls come three times as often, and each lasts twice as long",
+        factors={"long_stall_requests": Factor(1 / 3, 0.4), "long_stall_s": Factor(2.0, 0.4)},
+    ),
+    "retries": Situation(
+        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
+    ),
+}
 
 
 class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
@@ -34,6 +53,11 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     budget_s = 2.0  # stalls are rare, and percentiles depend on them
     losses = MappingProxyType({"node": "a Cassandra node"})
     tails_not_modelled = ("compaction", "speculative retry", "hints")
+    situations = MappingProxyType(_SITUATIONS)
+    machines = MappingProxyType(
+        {"server": Machine("application server", ("server",), CORES), "node": Machine("Cassandra node", ("cassandra",))}
+    )
+    sized = MappingProxyType({"cass_nodes": (1, 24)})
 
     network = staticmethod(network)
     other_assignment = staticmethod(other_assignment)
@@ -59,6 +83,10 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
         """Return what a resource is called in a sentence."""
         nodes = f"the {scenario.nodes} Cassandra nodes" if scenario.nodes > 1 else "the Cassandra node"
         return {"server": "the application server", "cassandra": nodes}.get(resource, resource)
+
+    def machine_counts(self, scenario: RhinoShcmScenario) -> Mapping[str, int]:
+        """Return the numbers of application servers and of Cassandra nodes with a server of their own."""
+        return {"server": 1, "node": scenario.nodes - scenario.colocated}
 
 
 SYSTEM = RhinoShcm()

@@ -1,0 +1,97 @@
+"""Situations: when a layout works under other conditions than in its load tests, such as a repair or cold caches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy.special import ndtri
+
+from capplan.models.language.parameter import Values
+from capplan.models.language.units import FloatArray, Number
+
+
+class Factor(NamedTuple):
+    """A lognormal factor.
+
+    Attributes
+    ----------
+    median : float
+        Its median.
+    log_sd : float
+        Standard deviation of its natural logarithm.
+    """
+
+    median: float
+    log_sd: float
+
+    def draws(self, count: int, stream: int) -> FloatArray:
+        """Return one value for each of `count` draws; each stream orders them differently (count,)."""
+        levels = (np.random.default_rng(stream).permutation(count) + 0.5) / count
+        return np.asarray(self.median * np.exp(self.log_sd * ndtri(levels)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """Conditions that a load test did not have.
+
+    Attributes
+    ----------
+    name : str
+        In words, such as `cold caches`.
+    meaning : str
+        What happens, in a sentence.
+    factors : mapping of Factor
+        Factors of parameters of the system, by name.
+    rate : Factor or None
+        Factor of the offered rate; None: it stays.
+    source : str
+        Where the factors come from; `guess` where no source exists.
+    """
+
+    name: str
+    meaning: str
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    rate: Factor | None = None
+    source: str = "guess"
+
+    @property
+    def guessed(self) -> bool:
+        """Whether no source exists."""
+        return self.source == "guess"
+
+    def values(self, values: Values) -> dict[str, Number]:
+        """Return parameter values in this situation; each draw has its own factors.
+
+        Parameters
+        ----------
+        values : mapping
+            Parameter values by name: numbers, or arrays (draws,).
+        """
+        count = max((np.size(each) for each in values.values()), default=1)
+        changed = {
+            name: values[name] * (factor.draws(count, crc32(name.encode())) if count > 1 else factor.median)
+            for name, factor in self.factors.items()
+        }
+        return {**values, **changed}
+
+
+class Machine(NamedTuple):
+    """A kind of machine that a layout is made of, and that a planner pays for.
+
+    Attributes
+    ----------
+    name : str
+        In words, such as `Cassandra node`.
+    stations : tuple of str
+        Kinds of stations that it runs, such as `cassandra`; they change with its cores and their speed.
+    cores : int or None
+        Cores that it had in the load tests; None where the document does not say.
+    """
+
+    name: str
+    stations: tuple[str, ...]
+    cores: int | None = None
