@@ -158,13 +158,17 @@ class Outage:
     cost
         What the lower levels cost; empty where there are none.
     capacity_tps
-        The peak rate that the survivors sustain, requests per second over all data centres, whatever the objectives; 0
+        The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.
     overload_probability
-        Probability that the survivors do not sustain the whole offered rate; null when not modelled.
+        Probability that the survivors do not sustain the whole offered rate, whatever the objectives; null when not
+        modelled.
+    miss_probability
+        Probability that the offered rate is above the one at which they meet the objectives; null without objectives
+        that a rate can miss.
     carried
-        Whether they sustain it: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`; null when
-        not modelled.
+        Whether they sustain it with the objectives met: `yes` (failure probability at most 5 %), `at risk` (at most
+        50 %) or `no`; null when not modelled.
     latency_ms
         Response times at the offered rate by request class; empty when not available, not carried or not modelled.
     utilisation
@@ -181,6 +185,7 @@ class Outage:
     cost: str = ""
     capacity_tps: Band | None
     overload_probability: float | None
+    miss_probability: float | None = None
     carried: Carried | None
     latency_ms: Mapping[str, Latency]
     utilisation: Mapping[str, Band]

@@ -56,7 +56,8 @@ def blocked(analysis: Analysis, sent_per_s: FloatArray, dropped: FloatArray) -> 
     """
     done = np.maximum(sent_per_s * (1 - dropped), 1e-300)
     units, waiting, scv = _occupancy(analysis, dropped)
-    times = analysis.response_at(np.minimum(done, analysis.saturation_per_s))
+    # Where sessions end early, the mix takes less work: other stations are as busy as at the rate of a growing backlog.
+    times = analysis.response_at(np.minimum(done, analysis.drift_per_s))
     mix = _mix(analysis.chains, dropped)
     stay = units / done + analysis.outside_s
     alone = sum((mix[name] * mean for name, (mean, _) in times.items()), np.zeros(1))

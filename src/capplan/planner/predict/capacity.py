@@ -128,9 +128,14 @@ def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     plain = case.uncertainty.of_rate(case.solution.capacity / over)
     if not objectives:
         return plain
-    predicted, repeated = (each / over for each in _found(case, objectives, relations))
+    return band_of(SustainedRate(*(each / over for each in _found(case, objectives, relations))), plain)
+
+
+def band_of(found: SustainedRate, plain: Band) -> Band:
+    """Return the band of a capacity with the objectives met; `plain` where no objective limits it."""
+    predicted, repeated = found
     value = float(np.median(predicted))
-    if value == plain.value:  # no objective limits it
+    if value == plain.value:
         return plain
     low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
     parameter = _half_width(predicted)

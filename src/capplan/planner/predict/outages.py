@@ -7,7 +7,7 @@ the whole layout, so that an outage is compared with the layout under the same d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +21,11 @@ from capplan.calibration.outage import Loss, Remainder, Solved
 from capplan.calibration.system import Case
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
+from capplan.models.objective import Objective
 from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
 from capplan.planner.predict.basis import model_only
+from capplan.planner.predict.capacity import band_of, objectives_at_a_rate
+from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
@@ -40,11 +43,14 @@ class Whole:
         Its analytic figures at the offered peak rate.
     latency_ms : mapping of Latency
         Its latencies as the prediction has them, by request class.
+    relations : mapping of Relation
+        Simulated over analytic latencies near its capacity, as for `capacity_of`.
     """
 
     case: Case[Any]
     figures: Figures
     latency_ms: Mapping[str, Latency]
+    relations: Relations = field(default_factory=dict)
 
     @property
     def offered_per_s(self) -> float:
@@ -66,6 +72,21 @@ class Whole:
         """Capacity at the representative draws, in place of all draws (draws,)."""
         found = self.case.solution.capacity
         return found if self._solved is None else found[self._solved]
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives that limit the capacity."""
+        return objectives_at_a_rate(self.case)
+
+    @cached_property
+    def limited(self) -> SustainedRate:
+        """Its capacity with the objectives met (draws,)."""
+        return sustained_rate(self.case.solution, self.case.uncertainty, self.objectives, self.relations)
+
+    @cached_property
+    def limited_few(self) -> SustainedRate:
+        """The same at the representative draws, in place of all draws (draws,)."""
+        return sustained_rate(self.few.solution, self.case.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
@@ -99,13 +120,25 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
     solution = _solution(whole, left.solved)
     draws, uncertainty = _capacity_draws(whole, solution), whole.case.uncertainty
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
+    capacity, missed = model_only(uncertainty.of_rate(draws)), None
     figures = solution.at(whole.offered_per_s)
     busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
     if (workers := figures.pool_utilisation()) is not None:
         busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
     times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.every_value))
     latency = {} if probability > LOST else _latency(whole, figures, times)
-    return _described(left, model_only(uncertainty.of_rate(draws)), probability, latency, busy)
+    if whole.objectives:
+        limited = _limited(whole, solution, times)
+        capacity = model_only(band_of(limited, capacity))
+        missed = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
+    return _described(left, capacity, probability, latency, busy, missed)
+
+
+def _limited(whole: Whole, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
+    """Return the capacity of the survivors with the objectives met, at all draws."""
+    few = sustained_rate(solution, uncertainty, whole.objectives, whole.relations)
+    pairs = zip(few, whole.limited_few, whole.limited, strict=True)
+    return SustainedRate(*(of_all * left / np.maximum(before, 1e-9) for left, before, of_all in pairs))
 
 
 def _described(
@@ -114,6 +147,7 @@ def _described(
     probability: float,
     latency_ms: Mapping[str, Latency] = MappingProxyType({}),
     utilisation: Mapping[str, Band] = MappingProxyType({}),
+    missed: float | None = None,
 ) -> Outage:
     return Outage(
         name=left.name,
@@ -125,7 +159,8 @@ def _described(
         cost=left.cost,
         capacity_tps=capacity,
         overload_probability=probability,
-        carried=carried(probability),
+        miss_probability=missed,
+        carried=carried(probability if missed is None else missed),
         latency_ms=latency_ms,
         utilisation=utilisation,
     )

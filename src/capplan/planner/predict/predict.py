@@ -202,7 +202,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
-        outages=outages(Whole(case, figures, latency), losses),
+        outages=outages(Whole(case, figures, latency, relations), losses),
         session_not_found=case.system.sessions_not_found(case, figures),
         evidence=_evidence(
             case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
@@ -385,9 +385,7 @@ def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Predic
 
 def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
     its = case.system.notes
-    judged = "Capacity after an outage is judged by drop rate and backlog only, not by the objectives."
-    notes = (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
-    return (*notes, judged) if case.objectives else notes
+    return (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:

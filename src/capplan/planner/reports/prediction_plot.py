@@ -39,6 +39,7 @@ from capplan.planner.reports.visual_language import (
     asked_line,
     band,
     capacity_lines,
+    drawn,
     latency_axis,
     legend_entry,
     objective_line,
@@ -243,7 +244,7 @@ def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
 def _curve(rates: Sequence[float], points: Sequence[SweepPoint], column: str, name: str, look: Line) -> go.Scatter:
     return go.Scatter(
         x=rates,
-        y=[point[column] for point in points],
+        y=drawn(point[column] for point in points),
         **{"name": name, "mode": "lines", "line": {"color": look.colour, "dash": look.dash, "width": 2}},
         customdata=[[point[f"{column}_low"], point[f"{column}_high"]] for point in points],
         hovertemplate="%{y:.3~g} ms (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}) at %{x:,.0f} per second",

@@ -32,6 +32,8 @@ from capplan.planner.reports.visual_language import (
     TOOLBAR_PIXELS,
     Line,
     band,
+    drawn,
+    ends_drawn,
     latency_axis,
     objective_line,
     title,
@@ -130,15 +132,15 @@ def plot(
         subplot_titles=[*(_words(panels.panel, key) for key in shown), *(["capacity"] if capacities else [])],
         vertical_spacing=GAP_PIXELS / _inner(count) if count > 1 else 0,
     )
-    drawn = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
+    picture = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
     for number, lines in enumerate(shown.values(), start=1):
         for key, points in lines.items():
-            drawn.line(number, key, points, panels.first if many_rates else "capacity_tps")
-    drawn.look(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
+            picture.line(number, key, points, panels.first if many_rates else "capacity_tps")
+    picture.look(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
     if many_rates:
-        drawn.choose(_choices(answered, classes), slo, page)
+        picture.choose(_choices(answered, classes), slo, page)
     if capacities:
-        drawn.capacities(count, capacities, field)
+        picture.capacities(count, capacities, field)
     return figure
 
 
@@ -193,12 +195,13 @@ class _Drawn:
             "legendgroup": words,
             "connectgaps": False,
         }
+        values = [row[name] for row in rows]
         ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
-        for place, shade in enumerate(band(shared["x"], ends, look.colour, legendgroup=words), start=1):
+        for place, shade in enumerate(band(shared["x"], ends, look.colour, middle=values, legendgroup=words), start=1):
             self._add(shade, panel, rows, place)
         middle = go.Scatter(
             **shared,
-            y=[row[name] for row in rows],
+            y=drawn(values),
             name=words or "layout",
             mode="lines+markers",
             line={"color": look.colour, "dash": look.dash, "width": 2},
@@ -223,7 +226,7 @@ class _Drawn:
 
     def look(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
         """Set axes, title and legend."""
-        rates, panels = self.panels.across == "offered_tps", len(self.figure.layout.annotations) or 1
+        rates, panels = self.panels.across == "offered_tps", self.count + bool(others)
         across = {"title_text": "offered peak rate [per second]", **RATE_AXIS}
         upward = latency_axis(_axis_title(self.panels.first))
         if not rates:
@@ -301,7 +304,7 @@ class _Drawn:
                 "label": _spoken(name),
                 "method": "update",
                 "args": [
-                    {"y": [[row[band_columns(name)[place]] for row in rows] for rows, place in self.points]},
+                    {"y": [_values(rows, name, place) for rows, place in self.points]},
                     {f"{axis}.title.text": _axis_title(name) for axis in axes}
                     | {f"shapes[{place}].visible": name == column for place, column in limits},
                     list(range(len(self.points))),
@@ -314,6 +317,12 @@ class _Drawn:
             **{"active": list(choices).index(self.panels.first), "x": 0, "xanchor": "left"},
             **{"y": self.menu_height, "yanchor": "top"},
         }
+
+
+def _values(rows: Sequence[SweepPoint], name: str, place: int) -> list[Any]:
+    """Return what a trace shows of a figure: its values (0), or the low (1) or the high end (2) of its band."""
+    value, low, high = ([row[column] for row in rows] for column in band_columns(name))
+    return ends_drawn(low, high, value)[place - 1] if place else drawn(value)
 
 
 def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
 LINE_PIXELS = 22  # of the small text below a title
 NARROW = 58  # characters of it that fit into the width of a telephone
+_ABOVE = 10.0  # times the highest end of a band, where one without an end leaves the picture
 TOOLBAR_PIXELS = 30  # above the title of a page's figure
 
 
@@ -89,16 +91,38 @@ def latency_axis(text: str) -> dict[str, Any]:
 
 
 def band(
-    x: Sequence[Any], ends: Sequence[Sequence[Any]], colour: str, opacity: float = 0.18, **more: Any
+    x: Sequence[Any],
+    ends: Sequence[Sequence[Any]],
+    colour: str,
+    opacity: float = 0.18,
+    middle: Sequence[Any] = (),
+    **more: Any,
 ) -> Iterator[go.Scatter]:
-    """Yield the low and the high end of a band; the space between them is shaded."""
-    for edge, fill in zip(ends, (None, "tonexty"), strict=True):
+    """Yield the low and the high end of a band; the space between them is shaded, to the top where it has no end."""
+    low, high = ends
+    for edge, fill in zip(ends_drawn(low, high, middle), (None, "tonexty"), strict=True):
         yield go.Scatter(
             x=x,
             y=edge,
             **{"mode": "lines", "line": {"width": 0}, "fill": fill, "fillcolor": faint(colour, opacity)},
             **{"showlegend": False, "hoverinfo": "skip", "connectgaps": False, **more},
         )
+
+
+def ends_drawn(low: Sequence[Any], high: Sequence[Any], middle: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
+    """Return the ends of a band with numbers that can be drawn; nothing where even the low end is not bounded."""
+    finite = [each for each in (*low, *high, *middle) if each is not None and math.isfinite(each)]
+    top = _ABOVE * max(finite, default=1.0)
+    pairs = [
+        (None, None) if start is None or end is None or not math.isfinite(start) else (start, min(end, top))
+        for start, end in zip(low, high, strict=True)
+    ]
+    return [start for start, _ in pairs], [end for _, end in pairs]
+
+
+def drawn(values: Iterable[Any]) -> list[Any]:
+    """Return values of a line, with a gap where one has no bound."""
+    return [None if value is None or not math.isfinite(value) else value for value in values]
 
 
 def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL) -> Iterator[dict[str, Any]]:
