@@ -86,7 +86,8 @@ class Whole:
     @cached_property
     def limited_few(self) -> SustainedRate:
         """The same at the representative draws, in place of all draws (draws,)."""
-        return sustained_rate(self.few.solution, self.case.uncertainty, self.objectives, self.relations)
+        few = self.case if self.case.representatives is not None else replace(self.case, draws=SMALL_ENSEMBLE)
+        return sustained_rate(few.solution, self.case.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
