@@ -33,6 +33,7 @@ docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/architecture.py
     uv run python docs/generate/outputs.py
+    uv run python docs/generate/examples.py
     uv run python docs/generate/tls.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -55,3 +56,9 @@ def test_csv_has_the_ratio_to_each_reference(capsys: pytest.CaptureFixture[str])
         shown = [float(row[name]) for name in ("value", "low", "high")]
         assert shown == pytest.approx([band.value, band.low, band.high], rel=1e-3)
         assert (row["unit"], row["basis"]) == ("1", "extrapolated")
+
+
+def test_its_plot_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran(capsys, "--plot", str(tmp_path / "ratios.html"))
+
+    assert "native, internode encryption" in (tmp_path / "ratios.html").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.predict.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.systems.registry import resolve, system
+from capplan.systems.registry import resolve
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
@@ -106,8 +106,6 @@ def predict_(
         return
     scenario = with_options(chosen.scenario, given(ctx))
     say_what_has_no_effect([scenario])
-    if plot is not None and system(scenario.system).ratios_only:
-        raise InputError(f"--plot shows latency against load, and {scenario.system} has ratios only: leave --plot out")
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario,
@@ -139,8 +137,11 @@ def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) 
 
 def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
     from capplan.planner.reports.prediction_plot import Answer, write_plot
+    from capplan.planner.reports.ratio_plot import write_ratio_plot
 
-    if prediction.peak_tps is not None and prediction.offered is not None:
+    if prediction.throughput_ratios:
+        write_ratio_plot(prediction, path)
+    elif prediction.peak_tps is not None and prediction.offered is not None:
         offered = prediction.offered.peak_tps
         write_plot(
             Answer(case.at(offered), offered, prediction.peak_tps, prediction.latency_ms, prediction.outages), path

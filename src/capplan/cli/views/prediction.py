@@ -66,7 +66,8 @@ def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -
 
 
 def _files(prediction: Prediction) -> list[str]:
-    return ["--plot FILE"] if prediction.latency_ms and prediction.evidence.basis != "model only" else []
+    figures = prediction.latency_ms or prediction.throughput_ratios
+    return ["--plot FILE"] if figures and prediction.evidence.basis != "model only" else []
 
 
 def _has(prediction: Prediction, name: str) -> bool:

@@ -26,6 +26,7 @@ from capplan.planner.predict.basis import latencies_with_basis, model_only, with
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
+    at_most,
     chance_of_less,
     objectives_at_a_rate,
     peak_and_sustained,
@@ -244,7 +245,9 @@ def _offered(case: Case[Any], figures: Figures, relations: Relations, risk: floa
         sustained_tps=float(np.median(mean)),
         source="default" if case.given_per_s is None else "given",
         overload_probability=probability,
-        miss_probability=chance_of_less(case, rate, relations) if objectives_at_a_rate(case) else None,
+        miss_probability=max(chance_of_less(case, rate, relations), probability)
+        if objectives_at_a_rate(case)
+        else None,
         accepted_risk=risk,
         carried=carried(probability),
         throughput_tps=model_only(_throughput(case, figures, mean)),
@@ -260,7 +263,8 @@ def _throughput(case: Case[Any], figures: Figures, offered: FloatArray) -> Band:
     repeated = np.where(carried_whole, offered, np.minimum(offered, most * error))
     value = float(np.median(figures.throughput_per_s))
     low, high = np.quantile(repeated, (0.05, 0.95)).tolist()
-    return Band(value, min(low, value), max(high, value))
+    # The mean of an offered peak rate differs by draw as bursts do.
+    return at_most(Band(value, min(low, value), max(high, value)), float(np.median(offered)))
 
 
 def _drop_rate(figures: Figures) -> Band:

@@ -1,0 +1,288 @@
+"""Answers to 500 random questions about all systems do not contradict themselves, and move in the right directions.
+
+A seed decides the questions, so a check that holds today fails only after a change. Figures of the analytic solver come
+with the error that is stated beside each check.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.planner.random_questions import Question, few_draws, question
+
+from capplan.calibration.system import Case
+from capplan.cli.views.prediction import MORE, render
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.results import AT_RISK, LOST, STATISTICS, Band, Latency, Outage, carried
+from capplan.planner.predict.predict import PredictionEngine, predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.systems.registry import system
+
+QUESTIONS = 500
+USUAL = 20
+COMPILED = 10  # each so-manieth question is simulated
+DRAWS = 64
+SOLVED = 0.02  # error of a capacity of the solver: of fixed points, and of chains on a grid
+AT_THE_LIMIT = 0.02  # of a rate: figures between two solved rates are interpolated
+FEW_DRAWS = 0.02  # error of a ratio between figures of survivors and of the whole layout, at a few draws
+
+EVERY = pytest.mark.parametrize(
+    "number",
+    [n if n < USUAL else pytest.param(n, marks=pytest.mark.slow) for n in range(QUESTIONS)],
+    scope="module",  # the checks of a question follow one another, and share its answer
+)
+
+
+@lru_cache(maxsize=4)
+def answered(number: int) -> Prediction:
+    asked = question(number)
+    fitted = system(asked.name).fitted()
+    thinned = replace(fitted, draws=fitted.draws[:: len(fitted.draws) // DRAWS])
+    engine: PredictionEngine = "compiled" if number % COMPILED == 3 else "analytic"
+    return predict(asked.scenario, engine=engine, fitted=thinned, budget_s=0.05)
+
+
+def bands(found: Prediction) -> Iterator[tuple[str, Band]]:
+    """Yield all figures of a prediction that have a band."""
+    if found.capacity is not None:
+        for name in ("peak_tps", "sustained_tps", "overload_tps", "burst_ratio"):
+            yield name, getattr(found.capacity, name)
+    if found.offered is not None:
+        yield from (("throughput", found.offered.throughput_tps), ("drop rate", found.offered.drop_rate))
+    yield from found.throughput_ratios.items()
+    yield from found.utilisation.items()
+    yield from found.busy_workers.items()
+    yield from _latencies(found.latency_ms)
+    for outage in found.outages:
+        if outage.capacity_tps is not None:
+            yield outage.name, outage.capacity_tps
+        yield from outage.utilisation.items()
+        yield from _latencies(outage.latency_ms)
+
+
+def _latencies(of: Mapping[str, Latency]) -> Iterator[tuple[str, Band]]:
+    for name, latency in of.items():
+        for statistic in STATISTICS:
+            if (band := getattr(latency, statistic)) is not None:
+                yield f"{name} {statistic}", band
+
+
+@EVERY
+def test_bands_are_ordered_and_positive(number: int) -> None:
+    found = answered(number)
+    for name, band in bands(found):
+        assert 0 <= band.low <= band.value <= band.high, name
+    for each in (found.latency_ms, *(outage.latency_ms for outage in found.outages)):
+        for name, latency in each.items():
+            for end in ("low", "value", "high"):
+                row = [getattr(getattr(latency, statistic), end) for statistic in STATISTICS[1:]]
+                assert row == sorted(row), (name, end)
+                assert row[0] > 0
+
+
+@EVERY
+def test_no_time_is_shorter_than_the_wire(number: int) -> None:
+    """A write at QUORUM waits for another of several data centres that hold equally many replicas."""
+    asked = question(number).layout
+    if asked.system != "openprovider" or asked.dcs < 2 or asked.consistency_write not in ("QUORUM", "EACH_QUORUM"):  # type: ignore[attr-defined]
+        return
+    wire_ms = 1e3 * min(cell for row in asked.given_rtt_s() for cell in row if cell)  # type: ignore[attr-defined]
+    for outage in ({}, *(each.latency_ms for each in answered(number).outages if not each.lowered)):
+        for name, latency in (outage or answered(number).latency_ms).items():
+            for statistic in STATISTICS if name == "acct" else ():
+                assert getattr(latency, statistic).low >= wire_ms * (1 - 1e-9)
+
+
+@EVERY
+def test_the_answer_is_no_exactly_where_it_says_why(number: int) -> None:
+    found = answered(number)
+    missed = [each for each in found.objectives if each.met is False]
+    overloaded = found.offered is not None and found.offered.overload_probability > found.offered.accepted_risk
+
+    assert found.answer is not bool(missed or overloaded)
+    assert len(found.why_not) == len(missed) + overloaded
+    if found.offered is not None:
+        assert found.offered.carried == carried(found.offered.overload_probability)
+        assert found.offered.miss_probability is None or (
+            found.offered.miss_probability >= found.offered.overload_probability
+        )
+
+
+@EVERY
+def test_the_rate_is_carried_where_it_is_below_the_capacity(number: int) -> None:
+    """The median of the capacities is also where the probability of overload is a half; 0.1 for chance in its noise."""
+    found = answered(number)
+    if found.offered is None or found.capacity is None:
+        return
+    peak, overload, offered = found.capacity.peak_tps, found.capacity.overload_tps, found.offered
+    assert peak.value <= overload.value * (1 + 1e-9)
+    if offered.peak_tps <= overload.low:
+        assert offered.overload_probability <= AT_RISK + 0.05
+    if offered.peak_tps >= overload.high:
+        assert offered.overload_probability >= 1 - AT_RISK - 0.05
+    if offered.peak_tps <= overload.value * (1 - AT_THE_LIMIT):
+        assert offered.overload_probability <= LOST + 0.1
+        assert offered.throughput_tps.value == pytest.approx(offered.sustained_tps, rel=0.01)
+    if offered.peak_tps >= overload.value * (1 + AT_THE_LIMIT):
+        assert offered.overload_probability >= LOST - 0.1
+        assert offered.throughput_tps.value < offered.sustained_tps
+    assert offered.throughput_tps.high <= offered.sustained_tps * (1 + 1e-9)
+
+
+@EVERY
+def test_objectives_are_met_exactly_up_to_the_capacity(number: int) -> None:
+    """The capacity is the highest rate at which they are met; the table is at the offered one."""
+    found = answered(number)
+    if found.offered is None or found.capacity is None:
+        return
+    its = [each for each in found.objectives if "capacity" not in each.text]
+    rate, capacity = found.offered.peak_tps, found.capacity.peak_tps.value
+    if its and rate <= capacity * (1 - AT_THE_LIMIT):
+        assert all(each.met for each in its)
+    if its and rate >= capacity * (1 + AT_THE_LIMIT) and capacity < found.capacity.overload_tps.value:
+        assert not all(each.met for each in its)
+    for each in found.objectives:
+        for comparison in each.comparisons:
+            name, _, statistic = comparison.metric.partition(".")
+            if name == "capacity":
+                assert comparison.value is not None
+                assert comparison.value.value == capacity
+            elif statistic in STATISTICS:
+                assert ends(comparison.value) == pytest.approx(
+                    ends(getattr(found.latency_ms[name], statistic)), rel=1e-9
+                )
+            elif statistic == "utilisation":
+                assert ends(comparison.value) == pytest.approx(ends(found.utilisation[name]), rel=1e-9)
+
+
+def ends(band: Band | None) -> list[float]:
+    assert band is not None
+    return [band.low, band.value, band.high]
+
+
+@EVERY
+def test_no_failure_is_better_than_none(number: int) -> None:
+    """Rows at lower levels are another question. Times may fall with a data centre, if it was the farthest."""
+    found = answered(number)
+    if found.capacity is None:
+        return
+    for outage in (each for each in found.outages if each.available and not each.lowered):
+        for end in ("low", "value", "high"):
+            if outage.capacity_tps is not None:
+                most = getattr(found.capacity.peak_tps, end)
+                assert getattr(outage.capacity_tps, end) <= most * (1 + FEW_DRAWS), (outage.name, end)
+        if "dc" not in outage.lost:
+            _assert_slower(outage, found)
+
+
+def _assert_slower(outage: Outage, found: Prediction) -> None:
+    for name, latency in outage.latency_ms.items():
+        for statistic in ("mean", "p50", "p99"):
+            left, whole = getattr(latency, statistic), getattr(found.latency_ms[name], statistic)
+            assert left.value >= whole.value * (1 - FEW_DRAWS), (outage.name, name, statistic)
+
+
+@EVERY
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_screen_fits_and_says_the_answer(number: int, columns: int) -> None:
+    found, screen = answered(number), io.StringIO()
+    render(found, Console(file=screen, width=columns, markup=False, highlight=False), MORE)
+    lines = screen.getvalue().splitlines()
+
+    assert max(map(len, lines)) <= columns
+    assert not [line for line in lines if line != line.rstrip()]
+    assert any(line.startswith("Answer       no") for line in lines) is not found.answer
+    assert "nan" not in screen.getvalue()
+
+
+def capacity_of(layout: Scenario) -> float | None:
+    """Return the capacity of a layout; None where a rule refuses it."""
+    try:
+        return float(np.median(few_draws(layout).solution.capacity))
+    except InputError:
+        return None
+
+
+def grown(asked: Question) -> Iterator[tuple[str, Scenario]]:
+    """Yield the layouts with one more of something that carries load."""
+    layout = asked.layout
+    for field, more in {
+        "cass_nodes": 1, "nodes": 1, "front_nodes": 1, "dcs": 1, "servers": 1, "front_workers": 16
+    }.items():  # fmt: skip
+        value = getattr(layout, field, None)
+        if isinstance(value, int) and not (field == "dcs" and isinstance(getattr(layout, "cass_nodes", 1), tuple)):
+            try:
+                changes = {field: value + more}
+                if field == "dcs" and value == 1:
+                    changes["rtt"] = "1ms"  # type: ignore[assignment]
+                yield field, changed(layout, **changes)
+            except InputError:
+                continue
+
+
+@EVERY
+def test_more_machines_carry_no_less(number: int) -> None:
+    asked = question(number)
+    if system(asked.name).ratios_only:
+        return
+    for field, layout in grown(asked):
+        more = capacity_of(layout)
+        assert more is None or more >= asked.capacity * (1 - SOLVED), (field, str(asked))
+
+
+def work_s(case: Case[Any]) -> float:
+    """Return the work of a mean request at all stations together, in seconds."""
+    analysis = case.solution.analysis
+    return sum(float(np.median(each.mean_s)) * analysis.members[name] for name, each in analysis.demands.items())
+
+
+@EVERY
+def test_more_replicas_carry_no_more_unless_a_request_takes_less_work(number: int) -> None:
+    asked = question(number)
+    rf = getattr(asked.layout, "rf", None)
+    if system(asked.name).ratios_only or not isinstance(rf, int):
+        return
+    try:
+        more = few_draws(changed(asked.layout, rf=rf + 1))
+        capacity = float(np.median(more.solution.capacity))
+    except InputError:
+        return
+    if work_s(more) >= work_s(asked.few):
+        assert capacity <= asked.capacity * (1 + SOLVED), str(asked)
+
+
+@EVERY
+def test_latency_rises_with_the_load(number: int) -> None:
+    """Percentiles of the solver are approximations: their error may differ by 2 % from one load to the next."""
+    asked = question(number)
+    if system(asked.name).ratios_only:
+        return
+    figures = asked.few.solution.at_shares(np.array([0.1, 0.3, 0.5, 0.7, 0.85]))
+    for name in figures.asked:
+        times = np.median(figures.latencies_s(name), axis=-1)
+        assert np.all(np.diff(times[0]) >= -1e-3 * times[0][:-1]), (name, "mean", str(asked))
+        assert np.all(np.diff(times[1:], axis=1) >= -0.02 * times[1:, :-1]), (name, str(asked))
+
+
+@EVERY
+def test_latency_rises_with_the_round_trip(number: int) -> None:
+    asked = question(number)
+    if asked.name != "openprovider" or asked.layout.dcs < 2:  # type: ignore[attr-defined]
+        return
+    longer = f"{3e3 * max(cell for row in asked.layout.given_rtt_s() for cell in row):.6g}ms"  # type: ignore[attr-defined]
+    far = few_draws(changed(asked.layout, rtt=longer))
+    rate = 0.5 * min(asked.capacity, float(np.median(far.solution.capacity)))
+    near_figures, far_figures = asked.few.solution.at(rate), far.solution.at(rate)
+    for name in near_figures.asked:
+        near_s, far_s = (np.median(each.latencies_s(name), axis=-1) for each in (near_figures, far_figures))
+        assert np.all(far_s >= near_s * (1 - 1e-3)), (name, str(asked))
+        assert math.isfinite(float(near_s[0]))
