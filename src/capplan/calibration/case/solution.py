@@ -197,7 +197,8 @@ class Figures:
 
     @property
     def _completed_per_s(self) -> FloatArray:
-        return self.point.rate_per_s * (1 - self.point.drop_rate)
+        done = self.point.rate_per_s * (1 - self.point.drop_rate)
+        return done if self.analysis.pool is not None else np.minimum(done, self.analysis.drift_per_s)
 
     @property
     def is_pushed_back(self) -> bool:

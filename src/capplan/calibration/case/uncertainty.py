@@ -133,8 +133,7 @@ class Uncertainty:
         Parameters
         ----------
         draws : array (statistics, draws)
-            The latencies by parameter draw, ms. If a latency is infinite at some draws, its value and both ends are
-            quantiles of what a repeat of the load test would measure.
+            The latencies by parameter draw, ms; infinite where a queue grows without bound.
         name : str
             The reported request class.
         statistics : sequence of str
@@ -150,7 +149,9 @@ class Uncertainty:
         bands = np.empty((3, len(draws)))
         bands[:, bounded] = _ends(draws[bounded], repeated[bounded])
         if not bounded.all():
-            bands[:, ~bounded] = np.quantile(repeated[~bounded], [0.5, LOW, HIGH], axis=-1, method="inverted_cdf")
+            value = np.quantile(draws[~bounded], 0.5, axis=-1, method="inverted_cdf")
+            low, high = np.quantile(repeated[~bounded], [LOW, HIGH], axis=-1, method="inverted_cdf")
+            bands[:, ~bounded] = np.stack([value, np.minimum(low, value), np.maximum(high, value)])
         return bands
 
     def repeated_time(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:

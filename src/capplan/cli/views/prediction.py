@@ -90,15 +90,15 @@ def _facts(prediction: Prediction, console: Console) -> None:
     if prediction.capacity is not None:
         _objectives(prediction, console)
     fact(console, prediction.evidence.basis.capitalize(), _why(prediction))
-    for number, caution in enumerate(prediction.evidence.cautions):
-        fact(console, "" if number else "Caution", caution)
+    for caution in prediction.evidence.cautions:
+        fact(console, "Caution", caution)
 
 
 def _why(prediction: Prediction) -> str:
     """Return why the layout has its basis, and that times have another one."""
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
-    return prediction.evidence.why + (" Times at other loads only." if elsewhere else "")
+    return prediction.evidence.why + (" Times were measured at other loads only." if elsewhere else "")
 
 
 def _answer(prediction: Prediction) -> str:
@@ -146,7 +146,8 @@ def _offered_rate(offered: Offered) -> str:
 
 def _objectives(prediction: Prediction, console: Console) -> None:
     if not prediction.objectives:
-        fact(console, "Objectives", f"none given{_example(prediction)}")
+        example = "" if prediction.why_not else _example(prediction)
+        fact(console, "Objectives", f"none given{example}")
     for number, verdict in enumerate(prediction.objectives):
         last = number == len(prediction.objectives) - 1
         fact(console, "" if number else "Objectives", _verdict(verdict), _miss(prediction.offered) if last else "")
@@ -341,10 +342,31 @@ def _outages(prediction: Prediction, console: Console) -> None:
 
 def _outage_table(prediction: Prediction, classes: Sequence[str], console: Console, stacked: bool = False) -> bool:
     """Print a row for each outage with the latency of some classes; return whether the table fits the width."""
-    asked = "" if prediction.offered is None else f"{_offered_rate(prediction.offered)} TPS?"
-    title = ("Outage", "capacity left", asked, *(f"p99 {name}, ms" for name in classes), "busy")
+    asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
+    title = ("Outage", "capacity left", f"carries {asked}?", *(f"p99 {name}, ms" for name in classes), "busiest")
     rows = [_outage_row(outage, classes) for outage in prediction.outages]
-    return table(console, title, rows, (lambda console: _stacked(console, title, rows)) if stacked else None)
+
+    def each_outage(console: Console) -> None:
+        put(console, title[0], "bold")
+        for outage, (name, *_) in zip(prediction.outages, rows, strict=True):
+            indent = len(name) - len(name.lstrip())
+            text = f"{name.strip()}: {_outage_in_words(outage, asked, classes)}"
+            paragraph(console, text, indent=indent, hanging=indent + 2)
+
+    return table(console, title, rows, each_outage if stacked else None)
+
+
+def _outage_in_words(outage: Outage, asked: str, classes: Sequence[str]) -> str:
+    if not outage.available:
+        return outage.assumed
+    left = NOT_MODELLED if outage.capacity_tps is None else f"{_figure(outage.capacity_tps, _rate)} TPS left"
+    p99 = [
+        f"p99 {name} {_figure(latency.p99)} ms"
+        for name in classes
+        if (latency := outage.latency_ms.get(name)) is not None
+    ]
+    verdict = NOT_MODELLED if outage.carried is None else CARRIED[outage.carried]
+    return ", ".join([left, f"{asked} TPS {verdict}", *p99])
 
 
 def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:

@@ -63,6 +63,11 @@ _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_me
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
+def _width(begin: FloatArray, end: FloatArray) -> FloatArray:
+    """Return the width of segments, which is more than rounding where a time hardly grows from one to the next."""
+    return np.asarray(np.maximum(end - begin, 1e-12 * end + 1e-300))
+
+
 @dataclass(frozen=True)
 class Inside:
     """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n, on the grid of states.
@@ -107,7 +112,7 @@ class Inside:
             segment += place >= first[:, None]
         at = draw * self.ends_s.shape[-1] + segment
         begin, end = self.ends_s.take(at), self.ends_s.take(at + 1)
-        share = (self.response_s[draw, place] - begin) / np.maximum(end - begin, 1e-300)
+        share = (self.response_s[draw, place] - begin) / _width(begin, end)
 
         def interpolated(ends: FloatArray) -> FloatArray:
             low = ends.take(at)
@@ -139,7 +144,7 @@ class Inside:
 
     @property
     def _width_s(self) -> FloatArray:
-        return np.maximum(np.diff(self.ends_s, axis=-1), 1e-300)
+        return _width(self.ends_s[..., :-1], self.ends_s[..., 1:])
 
 
 class Analysis:

@@ -82,6 +82,7 @@ class AnalyticPoints:
             cells: SweepPoint = {}
             for name, draws in milliseconds.items():
                 bands = uncertainty.spread_of_times(draws[:, place], name)
+                bands[:, 1:] = np.maximum.accumulate(bands[:, 1:], axis=1)  # percentiles in order, as in `predict`
                 for number, statistic in enumerate(STATISTICS):
                     cells |= band_cells(f"{name}_{statistic}_ms", bands[:, number])
             yield cells

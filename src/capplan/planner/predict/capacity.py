@@ -128,14 +128,25 @@ def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     plain = case.uncertainty.of_rate(case.solution.capacity / over)
     if not objectives:
         return plain
-    return band_of(SustainedRate(*(each / over for each in _found(case, objectives, relations))), plain)
+    free = case.uncertainty.repeated_rate(case.solution.capacity) / over
+    return band_of(SustainedRate(*(each / over for each in _found(case, objectives, relations))), plain, free)
 
 
-def band_of(found: SustainedRate, plain: Band) -> Band:
-    """Return the band of a capacity with the objectives met; `plain` where no objective limits it."""
+def band_of(found: SustainedRate, plain: Band, free: FloatArray) -> Band:
+    """Return the band of a capacity with the objectives met.
+
+    Parameters
+    ----------
+    found : SustainedRate
+        The rates at which they are met.
+    plain : Band
+        The band of the capacity without objectives, which stays where none of them limits it.
+    free : array (draws,)
+        What repeats of the load test would measure without them.
+    """
     predicted, repeated = found
     value = float(np.median(predicted))
-    if value == plain.value:
+    if value == plain.value and np.allclose(repeated, free):
         return plain
     low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
     parameter = _half_width(predicted)

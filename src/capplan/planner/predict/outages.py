@@ -2,6 +2,10 @@
 
 A few draws are solved with and without the loss. The ratio of the two figures then scales the figure of every draw of
 the whole layout, so that an outage is compared with the layout under the same draws, errors and solver.
+
+A loss improves no figure at the same levels: the ratio of capacities is at most 1, and that of times at least 1. The
+solver may say otherwise, as fewer policing nodes let fewer requests into a busy Cassandra. Only times after the loss of
+a data centre may fall, since it may have been the farthest.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from capplan.models.objective import Objective
 from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
 from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.capacity import band_of, objectives_at_a_rate
+from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
 WORKERS = "workers"
@@ -45,12 +50,20 @@ class Whole:
         Its latencies as the prediction has them, by request class.
     relations : mapping of Relation
         Simulated over analytic latencies near its capacity, as for `capacity_of`.
+    at_capacity : Case or None
+        The layout at the rate that its capacity with objectives was found at; None: at the offered rate.
     """
 
     case: Case[Any]
     figures: Figures
     latency_ms: Mapping[str, Latency]
     relations: Relations = field(default_factory=dict)
+    at_capacity: Case[Any] | None = None
+
+    @property
+    def near(self) -> Case[Any]:
+        """The layout at the rate that tells how far the latencies at its capacity are extrapolated."""
+        return self.at_capacity or self.case
 
     @property
     def offered_per_s(self) -> float:
@@ -81,13 +94,13 @@ class Whole:
     @cached_property
     def limited(self) -> SustainedRate:
         """Its capacity with the objectives met (draws,)."""
-        return sustained_rate(self.case.solution, self.case.uncertainty, self.objectives, self.relations)
+        return sustained_rate(self.case.solution, self.near.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def limited_few(self) -> SustainedRate:
         """The same at the representative draws, in place of all draws (draws,)."""
         few = self.case if self.case.representatives is not None else replace(self.case, draws=SMALL_ENSEMBLE)
-        return sustained_rate(few.solution, self.case.uncertainty, self.objectives, self.relations)
+        return sustained_rate(few.solution, self.near.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
@@ -119,27 +132,30 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
     if left.solved is None:
         return _described(left, Band.exactly(0.0), 1.0)
     solution = _solution(whole, left.solved)
-    draws, uncertainty = _capacity_draws(whole, solution), whole.case.uncertainty
+    draws, uncertainty = _capacity_draws(whole, left, solution), whole.case.uncertainty
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
     capacity, missed = model_only(uncertainty.of_rate(draws)), None
     figures = solution.at(whole.offered_per_s)
     busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
     if (workers := figures.pool_utilisation()) is not None:
         busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
-    times = uncertainty if left.offset is None else replace(uncertainty, offset=left.offset(whole.every_value))
-    latency = {} if probability > LOST else _latency(whole, figures, times)
+    offset = uncertainty.offset if left.offset is None else left.offset(whole.every_value)
+    times = replace(uncertainty, offset=offset)
+    latency = {} if probability > LOST else _latency(whole, left, figures, times)
     if whole.objectives:
-        limited = _limited(whole, solution, times)
-        capacity = model_only(band_of(limited, capacity))
+        limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
+        capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
         missed = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
     return _described(left, capacity, probability, latency, busy, missed)
 
 
-def _limited(whole: Whole, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
+def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
     """Return the capacity of the survivors with the objectives met, at all draws."""
     few = sustained_rate(solution, uncertainty, whole.objectives, whole.relations)
-    pairs = zip(few, whole.limited_few, whole.limited, strict=True)
-    return SustainedRate(*(of_all * left / np.maximum(before, 1e-9) for left, before, of_all in pairs))
+    most = np.inf if left.lowered else 1.0
+    pairs = zip(few, whole.limited_few, strict=True)
+    ratios = [np.minimum(after / np.maximum(before, 1e-9), most) for after, before in pairs]
+    return SustainedRate(*(of_all * ratio for of_all, ratio in zip(whole.limited, ratios, strict=True)))
 
 
 def _described(
@@ -171,16 +187,17 @@ def _solution(whole: Whole, solved: Solved) -> Solution:
     return solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
 
 
-def _capacity_draws(whole: Whole, solution: Solution) -> FloatArray:
+def _capacity_draws(whole: Whole, left: Remainder, solution: Solution) -> FloatArray:
     """Return the capacity of the survivors at all draws, requests per second."""
     ratio = solution.capacity / np.maximum(whole.capacity, 1e-9)
+    ratio = ratio if left.lowered else np.minimum(ratio, 1.0)
     return np.asarray(whole.case.solution.capacity * ratio)
 
 
 def _capacity(whole: Whole, left: Remainder) -> Band:
     if left.solved is None:
         return Band.exactly(0.0)
-    return whole.case.uncertainty.of_rate(_capacity_draws(whole, _solution(whole, left.solved)))
+    return whole.case.uncertainty.of_rate(_capacity_draws(whole, left, _solution(whole, left.solved)))
 
 
 def _at_most(band: Band | None, highest: Band) -> Band | None:
@@ -190,19 +207,19 @@ def _at_most(band: Band | None, highest: Band) -> Band | None:
     return replace(band, high=high)
 
 
-def _latency(whole: Whole, figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
+def _latency(whole: Whole, left: Remainder, figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
     """Return the latencies of the survivors: those of the layout, times the ratio of the analytic figures."""
-    found = {}
+    found, least = {}, 0.0 if left.lowered or "dc" in left.lost else 1.0
     for name in figures.asked:
         whole_s, left_s = whole.figures.latencies_s(name), figures.latencies_s(name)
         bands: dict[str, Band] = {}
         for place, statistic in enumerate(STATISTICS):
             with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = left_s[place] / whole.times_s[name][place]
+                ratio = np.maximum(left_s[place] / whole.times_s[name][place], least)
                 draws = whole_s[place] * ratio * _correction(whole, name, statistic, whole_s[place]) * 1e3
             draws = np.where(np.isnan(draws), np.inf, draws)
             bands[statistic] = model_only(uncertainty.of_time(draws, name, statistic))
-        found[name] = Latency(**bands)
+        found[name] = in_order(Latency(**bands))
     return found
 
 

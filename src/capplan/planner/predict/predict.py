@@ -184,7 +184,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
     losses = losses_of(question.lose, case.system.losses, getattr(case.scenario, "dcs", 1))
-    (capacity, relations), given = _capacity(case, question), case.given_per_s
+    (capacity, relations, near), given = _capacity(case, question), case.given_per_s
     sustained = capacity.peak_tps.value or capacity.overload_tps.value  # where no rate meets the objectives
     rate = given if given is not None else rate_at(DEFAULT_SHARE, sustained)
     case = case.at(rate)
@@ -203,7 +203,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
-        outages=outages(Whole(case, figures, latency, relations), losses),
+        outages=outages(Whole(case, figures, latency, relations, near), losses),
         session_not_found=case.system.sessions_not_found(case, figures),
         evidence=_evidence(
             case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
@@ -304,17 +304,18 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: model_only(case.uncertainty.of_busy(busy, float(np.max(units)))) for tier, units in workers.items()}
 
 
-def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations]:
-    """Return the capacity, and simulated over analytic latencies there if objectives limit it.
+def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations, Case[Any]]:
+    """Return the capacity, simulated over analytic latencies there if objectives limit it, and the case that it is of.
 
     Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
     limits it is then at its limit in the table of a prediction at this rate.
     """
     capacity = peak_and_sustained(case)
     relations: Relations = {}
+    near = case
     timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
     if not timed or question.engine == "analytic":
-        return capacity, relations
+        return capacity, relations, near
     for _ in range(_MOST_ROUNDS):
         before = capacity.peak_tps.value
         rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
@@ -323,7 +324,7 @@ def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations]
         capacity = peak_and_sustained(near, relations)
         if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
             break
-    return capacity, relations
+    return capacity, relations, near
 
 
 def _based(case: Case[Any], capacity: Capacity) -> Capacity:
@@ -415,4 +416,4 @@ def _overload_caution(figures: Figures) -> tuple[str, ...]:
     sessions = any(len(chain.classes) > 1 for chain in figures.analysis.chains)
     lost = f"{share(float(np.median(figures.drop_rate)))} of {'what is sent' if sessions else 'the requests'}"
     ends = ", and what is dropped ends its session" if sessions else ""
-    return (f"{done}: {lost} is dropped{ends}. Latencies are of the rest.",)
+    return (f"{done}: {lost} {'is' if sessions else 'are'} dropped{ends}. Latencies are of the rest.",)

@@ -26,6 +26,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.budget import Effort, cost_s, effort
 from capplan.planner.predict.draw_relation import Relation, related, samples
+from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
@@ -205,7 +206,7 @@ def extended_to_all(
                 if relation is None
                 else extended_band(relation, analytic, uncertainty, (name, statistic), longer)
             )
-        found[name] = Latency(**bands)
+        found[name] = in_order(Latency(**bands))
     return found
 
 

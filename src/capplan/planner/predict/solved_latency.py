@@ -5,6 +5,7 @@ from __future__ import annotations
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.models.results import STATISTICS, Latency
+from capplan.planner.predict.percentile_order import in_order
 
 
 def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
@@ -14,4 +15,5 @@ def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Late
 
 def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
     latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
-    return Latency(**{statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies})
+    bands = {statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies}
+    return in_order(Latency(**bands))
