@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from measure import Answer
 
@@ -54,19 +53,19 @@ SPACES = (
 
 
 def measured(mode: str, rounds: int) -> list[Answer]:
-    """Time all spaces and return a row for each."""
-    return [_row(space, 1 if mode == "quick" else rounds) for space in (SPACES[:1] if mode == "quick" else SPACES)]
+    """Time all spaces and return a row for each; once, because a sizing is long enough for the noise to even out."""
+    del rounds
+    return [_row(space) for space in (SPACES[:1] if mode == "quick" else SPACES)]
 
 
-def _row(space: Space, rounds: int) -> Answer:
+def _row(space: Space) -> Answer:
     row: Answer = {"label": space.label}
-    found = {engine: [_once(space, engine) for _ in range(rounds)] for engine in ENGINES}
-    wrong = [answer["failed"] for each in found.values() for answer in each if "failed" in answer]
+    found = {engine: _once(space, engine) for engine in ENGINES}
+    wrong = [answer["failed"] for answer in found.values() if "failed" in answer]
     if wrong:
         return {**row, "wrong": wrong}
-    first = found["analytic"][0]
-    row |= {engine: median(answer["seconds"] for answer in answers) for engine, answers in found.items()}
-    return {**row, "layouts": first["layouts"], "solved": first["solved"]}
+    seconds = {engine: answer["seconds"] for engine, answer in found.items()}
+    return {**row, **seconds, "layouts": found["analytic"]["layouts"], "solved": found["analytic"]["solved"]}
 
 
 def _once(space: Space, engine: str) -> Answer:
