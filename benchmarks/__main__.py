@@ -11,6 +11,7 @@ from typing import Any
 import experiments
 import nodes
 import precision
+import sizing
 import sweeps
 from contenders import QUICK_PARTS, SECTIONS, lengths
 from machine import description
@@ -19,7 +20,7 @@ from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes", "sizing")
 
 
 def main() -> int:
@@ -40,6 +41,8 @@ def main() -> int:
         found["sweeps"] = sweeps.measured(mode, rounds)
     if "nodes" in parts:
         found["nodes"] = nodes.measured(mode, rounds)
+    if "sizing" in parts:
+        found["sizing"] = sizing.measured(mode, rounds)
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
@@ -74,6 +77,7 @@ def _faults(found: dict[str, Any]) -> list[str]:
         *found.get("precision", {}).values(),
         found.get("sweeps", []),
         found.get("nodes", []),
+        found.get("sizing", []),
     ]
     rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]

@@ -8,6 +8,7 @@ from typing import Any
 import experiments
 import nodes
 import precision
+import sizing
 import sweeps
 from contenders import YARDSTICK
 
@@ -56,6 +57,7 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
     yield from nodes.tables(found.get("nodes"))
+    yield from sizing.tables(found.get("sizing"))
 
 
 def _contest(rows: list[Row]) -> Table:

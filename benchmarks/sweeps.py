@@ -55,7 +55,7 @@ class Sweep:
 
 
 RATES = (*LAYOUTS, "--tps", "2000..100000:2000")
-LOADS = (*LAYOUTS, "--load", "50%..90%:10%", *WISH)
+LOADS = (*LAYOUTS, "--load", "40%..80%:10%", *WISH)
 FEWER = ("--dcs", "1..3", "--cass-nodes", "3..6:3", "--load", "60%,80%", *WISH)
 SWEEPS = (
     Sweep("analytic, processes", "analytic", 1000, RATES),

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from coverage_table import tables as coverage_tables
 from load_curves import table as load_curve_table
-from random_layouts import client_errors, open_errors
+from random_layouts import client_errors, conditions, open_errors
 from random_layouts import summary as errors_summary
 from random_layouts import table as errors_table
 
@@ -241,6 +241,7 @@ def main() -> int:
         "unlike": table(list(unlike_pools()), drops=True),
         "random": errors_table(random),
         "summary": errors_summary(random),
+        "conditions": conditions(random),
         "curves": load_curve_table(),
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
         **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),

@@ -14,8 +14,15 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "how-to" / "read-a-prediction.md")
-BLOCK = re.compile(r"^```console\n\$ (?P<command>capplan .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
+HOW_TO = ROOT / "docs" / "how-to"
+PAGES = (
+    ROOT / "README.md",
+    *(
+        HOW_TO / name
+        for name in ("read-a-prediction.md", "size-a-layout.md", "check-objectives.md", "compare-layouts.md")
+    ),
+)
+BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:capplan|cat) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
 
 
 def blocks() -> list[tuple[Path, str, str]]:

@@ -52,7 +52,8 @@ def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
         assert band.low < mean.value < band.high
         assert band.parts.simulation is not None
         assert mean.parts.simulation is None
-    assert replace(solved, latency_ms={}, engine="", evidence=simulated.evidence) == replace(
+    assert simulated.solver_errors == ()
+    assert replace(solved, latency_ms={}, solver_errors=(), engine="", evidence=simulated.evidence) == replace(
         simulated, latency_ms={}, engine=""
     )  # capacity, utilisation and outages are the solver's in any case
 

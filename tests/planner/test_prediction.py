@@ -19,6 +19,7 @@ KEYS = [
     *(
         "tails_guessed",
         "tails_not_modelled",
+        "solver_errors",
         "utilisation",
         "busy_workers",
         "throughput_ratios",

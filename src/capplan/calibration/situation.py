@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from scipy.special import ndtri
 
-from capplan.models.language.parameter import Values
-from capplan.models.language.units import FloatArray, Number
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.models.language.units import FloatArray
 
 
 class Factor(NamedTuple):
@@ -45,7 +45,7 @@ class Situation:
     meaning : str
         What happens, in a sentence.
     factors : mapping of Factor
-        Factors of parameters of the system, by name.
+        Factors of free parameters of the system, by name.
     rate : Factor or None
         Factor of the offered rate; None: it stays.
     source : str
@@ -63,20 +63,20 @@ class Situation:
         """Whether no source exists."""
         return self.source == "guess"
 
-    def values(self, values: Values) -> dict[str, Number]:
-        """Return parameter values in this situation; each draw has its own factors.
+    def applied_to(self, fitted: Fitted) -> Fitted:
+        """Return a calibration in this situation: each draw of the parameters has its own factors.
 
-        Parameters
-        ----------
-        values : mapping
-            Parameter values by name: numbers, or arrays (draws,).
+        Raises
+        ------
+        ValueError
+            If a factor is of something else than a free parameter.
         """
-        count = max((np.size(each) for each in values.values()), default=1)
-        changed = {
-            name: values[name] * (factor.draws(count, crc32(name.encode())) if count > 1 else factor.median)
-            for name, factor in self.factors.items()
-        }
-        return {**values, **changed}
+        if unknown := set(self.factors) - set(fitted.names):
+            raise ValueError(f"{', '.join(sorted(unknown))}: not free parameters of {fitted.system}")
+        draws = np.array(fitted.draws)
+        for name, factor in self.factors.items():
+            draws[:, fitted.names.index(name)] *= factor.draws(len(draws), crc32(name.encode()))
+        return replace(fitted, draws=tuple(tuple(row) for row in draws.tolist()))
 
 
 class Machine(NamedTuple):

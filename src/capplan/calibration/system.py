@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -44,7 +44,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
-DEFAULT_BUDGET_S = 0.8  # more would hardly narrow a band, whose other parts dominate
+DEFAULT_BUDGET_S = 0.4  # more would hardly narrow a band, whose other parts dominate
 """Default computing time of a simulation on a nominal machine, seconds."""
 
 
@@ -148,7 +148,10 @@ class System(ABC, Generic[S]):
     machines : mapping of Machine
         Kinds of machines, by their word in a price list; see `machine_counts`.
     sized : mapping of (int, int)
-        Fields of the scenario that `size` varies, with their lowest and highest values.
+        Fields of the scenario that `size` varies, with their lowest and highest values: numbers of machines, of which
+        more never carry less.
+    families : mapping of (int, int)
+        The same for fields of which no value is better in every way, such as the number of data centres.
     """
 
     name: str
@@ -164,6 +167,7 @@ class System(ABC, Generic[S]):
     situations: Mapping[str, Situation] = MappingProxyType({})
     machines: Mapping[str, Machine] = MappingProxyType({})
     sized: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    families: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __init__(self) -> None:
         missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]
@@ -300,7 +304,7 @@ class System(ABC, Generic[S]):
 
     def pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
-    ) -> Mapping[str, RareDelay]:
+    ) -> Mapping[str, Sequence[RareDelay]]:
         """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
 
         They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
@@ -319,8 +323,8 @@ class System(ABC, Generic[S]):
 
         Returns
         -------
-        mapping of RareDelay
-            By class of the network; classes without an entry have no delay.
+        mapping of sequences of RareDelay
+            By class of the network, of which a request has one at most; classes without an entry have no delay.
         """
         del scenario, values, analysis, rate_per_s, place
         return {}
@@ -625,7 +629,9 @@ class System(ABC, Generic[S]):
         words = f"{rate_per_s:,.0f} requests per second: none measured above {highest:,.0f}"
         return [Excess(math.log2(rate_per_s / highest), words)]
 
-    def responses(self, fitted: Fitted, scenario: S, far: Extrapolation) -> Responses:
+    def responses(
+        self, fitted: Fitted, scenario: S, far: Extrapolation, middle: Callable[[], Solution] | None = None
+    ) -> Responses:
         """Measure how far each way in which a layout lies outside moves each figure, at one value of each parameter.
 
         Parameters
@@ -636,13 +642,15 @@ class System(ABC, Generic[S]):
             The layout.
         far : Extrapolation
             Its distance from the measured layouts.
+        middle : function, optional
+            Returns the layout as analysed at these values, if it is known.
         """
 
         def solved(layout: S) -> Layout:
             values = self.median_values(fitted, layout)
             if self.ratios_only:
                 return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
-            solution = self.solution(layout, values)
+            solution = self.solution(layout, values) if middle is None or layout is not scenario else middle()
             return Layout(solution.capacity, solution)
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)
@@ -677,6 +685,7 @@ _KEPT = (
     "representatives",
     "values",
     "solution",
+    "middle",
     "objectives",
     "responses",
     "basis",
@@ -746,6 +755,11 @@ class Case(Generic[S]):
         )
 
     @cached_property
+    def middle(self) -> Solution:
+        """The layout analysed at one value of each parameter."""
+        return self.system.solution(self.scenario, self.system.median_values(self.fitted, self.scenario))
+
+    @cached_property
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of the scenario.
 
@@ -777,7 +791,8 @@ class Case(Generic[S]):
     @cached_property
     def responses(self) -> Responses:
         """How far each way in which the layout lies outside the measured ones moves each figure."""
-        return self.system.responses(self.fitted, self.scenario, self.system.extrapolation(self.scenario))
+        far = self.system.extrapolation(self.scenario)
+        return self.system.responses(self.fitted, self.scenario, far, lambda: self.middle)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:

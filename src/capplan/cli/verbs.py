@@ -33,6 +33,11 @@ VERBS = {
         "capplan.cli.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
     ),
     "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
+    "size": Verb(
+        "capplan.cli.size:size_", "Find the cheapest layout that meets objectives, with what it must survive.", "ranges"
+    ),
+    "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation, for a pull request."),
+    "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

@@ -32,6 +32,11 @@ def share(number: float) -> str:
     return f"{number:,.0%}".replace("%", " %") if number >= 0.1 or number == 0 else f"{number:.1%}".replace("%", " %")
 
 
+def tenths_of_percent(number: float) -> str:
+    """Return a probability in percent with one decimal: `10.4 %`, `< 0.1 %`."""
+    return "< 0.1 %" if 0 < number < 0.001 else f"{100 * number:.1f} %"
+
+
 def signed(number: float) -> str:
     """Return a signed share in percent: `+12 %`, `-3.1 %`."""
     return ("-" if number < 0 else "+") + share(abs(number))

@@ -1,4 +1,4 @@
-"""JSON schemas of what `predict` and `simulate` answer, from their dataclasses."""
+"""JSON schemas of what `predict`, `simulate` and `size` answer, from their dataclasses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
+from capplan.planner.size.sizing import SCHEMA as SIZING
+from capplan.planner.size.sizing import Sizing
 
 _UNBOUNDED = [("Band", number) for number in ("value", "low", "high")]
 _UNSEEN = [("Estimate", "value"), ("PrecisionReached", "relative")]
@@ -23,6 +25,11 @@ def prediction_schema() -> dict[str, Any]:
 def simulation_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Simulation.to_json`."""
     return _strict(Simulation, SIMULATION, _UNSEEN)
+
+
+def sizing_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
+    return _strict(Sizing, SIZING, [])
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:

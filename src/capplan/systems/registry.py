@@ -114,7 +114,17 @@ def read_scenario(path: str | Path) -> Scenario:
     InputError
         If the file cannot be read, is not TOML, has no keys, or breaks a rule of the scenario.
     """
-    tables = read_toml(Path(path))
+    return scenario_of(read_toml(Path(path)), path)
+
+
+def scenario_of(tables: Mapping[str, Any], path: str | Path) -> Scenario:
+    """Return the scenario that the tables of a TOML file describe; `path` is its name in messages.
+
+    Raises
+    ------
+    InputError
+        As for `read_scenario`.
+    """
     if not tables:
         raise InputError(f'{path} has no keys: write those of a scenario, such as system = "{DEFAULT}"')
     name = tables.get("system", DEFAULT)

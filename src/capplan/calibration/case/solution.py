@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,14 @@ from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, capacity_per_s, peak_ratio, solve
+from capplan.models.solver.operating_point import (
+    MAX_DROP_RATE,
+    OperatingPoint,
+    capacity_per_s,
+    idle_point,
+    peak_ratio,
+    solve,
+)
 from capplan.models.solver.random_times.pauses import RareDelay
 from capplan.models.solver.stations.load_dependent import busy_share
 
@@ -21,7 +29,7 @@ LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
 
 
-Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, RareDelay]]
+Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, Sequence[RareDelay]]]
 """Delays by pauses of nodes, by class of the network.
 
 A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
@@ -64,13 +72,22 @@ class Figures:
     place: Places | None = None
     pausing: Pausing | None = None
 
-    @property
+    @cached_property
     def without_pauses(self) -> Figures:
         """The figures of nodes that never pause."""
-        return replace(self, pausing=None)
+        return self._at_the_same_point(pausing=None)
+
+    def represented(self, place: Places) -> Figures:
+        """Return the figures as if only some draws were solved; `place` (draws,) has the one for each draw."""
+        return self._at_the_same_point(place=place)
+
+    def _at_the_same_point(self, **changes: Any) -> Figures:
+        found = replace(self, **changes)
+        vars(found)["point"] = self.point
+        return found
 
     @cached_property
-    def _delays(self) -> Mapping[str, RareDelay] | None:
+    def _delays(self) -> Mapping[str, Sequence[RareDelay]] | None:
         return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s, self.place)
 
     @property
@@ -113,6 +130,15 @@ class Figures:
 
     def latencies_s(self, name: str) -> FloatArray:
         """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
+        if name not in self._known_s:
+            self._known_s[name] = self._latencies_s(name)
+        return self._known_s[name]
+
+    @cached_property
+    def _known_s(self) -> dict[str, FloatArray]:
+        return {}
+
+    def _latencies_s(self, name: str) -> FloatArray:
         if self.closed is not None:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
@@ -244,6 +270,13 @@ class Solution:
         """
         return replace(self._solved_at(peak_rate), place=self.place)
 
+    @property
+    def idle(self) -> Figures:
+        """The figures of requests that are alone in the system (draws,)."""
+        figures = self.at(0.0)
+        vars(figures)["point"] = idle_point(self.analysis)
+        return figures
+
     def _solved_at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures of the solved draws."""
         rate = np.asarray(peak_rate, dtype=float)
@@ -257,7 +290,9 @@ class Solution:
         All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
         """
 
-        def at_most(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> Mapping[str, RareDelay]:
+        def at_most(
+            analysis: Analysis, rate_per_s: FloatArray, place: Places | None
+        ) -> Mapping[str, Sequence[RareDelay]]:
             most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
             return pausing(analysis, np.minimum(rate_per_s, most), place)
 

@@ -22,6 +22,7 @@ from capplan.models.results import (
     Outage,
     SessionNotFound,
 )
+from capplan.models.solver.known_errors import MEAN, P99, KnownError
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
 
 STATISTIC_NAMES = {"p999": "p99.9"}
@@ -258,6 +259,19 @@ def _latency(prediction: Prediction, console: Console) -> None:
         fact(console, "  tails", f"{guessed} guessed; without {missing}")
     elif guessed or missing:
         fact(console, "  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
+    _solver_errors(prediction.solver_errors, console)
+
+
+def _solver_errors(errors: Sequence[KnownError], console: Console) -> None:
+    """Say for which figures the solver's error is larger than usual, and why."""
+    if not errors:
+        return
+    worst = {
+        name: max((figure for each in errors if (figure := getattr(each, name)) is not None), default=None)
+        for name in ("mean", "p99")
+    }
+    within = ", ".join(f"{name} within {figure * 100:.0f} %" for name, figure in worst.items() if figure is not None)
+    fact(console, "  solver", f"nine of ten such layouts: {within} ({', '.join(each.where for each in errors)})")
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], console: Console) -> bool:
@@ -384,6 +398,7 @@ def _explanation(prediction: Prediction, console: Console) -> None:
     _parts(prediction, console)
     _resources(prediction, console)
     _assumptions(prediction, console)
+    _errors_by_condition(prediction, console)
     texts = {"Claimed": prediction.evidence.claims, "Note": prediction.evidence.notes}
     if any(texts.values()):
         _section(console, "Notes")
@@ -400,6 +415,19 @@ def _assumptions(prediction: Prediction, console: Console) -> None:
         _section(console, "Outages assume")
     for name, text in texts.items():
         paragraph(console, f"{name}: {text}", 2, 4)
+
+
+def _errors_by_condition(prediction: Prediction, console: Console) -> None:
+    """Print the errors of the solver under each condition that holds here."""
+    if not prediction.solver_errors:
+        return
+    _section(console, "Errors of the analytic solver in nine of ten random layouts with the same condition")
+    for each in prediction.solver_errors:
+        figures = (("mean", each.mean, MEAN), ("p99", each.p99, P99))
+        within = ", ".join(f"{name} within {(figure or usual) * 100:.0f} %" for name, figure, usual in figures)
+        paragraph(console, f"{each.where}: {within}", 2, 4)
+    usual = f"the mean is within {MEAN * 100:.0f} % and p99 within {P99 * 100:.0f} %"
+    paragraph(console, f"Elsewhere, {usual} in 49 of 50.", 2, 4)
 
 
 def _parts(prediction: Prediction, console: Console) -> None:

@@ -180,7 +180,7 @@ def _check_fan_out(step: FanOut, over: Binding) -> None:
 def _sent(step: Step, counts: Sequence[Counter[str]], scope: _Scope) -> Counter[str]:
     """Return the most signals to each group outside `step`; refuse a latch that can never open."""
     most: Counter[str] = Counter()
-    for count in counts:
+    for count in filter(None, counts):
         most = most | count if isinstance(step, (Choice, Route, If)) else most + count
     if isinstance(step, FanOut):
         branches = step.contacted or scope.binding(step.over).size or 0

@@ -44,6 +44,7 @@ from capplan.models.solver.flow_analysis import (
 )
 from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
+from capplan.models.solver.random_times.interpolation import monotone_cubic
 from capplan.models.solver.random_times.random_time import RandomTime
 from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
 from capplan.models.solver.representatives import representatives
@@ -572,11 +573,9 @@ class Analysis:
         The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
         quorums and forks make different from 1, is interpolated between the virtual rates.
         """
-        from scipy.interpolate import PchipInterpolator  # slow to import
-
         shares = _SHARES[1:]
         at = np.clip(special.expit(logit), shares[0], shares[-1])
-        return np.asarray(self._queueing_s(special.expit(logit)) * PchipInterpolator(shares, self._factor)(at))
+        return np.asarray(self._queueing_s(special.expit(logit)) * monotone_cubic(shares, self._factor, at))
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -678,10 +677,12 @@ class Analysis:
         demand = self.demands[name]
         if name in self._others:
             demand, rate_per_s = self._others[name].plus(rate_per_s, demand), np.ones(1)
-        busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
-        if self._counts_requests and not self.stations[name].has_lanes:
-            busy = replace(busy, sharing=None)
         less = self._variability[name]
+        if self.stations[name].has_lanes:
+            return lane_congestion(self.stations[name], demand, rate_per_s, less)
+        busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
+        if self._counts_requests:
+            busy = replace(busy, sharing=None)
         return busy if np.all(less == 1.0) else busy.scaled(less)
 
     @cached_property
@@ -701,15 +702,27 @@ class Analysis:
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
                 found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
-        return self._paced(found) if isinstance(self.traffic, Throttled) else found
+        return self._paced(self.traffic, found) if isinstance(self.traffic, Throttled) else found
 
-    def _paced(self, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
-        """Leave out the variance that stems from random starts: requests of paced clients start evenly."""
+    def _paced(self, traffic: Throttled, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        """Leave out the variance that stems from random starts: requests of paced clients start evenly.
+
+        Clients that wait for their answers send less while queues are long, which counts already. Over the time in
+        which a queue forgets its past, this leaves the share pause / (pause + that time) of the variance of arrivals.
+        """
+        alone = ResponseReader({}, Shapes({}))
+        alone_s = sum((share * alone.of(self.flows[name]).total for name, share in self.share.items()), 0.0)
+        pause_s = np.maximum(traffic.clients / np.asarray(traffic.rate_per_s) - alone_s, 1e-9 * alone_s)
         for name, demand in self.demands.items():
-            if self.stations[name].rate is None:
+            station = self.stations[name]
+            if station.rate is None:
                 square = np.asarray(demand.mean_s, dtype=float) ** 2
-                shared = 2 * square if self.stations[name].discipline == "ps" else square
-                even = 1 - square / np.maximum(np.maximum(demand.second_moment_s2, shared), 1e-300)
+                shared = 2 * square if station.discipline == "ps" else square
+                random = square / np.maximum(np.maximum(demand.second_moment_s2, shared), 1e-300)
+                load = np.minimum(demand.mean_s / endless_speed(station) * traffic.rate_per_s, _SHARES[-1])
+                forgets_s = demand.second_moment_s2 / np.maximum(demand.mean_s, 1e-300) / 2 / (1 - np.sqrt(load)) ** 2
+                forgets_s = forgets_s / (1 if station.has_lanes else station.servers)
+                even = 1 - random * pause_s / (pause_s + forgets_s)
                 found[name] = np.atleast_1d(np.minimum(found[name], np.maximum(even, _LEAST_VARIABLE)))
         return found
 
@@ -800,8 +813,6 @@ def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed:
 
 def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
-    if station.has_lanes:
-        return lane_congestion(station, demand, rate_per_s)
     if station.rate is not None:
         asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)

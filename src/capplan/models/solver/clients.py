@@ -41,6 +41,7 @@ from capplan.models.solver.stations.single_station import in_proportion
 
 _BRIEFEST = 1e-9  # pause of clients that never pause, over the response of a single request
 _CLOSE = 1e-6  # relative error of a rate, or of a pause that is almost none
+_NEGLIGIBLE = 1e-15  # probability of a state
 _STEPS = 60  # Newton steps, or halvings of a bracket, at most; five are usual
 
 
@@ -141,15 +142,25 @@ def _closed(analysis: Analysis, chain: FlowEquivalent, clients: int, pause_s: Nu
     chance = _chances(chain, clients, pause)
     rate = (chance @ (clients - chain.states)) / pause
     dropped = chance[:, -1] * (clients - chain.places) / pause / rate
-    return rate, steady_state(chain, analysis.conditions(chain), chance, dropped)
+    part, chance = _probable(chain, chance)
+    return rate, steady_state(part, analysis.conditions(part), chance, dropped)
 
 
-def _chances(chain: FlowEquivalent, clients: int, pause_s: FloatArray) -> FloatArray:
-    """Return the probabilities of the numbers inside that each state stands for (draws, states)."""
+def _probable(chain: FlowEquivalent, chance: FloatArray) -> tuple[FlowEquivalent, FloatArray]:
+    """Leave out the states at both ends that have no weight in any draw; the first that is left completes nothing."""
+    probable = np.flatnonzero(~(chance.max(axis=0) <= _NEGLIGIBLE))
+    first, last = max(int(probable[0]) - 1, 0), max(int(probable[-1]), 1)
+    part = FlowEquivalent(chain.states[first : last + 1], chain.throughput_per_s[:, first:last], chain.pool)
+    return part, chance[:, first : last + 1]
+
+
+def _chances(
+    chain: FlowEquivalent, clients: int, pause_s: FloatArray, draws: NDArray[np.intp] | slice = slice(None)
+) -> FloatArray:
+    """Return the probabilities of the numbers inside that each state stands for (chosen draws, states)."""
     outside = clients - chain.states
-    ways = special.gammaln(clients + 1.0) - special.gammaln(outside + 1.0)
-    logs = ways - chain.states * np.log(pause_s)[:, None] - chain.log_work
-    return in_proportion(logs + np.log(chain.weight))
+    ways = special.gammaln(clients + 1.0) - special.gammaln(outside + 1.0) + np.log(chain.weight)
+    return in_proportion(ways - chain.states * np.log(pause_s)[:, None] - chain.log_work[draws])
 
 
 def _throttled(
@@ -161,16 +172,18 @@ def _throttled(
     low = np.log(_BRIEFEST * alone)
     high = np.log(np.maximum(clients / wanted, 2 * _BRIEFEST * alone))  # the pause if requests took no time
     at = np.log(np.maximum(clients / wanted - alone, 2 * _BRIEFEST * alone))
+    left, outside = np.arange(len(at)), clients - chain.states
     for _ in range(_STEPS):
-        chance, pause = _chances(chain, clients, np.exp(at)), np.exp(at)
-        outside = clients - chain.states
+        here, pause = at[left], np.exp(at[left])
+        chance = _chances(chain, clients, pause, left)
         mean, square = chance @ outside, chance @ outside**2
-        missing = np.log(np.maximum(mean, 1e-300) / pause / wanted)
-        low, high = np.where(missing > 0, at, low), np.where(missing > 0, high, at)
+        missing = np.log(np.maximum(mean, 1e-300) / pause / wanted[left])
+        low[left], high[left] = np.where(missing > 0, here, low[left]), np.where(missing > 0, high[left], here)
         step = missing / np.maximum(1 - (square / np.maximum(mean, 1e-300) - mean), 1e-3)
-        inside = (at + step > low) & (at + step < high)
-        at = np.where(inside, at + step, (low + high) / 2)
-        if np.all((np.abs(missing) < _CLOSE) | (high - low < _CLOSE)):
+        inside = (here + step > low[left]) & (here + step < high[left])
+        at[left] = np.where(inside, here + step, (low[left] + high[left]) / 2)
+        left = left[(np.abs(missing) >= _CLOSE) & (high[left] - low[left] >= _CLOSE)]
+        if not len(left):
             break
     rate, state = _closed(analysis, chain, clients, np.maximum(np.exp(at) - analysis.outside_s, 0.0))
     return rate, state if clock == "actual" else _late(analysis, state, clients / wanted, rate < 0.999 * wanted)

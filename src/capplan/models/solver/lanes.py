@@ -12,6 +12,9 @@ the load and n lanes, the mean wait is
   Whitt). h(n) = (n - 1) / sqrt(4 + (n - 2) / 5) meets both ends. For exponential services the mean response is within
   1 % for up to 128 lanes up to 90 % of capacity, and within 3.5 % up to 97 %.
 
+If the work that arrives at the station varies less than that of Poisson arrivals, the missing part counts 1 / n for
+`random` lanes, since a random choice restores the rest; `round_robin` lanes see 1 / n of the variability of arrivals.
+
 Under processor sharing the mean time that a request loses is this wait over (1 + v) / 2: exactly for `random`, nearly
 for `least_loaded` (Gupta et al.), and in heavy traffic for `round_robin` (Gromoll). The number of requests at a lane is
 taken as geometric.
@@ -40,7 +43,9 @@ from capplan.models.solver.stations.erlang import erlang_c
 _FULL = 0.9999  # of a lane, at most
 
 
-def lane_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
+def lane_congestion(
+    station: Station, demand: ServiceDemand, rate_per_s: FloatArray, variability: Number = 1.0
+) -> Congestion:
     """Return the congestion of a station with lanes.
 
     Parameters
@@ -51,6 +56,8 @@ def lane_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatAr
         Demand of one request.
     rate_per_s : array (..., draws)
         Requests per second; full lanes count as nearly full.
+    variability : number or array (draws,)
+        Variance of the work that arrives at the station, over that of Poisson arrivals.
     """
     speed = 1.0 if station.rate is None else station.rate.speeds[0]
     visits = np.maximum(demand.visits, 1e-12)
@@ -58,28 +65,31 @@ def lane_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatAr
     scv = np.maximum(demand.second_moment_s2 * visits / np.maximum(demand.mean_s, 1e-300) ** 2 - 1, 0.0)
     load = np.clip(rate_per_s * demand.mean_s / speed / station.servers, 1e-12, _FULL)
     if station.discipline == "ps":
-        slowdown = 1 + _mean_wait(station, load, scv) * 2 / (1 + scv)
+        slowdown = 1 + _mean_wait(station, load, scv, variability) * 2 / (1 + scv)
         sharing = Sharing(slowdown, slowdown * (slowdown - 1), 1 / (slowdown * np.maximum(service, 1e-300)))
         return Congestion(slowdown / speed, sharing=sharing)
-    wait = _mean_wait(station, load, scv)
+    wait = _mean_wait(station, load, scv, variability)
     beyond = wait * np.maximum(2 * _mean_wait_of_those(station, load, wait, scv) - wait, 0.0)
     return Congestion(1 / speed, RandomTime(0.0, service * wait, service**2 * beyond))
 
 
-def _mean_wait(station: Station, load: FloatArray, scv: Number) -> FloatArray:
-    """Return the mean wait in multiples of the mean service time."""
-    lanes, random = station.servers, load / (1 - load) * (1 + scv) / 2
+def _mean_wait(station: Station, load: FloatArray, scv: Number, variability: Number) -> FloatArray:
+    """Return the mean wait in multiples of the mean service time.
+
+    What arrivals at the station lack of the variance of a Poisson stream, a random choice of the lane mostly restores.
+    """
+    lanes, random, missing = station.servers, load / (1 - load) * (1 + scv) / 2, 1 - variability
     match station.assignment:
         case "round_robin":
-            arrivals = 1 / lanes
-            variability = arrivals + scv
-            decay = 2 * (1 - load) * (1 - arrivals) ** 2 / (3 * load * np.maximum(variability, 1e-12))
-            return np.asarray(random * variability / (1 + scv) * np.exp(-decay))
+            arrivals = np.maximum(1 - missing * (1 + scv), 0.0) / lanes
+            spread = np.maximum(arrivals + scv, 1e-12)
+            decay = 2 * (1 - load) * (1 - arrivals) ** 2 / (3 * load * spread)
+            return np.asarray(random * spread / (1 + scv) * np.exp(-decay))
         case "least_loaded":
             shared = erlang_c(lanes, lanes * load) / (lanes * (1 - load)) * (1 + scv) / 2
-            return np.asarray(shared * (1 + (1 - load) * (lanes - 1) / np.sqrt(4 + (lanes - 2) / 5)))
+            return np.asarray(variability * shared * (1 + (1 - load) * (lanes - 1) / np.sqrt(4 + (lanes - 2) / 5)))
         case _:
-            return np.asarray(random)
+            return np.asarray(random * (1 - missing / lanes))
 
 
 def _mean_wait_of_those(station: Station, load: FloatArray, wait: FloatArray, scv: Number) -> FloatArray:

@@ -124,7 +124,7 @@ class OperatingPoint:
         self,
         levels: Sequence[float],
         *requests: str,
-        delays: Mapping[str, RareDelay] | None = None,
+        delays: Mapping[str, Sequence[RareDelay]] | None = None,
         place: NDArray[np.intp] | None = None,
     ) -> FloatArray:
         """Return approximate quantiles of the response over the requests of some classes.
@@ -135,8 +135,8 @@ class OperatingPoint:
             Probabilities above 0 and below 1.
         *requests : str
             Names of the request classes.
-        delays : mapping of RareDelay, optional
-            Delays that some requests have in addition, by request class.
+        delays : mapping of sequences of RareDelay, optional
+            Delays that some requests have in addition, by request class; a request has one of a sequence at most.
         place : array of int (further draws,), optional
             For draws whose delays differ, but that are alike otherwise: the draw here that each of them is like.
 
@@ -154,7 +154,7 @@ class OperatingPoint:
                 _of_draws(
                     (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name]), which
                 ),
-                None if delays is None else delays.get(name),
+                () if delays is None else delays.get(name, ()),
             )
         ]
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
@@ -174,20 +174,24 @@ def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
     return weight[..., which, :], mean[..., which, :], variance[..., which, :]
 
 
-def _with_delay(parts: Parts, delay: RareDelay | None) -> list[Parts]:
-    """Split a mixture, (weight, mean, variance), into the requests without and with a delay.
+def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
+    """Split a mixture, (weight, mean, variance), into the requests without a delay and with each.
 
-    The delay is exponential and mostly longer than anything else, so the delayed requests are one part.
+    A delay is exponential and mostly longer than anything else, so the delayed requests are one part.
     """
-    if delay is None:
+    if not delays:
         return [parts]
     weight, mean, variance = parts
-    chance, more = (np.asarray(each)[..., None] for each in delay)
     share = weight.sum(axis=-1, keepdims=True)
     of = weight / np.maximum(share, 1e-300)
     middle = np.vecdot(of, mean)[..., None]
     spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
-    return [((1 - chance) * weight, mean, variance), (chance * share, middle + more, spread + more**2)]
+    found, left = [], np.ones(1)
+    for delay in delays:
+        chance, more = (np.asarray(each)[..., None] for each in delay)
+        found.append((chance * share, middle + more, spread + more**2))
+        left = left - chance
+    return [(left * weight, mean, variance), *found]
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
@@ -215,6 +219,34 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     )
     states = tuple(_state(analysis, each) for each in rates)
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
+
+
+def idle_point(analysis: Analysis) -> OperatingPoint:
+    """Return the limit at low rates: requests that are alone in the system, and find no queue.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network.
+
+    Returns
+    -------
+    OperatingPoint
+    """
+    nothing, every = np.zeros(analysis.draws), np.ones(analysis.draws)
+    mean, variance = (
+        {name: every * getattr(time, part) for name, time in analysis.unloaded.items()}
+        for part in ("total", "variance")
+    )
+    state = SteadyState(
+        nothing,
+        nothing,
+        mean,
+        dict.fromkeys(mean, every[:, None]),
+        {name: each[:, None] for name, each in mean.items()},
+        {name: each[:, None] for name, each in variance.items()},
+    )
+    return OperatingPoint(nothing, (every,), (1.0,), (state,), analysis.share)
 
 
 def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:

@@ -115,11 +115,12 @@ class Bindings(NamedTuple):
     """What names are bound to: members and sets of members in order.
 
     A row is bound to a name as well, if steps inside ask for its replicas again: to all replicas in their order, those
-    that are down included.
+    that are down included. `kept` are the names that bindings are restricted to.
     """
 
     members: dict[str, Member]
     sets: dict[str, Members]
+    kept: frozenset[str] | None = None
 
     def with_member(self, name: str, member: Member) -> Bindings:
         """Bind a name to a member."""
@@ -137,15 +138,19 @@ class Bindings(NamedTuple):
 
     def restricted(self, names: frozenset[str]) -> Bindings:
         """Keep these names only, and number individuals in order of appearance."""
+        if names == self.kept:
+            return self
         numbers: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
 
         def numbered(member: Member) -> Member:
-            seen = numbers[member.universe, member.class_number]
-            return member._replace(individual=seen.setdefault(member.individual, len(seen)))
+            universe, class_number, individual = member
+            seen = numbers[universe, class_number]
+            number = seen.setdefault(individual, len(seen))
+            return member if number == individual else Member(universe, class_number, number)
 
         members = {name: numbered(self.members[name]) for name in sorted(names & self.members.keys())}
         sets = {name: tuple(map(numbered, self.sets[name])) for name in sorted(names & self.sets.keys())}
-        return Bindings(members, sets)
+        return Bindings(members, sets, names)
 
     def key(self) -> tuple[Any, ...]:
         """Return a key that is the same for equal bindings."""
@@ -169,9 +174,10 @@ class _Translator:
             return step
         bindings = bindings.restricted(self.uses.names(step))
         key = (id(step), *bindings.key())
-        if key not in self.known:
-            self.known[key] = self._translated(step, bindings)
-        return self.known[key]
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._translated(step, bindings)
+        return found
 
     def _translated(self, step: Step, bindings: Bindings) -> Step:
         match step:
@@ -480,6 +486,8 @@ class _Uses:
 
     def names(self, step: Step) -> frozenset[str]:
         """Return the names that a step, or one inside, uses and does not bind."""
+        if self.is_plain(step):
+            return frozenset()
         if id(step) not in self._names:
             inside = frozenset[str]().union(*(self.names(child) for child in children(step)))
             match step:
@@ -502,6 +510,8 @@ class _Uses:
 
     def cuts(self, step: Step) -> frozenset[tuple[str, int]]:
         """Return the names of sets of which steps inside use only leading members, and how many."""
+        if self.is_plain(step):
+            return frozenset()
         if id(step) not in self._cuts:
             inside = frozenset[tuple[str, int]]().union(*(self.cuts(child) for child in children(step)))
             if isinstance(step, FanOut) and step.contacted is not None:
@@ -528,8 +538,8 @@ class _Signals:
         if isinstance(step, Signal):
             return Counter([step.group])
         most: Counter[str] = Counter()
-        for child in children(step):
-            most = most | self.most(child) if isinstance(step, (Choice, Route)) else most + self.most(child)
+        for sent in filter(None, map(self.most, children(step))):
+            most = most | sent if isinstance(step, (Choice, Route)) else most + sent
         if isinstance(step, CountdownLatch):
             for group in step.groups:
                 del most[group.name]

@@ -35,7 +35,7 @@ def difference(case: Case[Any]) -> dict[str, tuple[float, ...]] | None:
     other = system.other_assignment(scenario, values)
     if other is None:
         return None
-    both = Analysis(system.network(scenario, values, 1.0)), Analysis(other)
+    both = case.middle.analysis, Analysis(other)
     rates = capacity_per_s(both[0], MAX_DROP_RATE) * np.array(_SHARES)[:, None]
     before, after = (_means_s(case, analysis, rates) for analysis in both)
     return {name: tuple(float(each) for each in after[name] / before[name] - 1) for name in before}

@@ -3,7 +3,8 @@
 A budget is seconds of a nominal machine: two threads that each simulate a visit to a station in 200 ns (compiled
 engine), and 20 us to lower a step of the network's flows. Of what is left after lowering, requests follow, and of
 those the number of draws: the square root of a 5,000th of them, so that with more budget there are more draws and
-longer runs. At the least, six draws of 4,000 requests each are simulated, whatever the budget.
+longer runs. At the least, six draws of 4,000 requests each are simulated, whatever the budget. Near the capacity and
+beyond it, queues take longer to settle, and runs are twice as long.
 """
 
 from __future__ import annotations

@@ -125,6 +125,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         limits=_limits(answer.at_capacity),
         offered=_offered(answer, risk),
         latency_ms=answer.figures.latency_ms,
+        solver_errors=source.known_errors(answer.mean_tps) if isinstance(source, SolvedNetwork) else (),
         utilisation=answer.figures.utilisation,
         busy_workers=answer.figures.busy_units,
         evidence=EvidenceSummary(

@@ -20,6 +20,7 @@ from capplan.models.objective import Metric, scaled
 from capplan.models.results import STATISTICS, Band, Latency, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint
 from capplan.planner.predict.budget import requests_at_a_rate
 from capplan.planner.simulate.simulate import Design, observed, summed_up
@@ -336,6 +337,14 @@ class SolvedNetwork:
         if not isinstance(self.network.traffic, Throttled):
             return None
         return SolvedNetwork(_without_pauses(self.network, self.network.traffic)).at(None)
+
+    def known_errors(self, mean_tps: float | None) -> tuple[KnownError, ...]:
+        """Return what is known of the solver's errors at a mean rate; None: that of the network's own traffic."""
+        analysis = self.solution.analysis
+        if isinstance(analysis.traffic, Open):
+            rate = float(np.max(analysis.traffic.rate_per_s)) if mean_tps is None else mean_tps
+            return known_errors(analysis, rate / self.capacity_tps)
+        return known_errors(analysis, self.at(mean_tps).throughput_tps.value / float(analysis.saturation_per_s[0]))
 
     @property
     def _drift_tps(self) -> float:

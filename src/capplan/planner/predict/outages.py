@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import SMALL_ENSEMBLE
+from capplan.calibration.case.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.calibration.case.solution import Figures, Solution
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.outage import Loss, Remainder, Solved
@@ -71,9 +71,9 @@ class Whole:
         return float(np.max(self.figures.peak_rate))
 
     @cached_property
-    def few(self) -> Case[Any]:
-        """The layout with a few representative draws."""
-        return replace(self.case, draws=SMALL_ENSEMBLE)
+    def few(self) -> Representatives:
+        """A few draws that represent all: those that are solved, if not all are."""
+        return self.case.representatives or representatives(self.every_value, SMALL_ENSEMBLE)
 
     @cached_property
     def every_value(self) -> Values:
@@ -83,7 +83,8 @@ class Whole:
     @cached_property
     def capacity(self) -> FloatArray:
         """Capacity at the representative draws, in place of all draws (draws,)."""
-        return self.few.solution.capacity
+        found = self.case.solution.capacity
+        return found if self._solved is None else found[self._solved]
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
@@ -98,13 +99,19 @@ class Whole:
     @cached_property
     def limited_few(self) -> SustainedRate:
         """The same at the representative draws, in place of all draws (draws,)."""
-        return sustained_rate(self.few.solution, self.near.uncertainty, self.objectives, self.relations)
+        few = self.case if self.case.representatives is not None else replace(self.case, draws=SMALL_ENSEMBLE)
+        return sustained_rate(few.solution, self.near.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
         """Times at the representative draws by reported class, in place of all draws (statistics, draws)."""
-        few = self.few.solution.at(self.offered_per_s)
+        few = self.figures if self._solved is None else self.figures.represented(self._solved)
         return {name: few.latencies_s(name) for name in few.asked}
+
+    @property
+    def _solved(self) -> Places | None:
+        """For each draw, the one of all draws that represents it; None if only representatives are solved anyway."""
+        return self.few.chosen[self.few.place] if self.case.representatives is None else None
 
 
 def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
@@ -177,8 +184,7 @@ def _described(
 
 
 def _solution(whole: Whole, solved: Solved) -> Solution:
-    few = whole.few
-    return solved(few.values, None if few.representatives is None else few.representatives.place)
+    return solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
 
 
 def _capacity_draws(whole: Whole, left: Remainder, solution: Solution) -> FloatArray:

@@ -19,6 +19,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share
 from capplan.models.objective import Metric
 from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
+from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.assignment import assignment_note
 from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
@@ -199,6 +200,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=case.system.tails_not_modelled,
+        solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
         outages=outages(Whole(case, figures, latency, relations, near), losses),
@@ -211,6 +213,15 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         version=version("capplan"),
     )
     return answered(_judged(prediction, case, figures))
+
+
+def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
+    """Return what is known of the solver's errors; closed forms have none."""
+    if figures.closed is not None:
+        return ()
+    return known_errors(
+        figures.analysis, float(np.median(figures.peak_rate)) / float(np.median(case.solution.capacity))
+    )
 
 
 def answered(prediction: Prediction) -> Prediction:

@@ -23,6 +23,7 @@ from capplan.models.results import (
     plain,
     rounded,
 )
+from capplan.models.solver.known_errors import KnownError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -151,6 +152,9 @@ class Prediction:
         Mechanisms that make tails and are in the percentiles as guesses.
     tails_not_modelled
         Mechanisms that are known to make tails of latency and that the model lacks.
+    solver_errors
+        Conditions that hold here and under which latencies of the analytic solver are off by more than elsewhere (mean
+        5 %, 99th percentile 15 %), as measured; empty if there are none, or latencies are simulated.
     utilisation
         Share of each resource that is busy at the offered rate.
     busy_workers
@@ -186,6 +190,7 @@ class Prediction:
     latency_ms: Mapping[str, Latency]
     tails_guessed: tuple[str, ...] = ()
     tails_not_modelled: tuple[str, ...] = ()
+    solver_errors: tuple[KnownError, ...] = ()
     utilisation: Mapping[str, Band]
     busy_workers: Mapping[str, Band]
     throughput_ratios: Mapping[str, Band] = field(default_factory=dict)

@@ -54,7 +54,8 @@ _TOO_LARGE = (
     "At {:,.0f} requests per second, runs that last long enough to settle would take {:,.0f} s of --budget: latencies "
     "come from the analytic solver."
 )
-_OVERDRAWN = 6.0  # times the budget that runs may cost in order to settle
+_OVERDRAWN = 12.0  # times the budget that runs may cost in order to settle
+_SLOW_TO_SETTLE = 0.95  # share of the capacity above which queues settle so slowly that runs are twice as long
 _IN_BURSTS = 0.25  # of the measured requests: at 80 % of capacity every figure is within 13 % of its least variance
 
 
@@ -107,6 +108,8 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
         return SimulatedLatency(solved_latency(figures, uncertainty), _FILLS)
     settles_s = settling_s(case, figures)
     size = _effort(figures, settings, settles_s)
+    if np.median(figures.peak_rate / case.solution.capacity) > _SLOW_TO_SETTLE:
+        size = replace(size, requests=2 * size.requests)
     if is_too_slow(figures, size.requests, settles_s):
         sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS

@@ -35,7 +35,6 @@ class Fedora4(System[Fedora4Scenario]):
     parameters = PARAMETERS
     reported = REPORTED
     widening = 2.0  # scaling laws that fit the measured sizes equally well differ by more than one doubling
-    budget_s = 0.4
     losses = MappingProxyType({"node": "a repository node"})
     tails_not_modelled = ("GC pauses", "write locks")
     situations = MappingProxyType(_SITUATIONS)

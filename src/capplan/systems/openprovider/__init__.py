@@ -94,7 +94,8 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
             "front": Machine("policing node", ("front",), FRONT_CORES),
         }
     )
-    sized = MappingProxyType({"dcs": (1, 4), "cass_nodes": (1, 24), "front_nodes": (1, 12)})
+    sized = MappingProxyType({"cass_nodes": (1, 100), "front_nodes": (1, 24)})
+    families = MappingProxyType({"dcs": (1, 4)})
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)

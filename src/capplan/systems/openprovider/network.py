@@ -28,7 +28,7 @@ from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick,
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.random_times.pauses import RareDelay, pause_delay
+from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FRONT_CORES = 32  # evidence all.front_vcpu
@@ -232,7 +232,7 @@ def pauses(
     rate_per_s: FloatArray,
     place: NDArray[np.intp] | None,
     down: tuple[int, ...] = (),
-) -> dict[str, RareDelay]:
+) -> dict[str, tuple[RareDelay, ...]]:
     """Return the delays by garbage-collection pauses of Cassandra nodes, by class of the network.
 
     `down` is as for `network`.
@@ -249,12 +249,18 @@ def pauses(
     period_s, nodes = analysis.averaged(analysis.unloaded), sum(cluster.alive)
     if place is not None:
         utilisation, period_s = utilisation[..., place], period_s[..., place]
-    found = {}
-    for name, operations in OPERATIONS.items():
-        asked = sum(needed[operation] for operation in operations)
-        follows = 0.0 if name == "auth" else asked / nodes / (period_s + values["gap_s"])
-        found[name] = pause_delay(values["pause_share"] * utilisation, values["pause_s"], utilisation, asked, follows)
-    return found
+    asked = {name: sum(needed[operation] for operation in operations) for name, operations in OPERATIONS.items()}
+    length_s, share = values["pause_s"], values["pause_share"] * utilisation
+    messages = ("auth", "start", *("update",) * UPDATES)
+    needs = [asked[name] / nodes for name in messages]
+    sent = sent_in_pauses(needs, period_s + values["gap_s"], length_s)
+    work = sum(need * each for need, each in zip(needs, sent, strict=True)) / sum(needs)
+    seen = 1 / (1 + values["unseen_work"])  # the rest begins when a request has been served
+    return {
+        name: pause_delays(share, length_s, utilisation, asked[name], work, seen, sum(shares) / len(shares))
+        for name in asked
+        for shares in [[each for message, each in zip(messages, sent, strict=True) if message == name]]
+    }
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:

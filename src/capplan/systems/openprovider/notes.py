@@ -33,7 +33,8 @@ _PAUSES = (
     "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured: 0.2 to 5 % of the "
     "time of a fully utilised node, 8 to 110 ms each (guesses). From p95 or p99 on they rest on these guesses. Hints, "
     "speculative retries, which would shorten some reads, and the slowdown by a running compaction are not in them. "
-    "Means contain what the load tests had of all that; `capplan simulate` has none of it."
+    "Means contain what the load tests had of all that; `capplan simulate` has none of it. Beside simulations of "
+    "pauses, the formula is 40 % too low to 60 % too high at p99, and within 20 % at p99.9."
 )
 _BY_LINK = {
     "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "

@@ -204,7 +204,7 @@ def _left(scenario: OpenproviderScenario, lost: _Lost, every: Values, values: Va
         left = changed(scenario, front_nodes=fronts, client_share=None if even else shares)
     down = lost.down(scenario)
 
-    def pausing(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> dict[str, RareDelay]:
+    def pausing(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> dict[str, tuple[RareDelay, ...]]:
         return pauses(left, values if place is None else every, analysis, rate_per_s, place, down)
 
     return Solution(network(left, values, 1.0, down), REPORTED, place=place, pausing=pausing)

@@ -12,7 +12,6 @@ from capplan.models.results import STATISTICS
 from capplan.systems.openprovider.network import PARAMETERS, REPORTED, build_cluster, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-_IDLE_PER_S = 1e-3
 _NOTHING = 1e-6
 _TIMES = {each.name for each in PARAMETERS if each.unit == "s"}
 
@@ -27,7 +26,7 @@ def offset(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...]
         return NO_OFFSET
     middle = {name: float(np.median(value)) for name, value in values.items()}
     instant = {name: value * (_NOTHING if name in _TIMES else 1.0) for name, value in middle.items()}
-    figures = Solution(network(scenario, instant, 1.0, down), REPORTED).at(_IDLE_PER_S)
+    figures = Solution(network(scenario, instant, 1.0, down), REPORTED).idle
     length = 1.0 if scenario.rtt is not None else (1 + values["route_excess"]) / (1 + middle["route_excess"])
     times = {
         name: {

@@ -57,7 +57,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     machines = MappingProxyType(
         {"server": Machine("application server", ("server",), CORES), "node": Machine("Cassandra node", ("cassandra",))}
     )
-    sized = MappingProxyType({"cass_nodes": (1, 24)})
+    sized = MappingProxyType({"cass_nodes": (1, 50)})
 
     network = staticmethod(network)
     other_assignment = staticmethod(other_assignment)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.random_times.interpolation import ACCURACY, evaluated
+from capplan.models.solver.random_times.interpolation import ACCURACY, evaluated, monotone_cubic
 
 
 class Counted:
@@ -49,3 +50,29 @@ def test_a_function_that_is_not_smooth_is_evaluated_itself() -> None:
 def test_arguments_that_vary_through_zero_are_evaluated_themselves() -> None:
     at = points(1) - points(1).min()
     np.testing.assert_array_equal(evaluated(Counted(), at), Counted()(at))
+
+
+def test_a_narrow_fourth_dimension_costs_little() -> None:
+    """A tensor product would have 16 nodes along the first axis and five along the others: 2000."""
+    rng = np.random.default_rng(3)
+    at = np.exp(rng.uniform(-0.05, 0.05, (4, 4)) @ rng.uniform(-1, 1, (4, 4000)))
+    at[0] *= np.exp(rng.uniform(-2, 2, 4000))
+    seen = 0
+
+    def function(points: FloatArray) -> FloatArray:
+        nonlocal seen
+        seen += points.shape[1]
+        return np.asarray(np.sqrt(points[:1] + points[1:2] ** 2) + points[2:3] / (1 + points[3:]))
+
+    found = evaluated(function, at)
+    assert seen < 1000
+    np.testing.assert_allclose(found, function(at), rtol=10 * ACCURACY)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_monotone_cubics_are_those_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = np.cumsum(rng.uniform(0.1, 1, 3 + seed % 6))
+    values = np.round(rng.normal(size=(len(nodes), 5)), 1 + seed % 2)  # so that some are equal
+    at = np.concatenate([nodes, rng.uniform(nodes[0], nodes[-1], 50)])
+    np.testing.assert_allclose(monotone_cubic(nodes, values, at), PchipInterpolator(nodes, values)(at), atol=1e-12)

@@ -16,7 +16,8 @@ _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
 _EXACT = 40  # steps on the exact distribution before bisection takes over; one or two suffice for parts that are alike
 _CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
-_NARROW = 1e-3  # spread of means, relative to the standard deviation, below which parts are merged
+_NARROW = 1e-2  # spread of means, relative to the standard deviation, below which parts are merged
+_FORMS = 4  # of a group: all parts merged, two thirds of them, a third, or none
 _HALVINGS = 40  # bisection steps between the quantiles of the components
 
 
@@ -34,17 +35,29 @@ class GammaMixture:
     mean_s: FloatArray
     variance_s2: FloatArray
 
-    def narrowed(self) -> tuple[NDArray[np.bool_], GammaMixture]:
-        """Find the draws (draws,) with nearly equal parts, and merge the parts into one with the same two moments.
+    def with_merged(self, count: int) -> tuple[NDArray[np.bool_], GammaMixture]:
+        """Merge the first `count` parts of each draw into one with the same two moments.
 
-        If means differ by a thousandth of the standard deviation, merging changes quantiles by a millionth of it.
+        Tell also for which draws (draws,) these parts are nearly equal. Quantiles then change by less than a
+        ten-thousandth: by the square of the spread of means, in standard deviations.
         """
-        share = self.weight.sum(axis=-1, keepdims=True)
-        weight = self.weight / np.maximum(share, 1e-300)
-        mean, within = (np.vecdot(weight, each)[:, None] for each in (self.mean_s, self.variance_s2))
+        first = slice(None, count)
+        share = self.weight[:, first].sum(axis=-1, keepdims=True)
+        weight = self.weight[:, first] / np.maximum(share, 1e-300)
+        mean, within = (np.vecdot(weight, each[:, first])[:, None] for each in (self.mean_s, self.variance_s2))
         with np.errstate(invalid="ignore"):  # a mean may be infinite
-            between = np.vecdot(weight, (self.mean_s - mean) ** 2)[:, None]
-        return (between <= _NARROW**2 * within)[:, 0], GammaMixture(share, mean, within + between)
+            between = np.vecdot(weight, (self.mean_s[:, first] - mean) ** 2)[:, None]
+        merged = (share, mean, within + between)
+        parts = (self.weight, self.mean_s, self.variance_s2)
+        joined = [np.concatenate([one, every[:, count:]], axis=-1) for one, every in zip(merged, parts, strict=True)]
+        return (between <= _NARROW**2 * within)[:, 0], GammaMixture(*joined)
+
+    def forms(self) -> tuple[NDArray[np.intp], list[GammaMixture]]:
+        """Return the mixtures with fewer and fewer parts merged, and the first of them that does for each draw."""
+        parts = self.weight.shape[-1]
+        counts = sorted({max(parts * thirds // 3, 1) for thirds in (1, 2, 3)}, reverse=True)
+        near, merged = zip(*(self.with_merged(count) for count in counts), strict=True)
+        return np.argmax([*near, np.ones(len(self.weight), dtype=bool)], axis=0), [*merged, self]
 
     def rows(self, chosen: NDArray[np.bool_]) -> GammaMixture:
         """Return the mixtures of the chosen draws."""
@@ -81,12 +94,12 @@ class GammaMixture:
         weight = self.weight[row, finite]
         if weight.sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
             return np.inf
-        law = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite])
-        parts = np.asarray(law.quantile(level))
+        mean, shape = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite]).gamma()
+        parts = special.gammaincinv(shape, level) * mean / shape
         low, high = float(parts.min()), float(parts.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            below = float((weight * law.cdf(np.asarray(middle))).sum()) < level
+            below = float((weight * special.gammainc(shape, middle * shape / mean)).sum()) < level
             low, high = (middle, high) if below else (low, middle)
         return (low + high) / 2
 
@@ -94,8 +107,8 @@ class GammaMixture:
 def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
     """Return quantiles of the union of several mixtures.
 
-    Groups of nearly equal parts are merged first (`GammaMixture.narrowed`). Draws with the same number of parts are
-    solved together.
+    Parts of a group that are nearly equal are merged first (`GammaMixture.forms`). Draws with the same number of parts
+    are solved together.
 
     Parameters
     ----------
@@ -109,15 +122,12 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
     array (levels, draws)
         Seconds.
     """
-    narrowed = [group.narrowed() for group in groups]
-    pattern = sum(narrow.astype(int) << place for place, (narrow, _) in enumerate(narrowed))
+    forms = [group.forms() for group in groups]
+    pattern = sum(which * (_FORMS**place) for place, (which, _) in enumerate(forms))
     found = np.empty((len(levels), len(groups[0].weight)))
     for each in np.unique(pattern):
         chosen = pattern == each
-        parts = [
-            (one if each >> place & 1 else group).rows(chosen)
-            for place, (group, (_, one)) in enumerate(zip(groups, narrowed, strict=True))
-        ]
+        parts = [form[each // _FORMS**place % _FORMS].rows(chosen) for place, (_, form) in enumerate(forms)]
         columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
         found[:, chosen] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
     return found

@@ -1,19 +1,26 @@
-"""A costly smooth function at many points that lie in few dimensions, by interpolation between few of its values.
+"""Interpolation: of a costly smooth function at many points that lie in few dimensions, and between values on a line.
 
 Draws of many parameters, at several rates, often differ in few ways that matter to one function: in one ratio of times,
 for example. The logarithms of the arguments then lie in a space of few dimensions, which their covariance matrix shows.
 A Chebyshev polynomial there needs dozens of values instead of thousands.
 
+The coefficients of a function that is analytic around a box decrease geometrically along each axis: the faster, the
+narrower the box (Trefethen, chapter 8). The polynomial has the terms whose product of these factors is above the
+accuracy. It equals the function at as many points, one for each term: a sparse grid of Leja points.
+
 References
 ----------
 L. N. Trefethen, *Approximation Theory and Approximation Practice*, SIAM, 2013.
+A. Chkifa, A. Cohen and C. Schwab, "High-dimensional adaptive sparse polynomial interpolation", Found. Comput. Math. 14
+(2014) 601-633.
+F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic interpolants", SIAM J. Sci.
+Stat. Comput. 5 (1984) 300-304.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, prod
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -23,9 +30,9 @@ from capplan.models.language.units import FloatArray
 
 ACCURACY = 5e-7  # relative difference from the function, at the points where it is checked
 _CHECKS = 8  # points where the function is evaluated to check the polynomial
-_NODES, _NODES_PER_E = 4.0, 2.5  # nodes along an axis, and more for each factor of e that it spans
-_GROWTHS = (1.0, 1.5)  # factors on the number of nodes, tried in turn
-_WORTHWHILE = 0.4  # nodes per point above which the function itself is evaluated everywhere
+_SMOOTH = 1.2  # distance of the nearest singularity from the box, as a logarithm
+_DIGITS = (1.35, 1.7)  # factors on the number of digits up to which terms are kept, tried in turn
+_WORTHWHILE = 0.4  # evaluations per point above which the function itself is evaluated everywhere
 _FLAT = 1e-9  # extent of an axis, as a logarithm, that does not matter
 
 
@@ -44,20 +51,67 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
     array (results, n)
         Results with a relative error of about `ACCURACY`, or exact.
     """
-    space = _space(points)
+    most = int(_WORTHWHILE * points.shape[1]) - _CHECKS
+    space = _space(points) if most > 0 else None
     if space is None:
         return function(points)
-    for growth in _GROWTHS:
-        counts = [ceil(growth * (_NODES + _NODES_PER_E * width)) for width in 2 * space.half_width]
-        if prod(counts) + _CHECKS > _WORTHWHILE * points.shape[1]:
+    checks = np.linspace(0, points.shape[1] - 1, _CHECKS).astype(np.intp)
+    for factor in _DIGITS:
+        terms = space.terms(-np.log(ACCURACY) * factor, most)
+        if terms is None:
             break
-        checks = np.linspace(0, points.shape[1] - 1, _CHECKS).astype(np.intp)
-        values = function(np.concatenate([space.nodes(counts), points[:, checks]], axis=1))
-        found = space.interpolated(values[:, :-_CHECKS], counts)
+        nodes = _leja(int(terms.max(initial=0)) + 1)[terms]
+        values = function(np.concatenate([space.arguments(nodes), points[:, checks]], axis=1))
+        coefficients = np.asarray(np.linalg.solve(_basis(nodes, terms), values[:, :-_CHECKS].T), dtype=float)
+        found = _sums(space.places, terms, coefficients)
         exact = values[:, -_CHECKS:]
         if np.all(np.abs(found[:, checks] - exact) <= ACCURACY * np.abs(exact)):
             return found
     return function(points)
+
+
+def monotone_cubic(nodes: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:
+    """Interpolate by cubics that rise and fall only where the values do.
+
+    It is scipy's `PchipInterpolator`, whose import takes longer than a prediction has time for.
+
+    Parameters
+    ----------
+    nodes : array (nodes,)
+        At least three, in ascending order.
+    values : array (nodes, ...)
+        Values there.
+    at : array (points,)
+        Where to interpolate, between the first node and the last.
+
+    Returns
+    -------
+    array (points, ...)
+    """
+    shape = (-1, *(1,) * (values.ndim - 1))
+    step = np.diff(nodes).reshape(shape)
+    slope = np.diff(values, axis=0) / step
+    before, after, rise, next_rise = step[:-1], step[1:], slope[:-1], slope[1:]
+    weights = (2 * after + before, after + 2 * before)
+    level = rise * next_rise <= 0
+    inverse = (weights[0] / np.where(level, 1.0, rise) + weights[1] / np.where(level, 1.0, next_rise)) / sum(weights)
+    inner = np.where(level, 0.0, 1 / np.where(level, 1.0, inverse))
+    ends = [_slope_at_end(step[:2], slope[:2]), _slope_at_end(step[:-3:-1], slope[:-3:-1])]
+    tangent = np.concatenate([ends[0][None], inner, ends[1][None]])
+    left = np.clip(np.searchsorted(nodes, at, side="right") - 1, 0, len(nodes) - 2)
+    width = step[left]
+    share = (at - nodes[left]).reshape(shape) / width
+    back = 1 - share
+    found = values[left] * back**2 * (1 + 2 * share) + values[left + 1] * share**2 * (1 + 2 * back)
+    return np.asarray(found + width * share * back * (tangent[left] * back - tangent[left + 1] * share))
+
+
+def _slope_at_end(step: FloatArray, slope: FloatArray) -> FloatArray:
+    """Return the tangent at the first of three nodes: that of their parabola, if the cubic stays monotone."""
+    found = ((2 * step[0] + step[1]) * slope[0] - step[0] * slope[1]) / (step[0] + step[1])
+    found = np.where(np.sign(found) == np.sign(slope[0]), found, 0.0)
+    steep = (np.sign(slope[0]) != np.sign(slope[1])) & (np.abs(found) > 3 * np.abs(slope[0]))
+    return np.asarray(np.where(steep, 3 * slope[0], found))
 
 
 @dataclass(frozen=True)
@@ -87,24 +141,55 @@ class _Space:
     half_width: FloatArray
     places: FloatArray
 
-    def nodes(self, counts: list[int]) -> FloatArray:
-        """Return the arguments (arguments, nodes) at the Chebyshev nodes of the box."""
-        along = [chebyshev.chebpts1(count) for count in counts]
-        grid = np.stack([axis.ravel() for axis in np.meshgrid(*along, indexing="ij")]) if along else np.zeros((0, 1))
-        found = np.repeat(self.constant[:, None], grid.shape[1], axis=1)
-        found[self.varied] = np.exp(self.centre[:, None] + self.axes @ (self.half_width[:, None] * grid))
+    def arguments(self, places: FloatArray) -> FloatArray:
+        """Return the arguments (arguments, n) at places in the box (dimensions, n)."""
+        found = np.repeat(self.constant[:, None], places.shape[1], axis=1)
+        found[self.varied] = np.exp(self.centre[:, None] + self.axes @ (self.half_width[:, None] * places))
         return found
 
-    def interpolated(self, values: FloatArray, counts: list[int]) -> FloatArray:
-        """Return the polynomials (results, n) at the points from their values (results, nodes) at the nodes."""
-        table = np.moveaxis(values.reshape(len(values), *counts), 0, -1)
-        for axis, count in enumerate(counts):
-            table = np.moveaxis(np.tensordot(_to_coefficients(count), table, axes=(1, axis)), 0, axis)
-        found = np.broadcast_to(table, (self.places.shape[1], *table.shape))
-        for axis, (place, count) in enumerate(zip(self.places, counts, strict=True)):
-            weights = chebyshev.chebvander(place, count - 1)
-            found = np.einsum("nk,nk...->n...", weights, found) if axis else np.tensordot(weights, table, axes=1)
-        return found.T
+    def terms(self, least: float, most: int) -> NDArray[np.intp] | None:
+        """Return the degrees (dimensions, terms) of the terms along each axis; None if there are more than `most`.
+
+        `least` is the logarithm of how much less a term may contribute than the constant one. Along an axis, terms
+        decrease by a factor for each degree: the sum of the half-axes of the largest ellipse without a singularity.
+        """
+        ratio = _SMOOTH / self.half_width
+        left, degrees = np.full(1, least), np.zeros((0, 1), dtype=np.intp)
+        for decrease in np.log(ratio + np.sqrt(ratio**2 + 1)):
+            counts = (left // decrease).astype(np.intp) + 1
+            if counts.sum() > most:
+                return None
+            own = np.concatenate([np.arange(count) for count in counts])
+            degrees = np.concatenate([np.repeat(degrees, counts, axis=1), own[None]])
+            left = np.repeat(left, counts) - own * decrease
+        return degrees if degrees.shape[1] <= most else None
+
+
+def _leja(count: int) -> FloatArray:
+    """Return the first points of a Leja sequence (count,) in the interval from -1 to 1, its centre first."""
+    angles = [0.0, np.pi, np.pi / 2]
+    for place in range(2, 2 + count // 2):
+        angles += [angles[place] / 2, angles[place] / 2 + np.pi]
+    return np.asarray(np.cos([angles[2], *angles[:2], *angles[3:]][:count]))
+
+
+def _basis(places: FloatArray, terms: NDArray[np.intp]) -> FloatArray:
+    """Return the value of each term at each place (n, terms)."""
+    found = np.ones((places.shape[1], terms.shape[1]))
+    for place, degrees in zip(places, terms, strict=True):
+        found *= chebyshev.chebvander(place, int(degrees.max(initial=0)))[:, degrees]
+    return found
+
+
+def _sums(places: FloatArray, terms: NDArray[np.intp], coefficients: FloatArray) -> FloatArray:
+    """Return the sum of the terms (results, n) at each place. The last axis, mostly the widest, is summed first."""
+    if not len(terms):
+        return np.repeat(coefficients.T, places.shape[1], axis=1)
+    heads, head = np.unique(terms[:-1], axis=1, return_inverse=True)
+    table = np.zeros((int(terms[-1].max()) + 1, heads.shape[1], coefficients.shape[1]))
+    table[terms[-1], head.ravel()] = coefficients
+    along = np.tensordot(chebyshev.chebvander(places[-1], len(table) - 1), table, axes=1)
+    return np.asarray(np.einsum("nh,nhr->rn", _basis(places[:-1], heads), along))
 
 
 def _space(points: FloatArray) -> _Space | None:
@@ -122,10 +207,3 @@ def _space(points: FloatArray) -> _Space | None:
     middle, half = (low + high) / 2, ((high - low) / 2)[kept]
     scaled = (places[kept] - middle[kept, None]) / half[:, None]
     return _Space(points[:, 0], varied, mean[:, 0] + axes @ middle, axes[:, kept], half, np.clip(scaled, -1.0, 1.0))
-
-
-def _to_coefficients(count: int) -> FloatArray:
-    """Return the matrix from values at Chebyshev nodes to the coefficients of the polynomial."""
-    matrix = chebyshev.chebvander(chebyshev.chebpts1(count), count - 1).T * 2 / count
-    matrix[0] /= 2
-    return np.asarray(matrix)

@@ -12,14 +12,18 @@ from scipy import special
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
+from capplan.models.solver.random_times.branch_law import law_cdf
 from capplan.models.solver.stations.erlang import checked, whole
 
 MAX_BRANCHES = 200
 MAX_SCV = 100.0
 # On this standard normal grid a trapezoid sum is exact to rounding for order statistics of up to 200 branches.
 _GRID = np.linspace(-9.0, 9.0, 289)
-# Chebyshev nodes in c / (1 + c), where c is the coefficient of variation, from 0 to 10.
-_NODES, _EDGE = 64, 10.0 / 11.0
+# On this grid of logarithms of times over the mean, a trapezoid sum is exact to rounding if c is 1 to 10.
+_SPACING = 0.05
+_TIMES = np.exp(np.arange(-30.0, 11.0, _SPACING))
+# Chebyshev nodes in c / (1 + c), where c is the coefficient of variation, from 0 to 1 and from 1 to 10.
+_NODES, _HALVES = 64, ((0.0, 0.5), (0.5, 10.0 / 11.0))
 
 
 def kth_of_n_cdf(cdf_values: ArrayLike, k: int) -> FloatArray:
@@ -74,7 +78,7 @@ def chance_of_at_least(branches: Sequence[FloatArray] | FloatArray, needed: int)
 
 
 def kth_of_n_mean(mean_s: ArrayLike, scv: ArrayLike, k: int, n: int) -> FloatArray:
-    """Return the mean time until k of n gamma distributed branches are done.
+    """Return the mean time until k of n branches with the distribution of `branch_law` are done.
 
     Parameters
     ----------
@@ -142,29 +146,57 @@ def _moment(scv: ArrayLike, k: int, n: int, order: int) -> FloatArray:
     if (spread > MAX_SCV).any():
         raise InputError(f"{spread.max():g} is not a squared coefficient of variation: it must be at most {MAX_SCV:g}")
     root = np.sqrt(spread)
-    value = chebyshev.chebval(2 * root / (1 + root) / _EDGE - 1, _series(needed, branches)[order - 1])
+    position, series = root / (1 + root), _series(needed, branches)[:, order - 1]
+    value, late = chebyshev.chebval(_unit(position, *_HALVES[0]), series[0]), position > _HALVES[0][1]
+    if np.any(late):
+        value = np.where(late, chebyshev.chebval(_unit(position, *_HALVES[1]), series[1]), value)
     return np.asarray(np.maximum(1 + root * value if order == 1 else value, 0.0))
+
+
+def _unit(position: FloatArray, low: float, high: float) -> FloatArray:
+    """Map an interval to that from -1 to 1; what is outside goes to its ends."""
+    return np.clip(2 * (position - low) / (high - low) - 1, -1.0, 1.0)
 
 
 @lru_cache(maxsize=256)
 def _series(k: int, n: int) -> FloatArray:
-    """Return Chebyshev coefficients (2, nodes) in `c / (1 + c)` of the standardised mean and variance of the k-th."""
+    """Return Chebyshev coefficients of the standardised mean and variance of the k-th (halves, 2, nodes)."""
+    values = np.stack([_regular(k, n), _irregular(k, n)])
+    cosines = np.cos(np.outer(np.arange(_NODES), _angles())) * 2 / _NODES
+    cosines[0] /= 2
+    return np.asarray(values @ cosines.T)
+
+
+def _regular(k: int, n: int) -> FloatArray:
+    """Return mean and variance (2, nodes) of branches that vary less than exponential ones."""
     weights = (k - 1) * special.log_ndtr(_GRID) + (n - k) * special.log_ndtr(-_GRID) - special.betaln(k, n - k + 1)
     density = np.exp(weights - _GRID**2 / 2) / np.sqrt(2 * np.pi) * (_GRID[1] - _GRID[0])
     mean = _quantiles() @ density
-    variance = ((_quantiles() - mean[:, None]) ** 2) @ density
-    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    cosines = np.cos(np.outer(np.arange(_NODES), angles)) * 2 / _NODES
-    cosines[0] /= 2
-    return np.asarray(np.stack([mean, variance]) @ cosines.T)
+    return np.stack([mean, ((_quantiles() - mean[:, None]) ** 2) @ density])
+
+
+def _irregular(k: int, n: int) -> FloatArray:
+    """Return the same for branches that vary more: integrals of the tail of the k-th over the logarithm of time."""
+    root = _coefficients(*_HALVES[1])
+    tail = special.betaincc(k, n - k + 1, law_cdf(root[:, None] ** -2, _TIMES))
+    mean, second = (tail @ weight * _SPACING for weight in (_TIMES, 2 * _TIMES**2))
+    return np.stack([(mean - 1) / root, (second - mean**2) / root**2])
 
 
 @lru_cache(maxsize=1)
 def _quantiles() -> FloatArray:
     """Return gamma quantiles `(Q - 1) / c` (nodes, grid) of mean 1 and coefficient of variation c."""
-    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    position = (np.cos(angles) + 1) / 2 * _EDGE
-    root = (position / (1 - position))[:, None]
-    lower = special.gammaincinv(root**-2, special.ndtr(np.minimum(_GRID, 0)))
-    upper = special.gammainccinv(root**-2, special.ndtr(np.minimum(-_GRID, 0)))
-    return np.asarray((np.where(_GRID < 0, lower, upper) * root**2 - 1) / root)
+    root = _coefficients(*_HALVES[0])[:, None]
+    lower = special.gammaincinv(root**-2, special.ndtr(_GRID[_GRID < 0]))
+    upper = special.gammainccinv(root**-2, special.ndtr(-_GRID[_GRID >= 0]))
+    return np.asarray((np.concatenate([lower, upper], axis=-1) * root**2 - 1) / root)
+
+
+def _angles() -> FloatArray:
+    return np.pi * (np.arange(_NODES) + 0.5) / _NODES
+
+
+def _coefficients(low: float, high: float) -> FloatArray:
+    """Return coefficients of variation c at the nodes of an interval of c / (1 + c)."""
+    position = low + (high - low) * (np.cos(_angles()) + 1) / 2
+    return np.asarray(position / (1 - position))

@@ -1,8 +1,8 @@
 """The k-th of parallel branches with different distributions to finish: its mean and variance, by quadrature.
 
-Branches are independent; each takes its floor and a gamma distributed time above it. Gauss-Legendre quadrature between
-points where the distributions bend integrates the tail of the Poisson binomial distribution. The relative error is
-about 1e-6 or less; 1e-4 where a shape is below 1.
+Branches are independent; each takes its floor and a time above it with the distribution of `branch_law`.
+Gauss-Legendre quadrature between points where the distributions bend integrates the tail of the Poisson binomial
+distribution. The relative error is about 1e-6 or less; 1e-4 where a squared coefficient of variation is above 1.
 
 References
 ----------
@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy import special
 
 from capplan.models.language.units import FloatArray
+from capplan.models.solver.random_times.branch_law import law_cdf
 from capplan.models.solver.random_times.interpolation import evaluated
 from capplan.models.solver.random_times.order_statistics import chance_of_at_least
 
 _NODES = 12  # of the quadrature, in each panel
 _PANELS = 5  # edges that each kind of branch adds
-_CHUNK = 500_000  # probabilities of branches at nodes that are computed at a time, which limits the memory
+_CHUNK = 150_000  # probabilities of branches at nodes that are computed at a time, which stay in the cache
 _WHOLE = 8  # largest shape whose distribution is summed as that of an Erlang variate
 _NEARLY = 1e-12  # relative difference from a whole number, from rounding
 
@@ -81,7 +81,7 @@ def _integrated(
     time = (edges[:, :-1, None] + width * nodes).reshape(len(edges), -1)
     weight = (width * weights).reshape(len(edges), -1)
     passed = [
-        _gamma_cdf(alpha[:, None], np.maximum(time - start[:, None], 0.0) * (alpha / middle)[:, None])
+        _passed(alpha[:, None], np.maximum(time - start[:, None], 0.0) / middle[:, None])
         for start, middle, alpha in zip(floor, mean, shape, strict=True)
     ]
     done = chance_of_at_least(
@@ -104,11 +104,12 @@ def _edges(floor: FloatArray, mean: FloatArray, shape: FloatArray) -> FloatArray
     return np.ascontiguousarray(np.sort(edges, axis=0).T)
 
 
-def _gamma_cdf(shape: FloatArray, scaled: FloatArray) -> FloatArray:
-    """Return the gamma distribution function; that of a small whole shape in closed form, which is faster."""
+def _passed(shape: FloatArray, time: FloatArray) -> FloatArray:
+    """Return the probability of at most some multiples of the mean; of a small whole shape in closed form."""
     whole = round(float(shape.flat[0]))
     if not 1 <= whole <= _WHOLE or np.any(np.abs(shape - whole) > _NEARLY * whole):
-        return np.asarray(special.gammainc(shape, scaled))
+        return law_cdf(shape, time)
+    scaled = whole * time
     term = total = np.exp(-scaled)
     for number in range(1, whole):
         term = term * (scaled / number)

@@ -1,8 +1,9 @@
 """Random times with a floor, and a mean and variance above it: sums, multiples, mixtures and order statistics.
 
-Above its floor a time has a gamma distribution. Sums of independent times have exact means and variances, and the k-th
-of n is exact for independent gamma branches. Both are approximations for the times of one request, which share their
-queues; docs/reference/accuracy.md gives the measured errors.
+Above its floor a time has a gamma distribution, or a hyperexponential one if it varies much (`branch_law.py`). Sums of
+independent times have exact means and variances, and the k-th of n is exact for independent branches of this kind. Both
+are approximations for the times of one request, which share their queues; docs/reference/accuracy.md gives the measured
+errors.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from itertools import product
 from math import comb
 
 import numpy as np
-from scipy import special
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.random_times.branch_law import law_cdf, law_quantile
 from capplan.models.solver.random_times.order_statistics import kth_of_n_mean, kth_of_n_variance
 from capplan.models.solver.random_times.parallel_branches import kth_of_different
 
@@ -60,15 +61,16 @@ class RandomTime:
     def cdf(self, time_s: FloatArray) -> FloatArray:
         """Return the probability of at most `time_s` seconds; broadcasts."""
         mean, shape = self.gamma()
-        return np.asarray(special.gammainc(shape, np.maximum(time_s - self.floor, 0.0) * shape / mean))
+        return law_cdf(np.asarray(shape), np.maximum(time_s - self.floor, 0.0) / mean)
 
     def quantile(self, level: Number) -> Number:
         """Return the quantile at `level`, in seconds."""
         mean, shape = self.gamma()
-        return _plain(np.asarray(self.floor + special.gammaincinv(shape, level) * mean / shape, dtype=float))
+        level = np.asarray(level)
+        return _plain(np.asarray(self.floor + mean * law_quantile(np.asarray(shape), level, 1 - level), dtype=float))
 
     def gamma(self) -> tuple[Number, Number]:
-        """Return mean (s) and shape of the gamma distribution; its coefficient of variation is at least 0.1 %."""
+        """Return mean (s) and shape, 1 / SCV, above the floor; the coefficient of variation is at least 0.1 %."""
         mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
         return mean, np.minimum(mean**2 / variance, 1e6)
 

@@ -20,6 +20,8 @@ from capplan.models.language.station import Station
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.stations.single_station import in_proportion
 
+_DIGITS = 12  # of the logarithm of a load
+
 
 def endless_speed(station: Station) -> Number:
     """Return the total speed of a station with an infinite queue, in servers at speed 1: its sustained throughput."""
@@ -50,6 +52,9 @@ def mean_number(offered: FloatArray, speed: FloatArray) -> FloatArray:
     array (..., draws)
         Infinite where the offered load reaches the last speed.
     """
+    if len(speed) == 1 and np.ndim(offered) > 1:  # loads of the bottleneck are the same in all draws, but for rounding
+        alike, place = np.unique(np.round(np.log(offered), _DIGITS), return_inverse=True)
+        return mean_number(np.exp(alike), speed)[place.reshape(np.shape(offered))]
     chance, beyond, ratio = _chances(offered, speed)
     places = speed.shape[-1]
     number = chance @ np.arange(places + 1.0) + beyond * (places + 1 / (1 - ratio))

@@ -190,8 +190,10 @@ def mmc(arrival_rate_per_s: ArrayLike, mean_service_s: ArrayLike, servers: Array
 
 def in_proportion(logs: FloatArray) -> FloatArray:
     """Normalise weights given as logarithms (..., n) to probabilities."""
-    shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+    shares = logs - logs.max(axis=-1, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return np.asarray(shares)
 
 
 def gigm_mean_wait_allen_cunneen_s(

@@ -1,0 +1,70 @@
+"""`capplan check`: objectives of a file, judged by what is predicted in every situation; for pull requests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capplan.cli.progress import counting
+from capplan.cli.terminal import Json, Screen, check_output, write_json
+from capplan.cli.views.lines import paragraph, put
+from capplan.models.errors import InputError, nearest
+from capplan.models.number_words import rate
+from capplan.models.replaced_file import replace_file
+from capplan.planner.situations.check import Checked, CheckEngine, check, read_specification
+
+ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
+
+
+def check_(
+    file: Annotated[Path, typer.Argument(help="A scenario (.toml) with objectives and a table [check].")],
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
+    ] = ENGINES[0],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check that a layout meets its objectives in every situation, with a stated confidence.
+
+    The file has the keys of a scenario, and below [check] what to survive = ["dc", "node+compaction"] and with which
+    confidence = "90%". Exit code 1 if something fails, with a line for each.
+    """
+    check_output(junit, (".xml",))
+    wanted = _engine(engine)
+    with counting("checking situations"):
+        found = check(read_specification(file), engine=wanted, seed=seed)
+    if junit is not None:
+        replace_file(junit, found.to_junit())
+    if as_json:
+        write_json(found.to_json())
+    else:
+        _show(found, quiet)
+    if not found.answer:
+        raise typer.Exit(1)
+
+
+def _engine(name: str) -> CheckEngine:
+    for known in ENGINES:
+        if name == known:
+            return known
+    raise InputError(f"engine {name!r} does not check{nearest(name, ENGINES)}")
+
+
+def _show(found: Checked, quiet: bool) -> None:
+    console = Screen()
+    if not quiet:
+        paragraph(console, f"{found.system}: {found.layout}, {rate(found.offered_tps)} TPS peak", style="bold")
+        put(console)
+    for each in found.verdicts:
+        if not (quiet and each.met):
+            mark = "ok  " if each.met else "FAIL"
+            paragraph(console, f"{mark}  {each.in_words(1 - found.confidence)}", hanging=6)
+    if not quiet:
+        put(console)
+        put(console, f"{len(found.verdicts) - len(found.failed)} of {len(found.verdicts)} hold")
+    sys.stdout.flush()

@@ -1,0 +1,161 @@
+"""`capplan size`: the cheapest layout that meets its objectives in every situation it must survive."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.calibration.system import System
+from capplan.cli.progress import counting
+from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
+from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.views.sizing import render
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import parse_share
+from capplan.planner.explore.ranges import parse_values, value_type
+from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.size.confirm import SizingEngine
+from capplan.planner.size.prices import Prices, read_prices
+from capplan.planner.size.size import SizingQuestion, size
+from capplan.simulator.experiments import workers as pools
+from capplan.systems.registry import system
+
+ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
+_GROWTH = re.compile(r"\s*(.+?)\s*/\s*(?:y|yr|year|a)\s*")
+
+
+def size_(
+    ctx: typer.Context,
+    target: TargetText = DEFAULT_TARGET,
+    survive: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SITUATIONS",
+            help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
+            "at once.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
+    ] = "90%",
+    growth: Annotated[
+        str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")
+    ] = None,
+    years: Annotated[float | None, typer.Option(help="Years to plan for.")] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
+    ] = ENGINES[0],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the smallest or cheapest layout that carries a rate, meets its objectives and survives what it must.
+
+    Options of the layout are those of the target. Numbers of machines and of data centres are searched: give a range
+    such as 3..30 to narrow the search, or one number to fix it. Other options take lists, such as
+    --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
+    """
+    check_plot(plot)
+    texts, chosen = given(ctx), read_target(target)
+    its: System[Any] = system(chosen.scenario.system)
+    base, sized, families = _space(chosen.scenario, its, texts)
+    say_what_has_no_effect([base])
+    question = SizingQuestion(
+        survive=tuple(survive or ()),
+        confidence=parse_share(confidence),
+        growth_per_year=_growth(growth),
+        years=_years(years, growth),
+        sized=sized,
+        families=families,
+        prices=Prices() if prices is None else read_prices(prices, its),
+        engine=_engine(engine),
+        seed=seed,
+    )
+    count = min(processes or os.cpu_count() or 1, families_of(its, families))
+    with (
+        counting("searching families of layouts") as progress,
+        pools.processes(count) if count > 1 else pools.in_process() as workers,
+    ):
+        sizing = size(base, question, workers, chosen.fitted, progress)
+    if plot is not None:
+        from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
+
+        write_plot(sizing, its, plot)
+    if as_json:
+        write_json(sizing.to_json())
+    else:
+        render(sizing, its, Screen(), explain)
+    if not sizing.answer:
+        raise typer.Exit(1)
+
+
+def families_of(its: System[Any], given: Mapping[str, tuple[Any, ...]]) -> int:
+    """Return how many families of layouts there are to search."""
+    own = {name: high - low + 1 for name, (low, high) in its.families.items()}
+    return math.prod({**own, **{name: len(values) for name, values in given.items()}}.values())
+
+
+def _space(
+    start: Scenario, its: System[Any], texts: Mapping[str, Any]
+) -> tuple[Scenario, dict[str, tuple[int, int]], dict[str, tuple[Any, ...]]]:
+    """Return the fields that stay, the ranges of numbers of machines, and the values of other fields to choose from."""
+    kind = type(start)
+    replaced = replaced_fields(kind, texts)
+    searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
+    base = with_options(start, {name: text for name, text in texts.items() if name not in searched})
+    base = changed(base, **{name: None for name in replaced if name not in texts})
+    found = {name: _values(kind, name, texts[name]) for name in texts if name in searched}
+    if rates := searched & set(rate_fields(kind)):
+        raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
+    sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
+    return base, sized, {name: values for name, values in found.items() if name not in its.sized}
+
+
+def _is_several(text: Any) -> bool:
+    """Whether a text lists values: not one value for each pair of data centres, nor a number with commas."""
+    if not isinstance(text, str) or "=" in text:
+        return False
+    return ".." in text or re.search(r",(?!\d{3}(\D|$))", text) is not None
+
+
+def _values(kind: type[Scenario], name: str, text: str) -> tuple[Any, ...]:
+    try:
+        return parse_values(text, value_type(kind, name))
+    except InputError as error:
+        raise InputError(f"{flag(name)}: {error}") from None
+
+
+def _growth(text: str | None) -> float:
+    if text is None:
+        return 0.0
+    found = _GROWTH.fullmatch(text)
+    try:
+        return parse_share(found[1] if found is not None else "")
+    except InputError:
+        raise InputError(f"--growth {text}: give a share per year of at most 100 %, such as 30%/y") from None
+
+
+def _years(years: float | None, growth: str | None) -> float:
+    if years is not None and growth is None:
+        raise InputError(f"--years {years:g} has no effect without --growth: add one such as --growth 30%/y")
+    return (1.0 if growth is not None else 0.0) if years is None else years
+
+
+def _engine(name: str) -> SizingEngine:
+    for known in ENGINES:
+        if name == known:
+            return known
+    raise InputError(f"engine {name!r} does not size{nearest(name, ENGINES)}")

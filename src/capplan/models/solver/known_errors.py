@@ -1,0 +1,124 @@
+"""Where the analytic solver is less accurate than elsewhere, by what was measured.
+
+Elsewhere, the mean is within 5 % and the 99th percentile within 15 % of simulation, in all but one of fifty random
+layouts with open, closed and throttled traffic. Under each of the conditions below, a tenth of the layouts or more are
+not. Their figures are ninth deciles of the errors of 800 random layouts (`docs/generate/random_layouts.py`, seeds 15 to
+17; docs/reference/accuracy.md has those of the first 200).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from capplan.models.language.step import CountdownLatch, ForkJoin, Step, children
+from capplan.models.language.traffic import Open, Throttled
+from capplan.models.solver.analytic import Analysis
+
+MEAN, P99 = 0.05, 0.15
+"""Relative errors of the mean and of the 99th percentile that are not exceeded elsewhere."""
+_USUAL_LOAD = 0.801  # and a little more than 80 %, from rounding
+_FEW_PACED, _FEW, _FEW_SERVERS = 100, 20, 4
+_EXPONENTIAL = 1.001  # squared coefficient of variation
+
+
+@dataclass(frozen=True)
+class KnownError:
+    """A condition under which the solver is less accurate.
+
+    Attributes
+    ----------
+    where
+        The condition, in words.
+    mean
+        Relative error that the mean does not exceed in nine of ten layouts; null if it is as accurate as elsewhere.
+    p99
+        The same for the 99th percentile.
+    """
+
+    where: str
+    mean: float | None
+    p99: float | None
+
+
+Condition = Callable[[Analysis, float], bool]
+
+
+def _is_loaded(analysis: Analysis, load: float) -> bool:
+    del analysis
+    return load > _USUAL_LOAD
+
+
+def _has_quorum_of_lanes(analysis: Analysis, load: float) -> bool:
+    del load
+    name = _main_station(analysis)
+    demand = analysis.demands[name]
+    scv = np.median(demand.second_moment_s2 * demand.visits / np.maximum(demand.mean_s, 1e-300) ** 2) - 1
+    return bool(analysis.stations[name].has_lanes and scv > _EXPONENTIAL and any(map(_waits, analysis.flows.values())))
+
+
+def _has_few_paced(analysis: Analysis, load: float) -> bool:
+    del load
+    return isinstance(analysis.traffic, Throttled) and analysis.traffic.clients <= _FEW_PACED
+
+
+def _has_few_clients(analysis: Analysis, load: float) -> bool:
+    del load
+    return not isinstance(analysis.traffic, Open) and analysis.traffic.clients <= _FEW
+
+
+def _shares_few_servers(analysis: Analysis, load: float) -> bool:
+    del load
+    station = analysis.stations[_main_station(analysis)]
+    return station.discipline == "ps" and not station.has_lanes and station.servers <= _FEW_SERVERS
+
+
+CONDITIONS: tuple[tuple[KnownError, Condition], ...] = (
+    (KnownError("load above 80 % of the capacity", 0.07, 0.18), _is_loaded),
+    (KnownError("quorums of lanes whose services vary more than exponential ones", 0.06, 0.16), _has_quorum_of_lanes),
+    (KnownError(f"at most {_FEW_PACED} throttled clients", 0.08, 0.15), _has_few_paced),
+    (KnownError(f"at most {_FEW} clients", None, 0.18), _has_few_clients),
+    (KnownError(f"processor sharing by at most {_FEW_SERVERS} pooled servers", None, 0.25), _shares_few_servers),
+)
+"""The conditions, and the errors under them."""
+
+
+def known_errors(analysis: Analysis, load: float) -> tuple[KnownError, ...]:
+    """Return where the figures of an analysed network are less accurate than elsewhere.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysed network. What counts is the station at which a request spends most of its time on the response
+        path.
+    load : float
+        Offered rate over the capacity; with clients, their rate over that of saturation.
+
+    Returns
+    -------
+    tuple of KnownError
+    """
+    return tuple(error for error, holds in CONDITIONS if holds(analysis, load))
+
+
+def _main_station(analysis: Analysis) -> str:
+    times = analysis.path_times_s
+    return max(times, key=lambda names: float(np.median(times[names])))[0]
+
+
+def _waits(flow: Step) -> bool:
+    """Whether a flow waits for two or more of several branches."""
+    left, seen = [flow], set[int]()
+    while left:
+        step = left.pop()
+        if id(step) in seen:
+            continue
+        seen.add(id(step))
+        if isinstance(step, ForkJoin) and step.needed > 1:
+            return True
+        if isinstance(step, CountdownLatch) and any(group.needed > 1 for group in step.groups):
+            return True
+        left.extend(children(step))
+    return False

@@ -1,0 +1,267 @@
+"""Capacity as code: objectives that a layout must meet in named situations, from one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from capplan.calibration.system import Case
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.document import read_toml
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import parse_share
+from capplan.models.number_words import tenths_of_percent
+from capplan.models.objective import Objective
+from capplan.models.results import plain
+from capplan.planner.predict.capacity import objectives_at_a_rate
+from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency
+from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
+from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.situations.sustained import NONE, Strained, strained
+from capplan.systems.registry import read_calibration, resolve, scenario_of
+
+SCHEMA = "capplan.check/1"
+TABLE = "check"
+_KEYS = ("survive", "confidence", "fitted")
+DRAWS = 64
+"""Representative draws: risks are within 0.01 of those with all 512."""
+NO_OVERLOAD = "no overload"
+CheckEngine = Literal["compiled", "analytic"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether one objective holds in one situation.
+
+    Attributes
+    ----------
+    objective
+        The objective, or `no overload`: the rate is sustained.
+    conditions
+        The situation, by the words of `survive`: `normal`, `dc`, `dc+compaction`.
+    met
+        Whether the risk is accepted.
+    risk
+        Probability that a repeat of the load test does not meet it.
+    why
+        Why no request succeeds; empty if requests do.
+    guessed
+        Whether the situation rests on a guess.
+    """
+
+    objective: str
+    conditions: str
+    met: bool
+    risk: float
+    why: str
+    guessed: bool
+
+    def in_words(self, accepted: float) -> str:
+        """Say what holds or fails, in one line."""
+        risk = "" if self.why else f": risk {tenths_of_percent(self.risk)}"
+        limit = "" if self.met else (f": {self.why}" if self.why else f", accepted {tenths_of_percent(accepted)}")
+        guess = " (a guessed situation)" if self.guessed else ""
+        return f"{self.objective}, {self.conditions}{guess}{risk}{limit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The answer of `check`.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    layout
+        The layout in words.
+    scenario
+        The fields that are set.
+    answer
+        Whether every objective holds in every situation.
+    offered_tps
+        Offered peak rate, requests per second over all data centres.
+    confidence
+        Probability with which objectives must hold.
+    verdicts
+        One for each objective in each situation.
+    engine
+        What latencies come from.
+    seed
+        The seed of every random number.
+    version
+        The version of capplan.
+    """
+
+    system: str
+    layout: str
+    scenario: Mapping[str, Any]
+    answer: bool
+    offered_tps: float
+    confidence: float
+    verdicts: tuple[Verdict, ...]
+    engine: str
+    seed: int
+    version: str
+
+    @property
+    def failed(self) -> tuple[Verdict, ...]:
+        """The verdicts that are not met."""
+        return tuple(each for each in self.verdicts if not each.met)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON has it."""
+        return {"schema": SCHEMA, **plain(self)}
+
+    def to_junit(self) -> str:
+        """Return the verdicts as JUnit XML: a test suite with a case for each objective in each situation."""
+        suite = ET.Element("testsuite", name=f"capplan check {self.system}", tests=str(len(self.verdicts)))
+        suite.set("failures", str(len(self.failed)))
+        for each in self.verdicts:
+            case = ET.SubElement(suite, "testcase", classname=each.conditions, name=each.objective)
+            if not each.met:
+                ET.SubElement(case, "failure", message=each.in_words(1 - self.confidence))
+        ET.indent(suite)
+        return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a file asks for.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The layout, the offered rate and the objectives.
+    survive : tuple of str
+        Situations.
+    confidence : float
+        Probability with which objectives must hold.
+    fitted : Path or None
+        The calibration to use; None: the system's own.
+    """
+
+    scenario: Scenario
+    survive: tuple[str, ...]
+    confidence: float
+    fitted: Path | None = None
+
+
+def read_specification(path: Path) -> Specification:
+    """Read a file: the keys of a scenario, and a table `[check]` with `survive`, `confidence` and `fitted`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a key or a value is wrong.
+    """
+    tables = read_toml(path)
+    own = tables.pop(TABLE, {})
+    if not isinstance(own, dict):
+        raise InputError(f"{path}: check = {own!r} must be a table: write [check] above survive = [...]")
+    for key in own:
+        if key not in _KEYS:
+            raise InputError(f"{path}: {key!r} in [check] is unknown{nearest(key, _KEYS)}")
+    survive, fitted = own.get("survive", []), own.get("fitted")
+    texts = [survive] if isinstance(survive, str) else survive
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise InputError(f'{path}: survive = {survive!r} must be a list of texts, such as ["dc", "node"]')
+    if fitted is not None and not isinstance(fitted, str):
+        raise InputError(f"{path}: fitted = {fitted!r} must be the name of a file in quotes")
+    return Specification(
+        scenario_of(tables, path),
+        tuple(texts),
+        _confidence(own.get("confidence", 0.9), path),
+        None if fitted is None else path.parent / fitted,
+    )
+
+
+def _confidence(given: object, path: Path) -> float:
+    try:
+        found = parse_share(str(given))
+    except InputError as error:
+        raise InputError(f"{path}: confidence: {error}") from None
+    if not 0 < found < 1:
+        raise InputError(f"{path}: confidence = {given} is not above 0 and below 1: give one such as 90%")
+    return found
+
+
+def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int = 1) -> Checked:
+    """Check every objective in every situation.
+
+    Parameters
+    ----------
+    asked : Specification
+        What to check.
+    engine : str
+        `compiled` simulates latencies of the whole layout and scales the solver's with them; `analytic` takes the
+        solver's.
+    seed : int
+        Seed of every random number.
+
+    Raises
+    ------
+    InputError
+        If no rate is given, or a situation or an objective cannot be read.
+    """
+    fitted = None if asked.fitted is None else read_calibration(asked.fitted)
+    whole = resolve(asked.scenario, fitted, seed)
+    if whole.system.ratios_only:
+        raise InputError(f"{whole.system.name} cannot be checked: its documents have ratios of throughput only")
+    rate = whole.given_per_s
+    if rate is None:
+        raise InputError("objectives are checked at a rate, and none is given: add one, such as tps = 20000")
+    conditions = read_conditions(asked.survive, whole.system, whole.fitted)
+    objectives = objectives_at_a_rate(whole)
+    relations = _relations(whole.at(rate), engine) if objectives else NONE
+    every = strained(replace(whole, draws=DRAWS).at(rate), conditions, rate)
+    verdicts = tuple(
+        verdict
+        for strain in every.values()
+        for verdict in _verdicts(strain, objectives, relations, 1 - asked.confidence)
+    )
+    return Checked(
+        system=whole.system.name,
+        layout=whole.system.layout(whole.scenario, whole.values),
+        scenario=whole.scenario.given(),
+        answer=all(each.met for each in verdicts),
+        offered_tps=rate,
+        confidence=asked.confidence,
+        verdicts=verdicts,
+        engine=engine,
+        seed=seed,
+        version=version("capplan"),
+    )
+
+
+def _relations(case: Case[Any], engine: CheckEngine) -> Relations:
+    if engine == "analytic":
+        return NONE
+    settings = SimulationSettings(case.seed, engine, case.system.budget_s)
+    return simulated_latency(case, case.solution.at(case.offered_per_s or 0.0), settings).relations
+
+
+def _verdicts(
+    strain: Strained, objectives: tuple[Objective, ...], relations: Relations, accepted: float
+) -> Iterator[Verdict]:
+    for objective in (None, *objectives):
+        risk = 1.0 if strain.why else _risk(strain, objective, relations)
+        yield Verdict(
+            objective=NO_OVERLOAD if objective is None else objective.text,
+            conditions=strain.conditions.word,
+            met=risk <= accepted,
+            risk=risk,
+            why=strain.why,
+            guessed=strain.conditions.guessed,
+        )
+
+
+def _risk(strain: Strained, objective: Objective | None, relations: Relations) -> float:
+    one = () if objective is None else (objective,)
+    found = sustained_rate(strain.solution, strain.uncertainty, one, relations, SHARES).repeated
+    return float(np.mean(found / strain.rate_factor < strain.offered_per_s))

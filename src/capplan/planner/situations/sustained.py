@@ -1,0 +1,160 @@
+"""How often a layout meets its objectives under some conditions, and the rate that it sustains with a confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from types import MappingProxyType
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from capplan.calibration.case.solution import Solution
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.outage import Remainder
+from capplan.calibration.situation import Situation
+from capplan.calibration.system import Case
+from capplan.models.errors import InputError
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Objective
+from capplan.planner.predict.capacity import objectives_at_a_rate
+from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
+from capplan.planner.situations.conditions import Conditions
+
+OVERLOAD = "overload"
+NONE: Relations = MappingProxyType({})
+"""Nothing is simulated."""
+_NEAR_SHARES = 7  # of the capacity, around the rate that is asked about
+_MARGIN = 1.02
+
+
+@dataclass(frozen=True)
+class Strained:
+    """A layout under some conditions; `why` says why it cannot serve at all.
+
+    Attributes
+    ----------
+    case : Case
+        The layout, whole and under normal conditions.
+    conditions : Conditions
+        The conditions.
+    offered_per_s : float
+        Offered peak rate under normal conditions, requests per second.
+
+    Methods take simulated over analytic latencies, `relations`, as `sustained_rate` does.
+    """
+
+    case: Case[Any]
+    conditions: Conditions
+    offered_per_s: float
+
+    @cached_property
+    def _left(self) -> Remainder | str | None:
+        """What a loss leaves at the levels that are asked; in words, why nothing does; None without a loss."""
+        if self.conditions.loss is None:
+            return None
+        try:
+            first = self._stressed.system.outages(self._stressed, (self.conditions.loss,))[0]
+        except InputError as error:
+            return str(error)
+        return first.assumed if first.solved is None else first
+
+    @cached_property
+    def _stressed(self) -> Case[Any]:
+        """The case with the parameters of its situations."""
+        stressed = self.conditions.fitted
+        return self.case if stressed is None else replace(self.case, fitted=stressed)
+
+    @property
+    def why(self) -> str:
+        """Why no request succeeds; empty if requests do."""
+        return self._left if isinstance(self._left, str) else ""
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The analysed layout."""
+        left, case = self._left, self._stressed
+        if isinstance(left, str):
+            raise ValueError(f"nothing is left to analyse: {left}")
+        if left is None or left.solved is None:
+            return case.solution
+        return left.solved(case.values, None if case.representatives is None else case.representatives.place)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """The model errors of its figures."""
+        whole, left = self.case.uncertainty, self._left
+        if not isinstance(left, Remainder) or left.offset is None:
+            return whole
+        return replace(whole, offset=left.offset(self.case.system.values(self.case.fitted, self.case.scenario)))
+
+    @cached_property
+    def rate_factor(self) -> FloatArray:
+        """Offered rate over that of normal conditions (draws,)."""
+        count = len(self.case.fitted.draws)
+        rates = [each.rate.draws(count, crc32(each.name.encode())) for each in self._surging if each.rate is not None]
+        return reduce(np.multiply, rates, np.ones(count))
+
+    @property
+    def _surging(self) -> Sequence[Situation]:
+        return [each for each in self.conditions.situations if each.rate is not None]
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives about figures at one rate."""
+        return objectives_at_a_rate(self.case)
+
+    def risk(self, relations: Relations = NONE) -> float:
+        """Return the probability that a repeat of the load test does not sustain the offered rate.
+
+        Figures are solved near the offered rate only.
+        """
+        if self.why:
+            return 1.0
+        return float(np.mean(self._normal_rate(self._shares_near(), relations) < self.offered_per_s))
+
+    def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
+        """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
+        if self.why:
+            return 0.0
+        return at_confidence(self._normal_rate(SHARES, relations), confidence)
+
+    def limit(self, confidence: float, relations: Relations = NONE) -> str:
+        """Return what limits that rate: `overload`, an objective, or why there is no service."""
+        if self.why:
+            return self.why
+        alone = {OVERLOAD: self._repeated(SHARES, (), relations)}
+        alone |= {each.text: self._repeated(SHARES, (each,), relations) for each in self.objectives}
+        lowest = {name: at_confidence(rates / self.rate_factor, confidence) for name, rates in alone.items()}
+        return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
+
+    def _normal_rate(self, shares: Sequence[float], relations: Relations) -> FloatArray:
+        """Return the normal rates that repeats sustain under these conditions (draws,)."""
+        return self._repeated(shares, self.objectives, relations) / self.rate_factor
+
+    def _repeated(self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations) -> FloatArray:
+        return sustained_rate(self.solution, self.uncertainty, objectives, relations, shares).repeated
+
+    def _shares_near(self) -> tuple[float, ...]:
+        """Return shares of the capacity that cover the offered rate in every repeat that may sustain it."""
+        needed = self.offered_per_s * self.rate_factor / self.uncertainty.repeated_rate(self.solution.capacity)
+        inside = needed[needed <= 1]
+        low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.5, 1.0)
+        return tuple(np.linspace(low / _MARGIN, min(high * _MARGIN, 1.0), _NEAR_SHARES).tolist())
+
+
+def at_confidence(rates: FloatArray, confidence: float) -> float:
+    """Return the rate that a share `confidence` of the draws reaches at least."""
+    allowed = int((1 - confidence) * len(rates) + 1e-9)
+    return float(np.sort(rates)[min(allowed, len(rates) - 1)])
+
+
+Strains = Mapping[str, Strained]
+"""A layout under all its conditions, by their word."""
+
+
+def strained(case: Case[Any], conditions: Sequence[Conditions], offered_per_s: float) -> Strains:
+    """Return a layout under all its conditions."""
+    return {each.word: Strained(case, each, offered_per_s) for each in conditions}

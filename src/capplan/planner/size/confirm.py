@@ -1,0 +1,148 @@
+"""The best layout of a family, confirmed: simulated latencies go into its risks, and the search is repeated with them.
+
+All layouts are simulated with the same random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import changed
+from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.situations.sustained import NONE, Strained
+from capplan.planner.size.search import Candidate, Family, Numbers, Search, SizingTarget
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.systems.registry import system
+
+SizingEngine = Literal["compiled", "analytic"]
+FINAL_DRAWS = 64
+"""Representative draws of the figures that are shown: their risks are within 0.01 of those with all 512."""
+_ROUNDS = 4
+_STEPS = 8  # machines that a confirmed layout may have more than the search found
+
+
+@dataclass(frozen=True)
+class FamilyResult:
+    """What was found of a family.
+
+    Attributes
+    ----------
+    family : Family
+        The family.
+    best : SizedLayout or None
+        The cheapest layout that is safe enough; None if there is none.
+    miss : SizedLayout or None
+        The next smaller layout; without a safe one the layout with the lowest risk. None if it is safe, or none is
+        possible.
+    refused : Refusal or None
+        Why no layout serves; None if some does.
+    solved : int
+        How many layouts were solved.
+    """
+
+    family: Family
+    best: SizedLayout | None
+    miss: SizedLayout | None
+    refused: Refusal | None
+    solved: int
+
+
+def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> FamilyResult:
+    """Find the cheapest safe layout of a family.
+
+    Parameters
+    ----------
+    target : SizingTarget
+        What the layout must do.
+    family : Family
+        The layouts to choose from.
+    engine : str
+        `compiled` confirms the layout by simulation; `analytic` does not.
+    """
+    search = Search(target, family)
+    best, relations = search.cheapest(), NONE
+    if best is not None and engine == "compiled" and target.base.slo:
+        best, relations = _simulated_until_stable(search, best)
+    sizes = _Sizes(target, family, relations)
+    sized = None if best is None else sizes.safe_from(best.numbers)
+    if sized is None:
+        nearest = search.nearest()
+        miss = None if nearest is None else sizes.at(nearest.numbers)
+    else:
+        miss = sizes.at((int(sized.fields[next(iter(family.sized))]) - 1, *_others(sized.fields, family)))
+    refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
+    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved)
+
+
+def _others(fields: Mapping[str, object], family: Family) -> Numbers:
+    return tuple(int(str(fields[name])) for name in list(family.sized)[1:])
+
+
+def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Relations]:
+    relations: Relations = NONE
+    for _ in range(_ROUNDS):
+        relations = _simulated(search.target, best)
+        again = search.cheapest_near(best, relations)
+        if again is None or again.numbers == best.numbers:
+            return again, relations
+        best = again
+    return best, relations
+
+
+def _simulated(target: SizingTarget, candidate: Candidate) -> Relations:
+    from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+    case = target.case(candidate.scenario)
+    settings = SimulationSettings(target.seed, "compiled", case.system.budget_s, threads=1)
+    return simulated_latency(case, case.solution.at(target.offered_per_s), settings).relations
+
+
+class _Sizes:
+    """Layouts of a family with their final figures."""
+
+    def __init__(self, target: SizingTarget, family: Family, relations: Relations) -> None:
+        self.target, self.family, self.relations = target, family, relations
+        self.system = system(target.base.system)
+
+    def safe_from(self, numbers: Numbers) -> SizedLayout | None:
+        """Return the first safe layout from some numbers of machines on, with one more of the first kind each."""
+        first, *others = numbers
+        for number in range(first, min(first + _STEPS, self.family.first[1]) + 1):
+            sized = self.at((number, *others))
+            if sized is not None and sized.safe:
+                return sized
+        return None
+
+    def at(self, numbers: Numbers) -> SizedLayout | None:
+        """Return a layout with its figures; None if it is none."""
+        try:
+            scenario = changed(self.target.base, **self.family.fields(numbers))
+        except InputError:
+            return None
+        every = self.target.strains(scenario, FINAL_DRAWS)
+        safety = tuple(self._safety(each) for each in every.values())
+        return SizedLayout(
+            layout=self.system.layout(scenario, every[next(iter(every))].case.values),
+            fields=self.family.fields(numbers),
+            machines=self.system.machine_counts(scenario),
+            cost=self.target.prices.of(scenario),
+            safe=all(each.risk <= self.target.accepted_risk for each in safety),
+            safety=safety,
+            confirmed=bool(self.relations),
+        )
+
+    def _safety(self, strain: Strained) -> Safety:
+        bottleneck, confidence = None, self.target.confidence
+        if not strain.why:
+            bottleneck = self.system.resource_name(strain.case.scenario, strain.solution.bottleneck)
+        return Safety(
+            conditions=strain.conditions.word,
+            risk=strain.risk(self.relations),
+            sustained_tps=strain.sustained_per_s(confidence, self.relations),
+            limit=strain.limit(confidence, self.relations),
+            bottleneck=bottleneck,
+            guessed=strain.conditions.guessed,
+        )

@@ -1,0 +1,205 @@
+"""`size`: the cheapest layout that meets its objectives with a stated confidence in every situation it must survive.
+
+Layouts come in families, which differ in more than numbers of machines. Each is searched on its own; the cheapest of
+their best layouts is the answer, and the others are its alternatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from itertools import count
+from typing import Any
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario
+from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
+from capplan.planner.size.prices import Prices
+from capplan.planner.size.search import Family, SizingTarget, families
+from capplan.planner.size.sizing import Sizing
+from capplan.simulator.experiments.workers import Workers, run_all
+from capplan.systems.registry import resolve, system
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many families have been searched."""
+MOST_LAYOUTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class SizingQuestion:
+    """What is asked.
+
+    Attributes
+    ----------
+    survive : tuple of str
+        What to survive, such as `dc,node,dc+compaction`.
+    confidence : float
+        Probability with which the objectives must hold under each of the conditions; above 0 and below 1.
+    growth_per_year : float
+        Growth of the offered rate, 0.3 for 30 % a year.
+    years : float
+        Planned time.
+    sized : mapping of (int, int)
+        Lowest and highest numbers of machines, by field; the system's own where a field is missing.
+    families : mapping of sequences
+        Values of other fields to choose from, by field.
+    prices : Prices
+        What machines cost.
+    engine : str
+        `compiled` confirms the best layouts by simulation; `analytic` does not.
+    seed : int
+        Seed of every random number.
+    """
+
+    survive: tuple[str, ...] = ()
+    confidence: float = 0.9
+    growth_per_year: float = 0.0
+    years: float = 0.0
+    sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    families: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    prices: Prices = field(default_factory=Prices)
+    engine: SizingEngine = "compiled"
+    seed: int = 1
+
+
+def size(
+    base: Scenario,
+    question: SizingQuestion,
+    workers: Workers,
+    fitted: Fitted | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> Sizing:
+    """Find the cheapest layout.
+
+    Parameters
+    ----------
+    base : Scenario
+        The fields that are not sized, with the offered rate and the objectives.
+    question : SizingQuestion
+        What to choose from, and what the layout must survive.
+    workers : Workers
+        Where families are searched; the answer does not depend on it.
+    fitted : Fitted, optional
+        The calibration to use; the system's own by default.
+    progress : function
+        Told how many of how many families have been searched.
+
+    Raises
+    ------
+    InputError
+        If the system has no machines to size, no rate is given, or something in the question cannot be read.
+    """
+    target = _target(base, question, fitted)
+    its = system(base.system)
+    chosen_from = families(
+        {**_values(its.families), **question.families},
+        {name: question.sized.get(name, ends) for name, ends in its.sized.items()},
+    )
+    _check_space(chosen_from)
+    done = count(1)
+    results = run_all(
+        workers,
+        [partial(best_of, target, family, question.engine) for family in chosen_from],
+        lambda _: progress(next(done), len(chosen_from)),
+    )
+    return _answer(target, question, results)
+
+
+def _values(ranges: Mapping[str, tuple[int, int]]) -> dict[str, list[int]]:
+    return {name: list(range(low, high + 1)) for name, (low, high) in ranges.items()}
+
+
+def _check_space(chosen_from: Sequence[Family]) -> None:
+    count = sum(family.layouts for family in chosen_from)
+    if count > MOST_LAYOUTS:
+        raise InputError(f"{count:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
+
+
+def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
+    its = system(base.system)
+    if its.ratios_only or not its.sized:
+        raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
+    if not 0 < question.confidence < 1:
+        raise InputError(f"a confidence of {question.confidence:g} is not above 0 and below 1: give one such as 90%")
+    if not math.isfinite(question.growth_per_year) or question.growth_per_year < 0 or not 0 <= question.years <= 50:
+        raise InputError(
+            f"a growth of {question.growth_per_year:g} over {question.years:g} years cannot be planned: give at least "
+            "0 % a year, and 0 to 50 years"
+        )
+    case = resolve(base, fitted, question.seed)
+    if case.given_per_s is None:
+        raise InputError("a layout is sized for a rate, and none is given: add --tps, such as --tps 20000")
+    _ = case.objectives  # refuse one that cannot be read before anything is searched
+    return SizingTarget(
+        base,
+        case.fitted,
+        read_conditions(question.survive, its, case.fitted),
+        case.given_per_s * (1 + question.growth_per_year) ** question.years,
+        question.confidence,
+        question.prices,
+        question.seed,
+    )
+
+
+def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[FamilyResult]) -> Sizing:
+    safe = sorted((each.best for each in results if each.best is not None), key=lambda each: each.cost)
+    chosen, planned = safe[0] if safe else None, target.offered_per_s
+    given = planned / (1 + question.growth_per_year) ** question.years
+    misses = [each.miss for each in results if each.miss is not None and (each.best is None or each.best is chosen)]
+    return Sizing(
+        system=target.base.system,
+        scenario=_kept(target.base, results),
+        answer=chosen is not None,
+        offered_tps=given,
+        planned_tps=planned,
+        growth_per_year=question.growth_per_year,
+        years=question.years,
+        confidence=target.confidence,
+        objectives=target.base.slo,
+        conditions=tuple(each.word for each in target.conditions),
+        not_asked=_not_asked(target),
+        currency=target.prices.currency,
+        chosen=chosen,
+        capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
+        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
+        alternatives=tuple(safe[1:]),
+        near_misses=tuple(misses),
+        impossible=tuple(each.refused for each in results if each.refused is not None),
+        nearest_tps=None if chosen is not None else max((each.sustained_tps for each in misses), default=None),
+        layouts=sum(each.family.layouts for each in results),
+        solved=sum(each.solved for each in results),
+        guesses=_guesses(target),
+        engine=question.engine,
+        seed=target.seed,
+        version=version("capplan"),
+    )
+
+
+def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:
+    sized = {name for each in results for name in (*each.family.sized, *each.family.fixed)}
+    return {name: value for name, value in base.given().items() if name not in sized}
+
+
+def _not_asked(target: SizingTarget) -> tuple[str, ...]:
+    asked = {kind for each in target.conditions if each.loss is not None for kind in each.loss.counts}
+    return tuple(kind for kind in system(target.base.system).losses if kind not in asked)
+
+
+def _guesses(target: SizingTarget) -> tuple[str, ...]:
+    """Return the situations without a source, and what percentiles of objectives rest on without one."""
+    situations = [each for conditions in target.conditions for each in conditions.situations]
+    guessed = dict.fromkeys(each.name for each in situations if each.guessed)
+    case = target.case(target.base)
+    timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
+    paused = bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
+    return (*(["GC pauses in percentiles"] if paused else []), *guessed)
+
+
+def _years(offered: float, sustained: float, growth: float) -> float | None:
+    """Return the time until growth reaches the sustained rate; None without growth."""
+    return math.log(max(sustained, 1e-9) / offered) / math.log1p(growth) if growth > 0 else None

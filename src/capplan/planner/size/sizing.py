@@ -1,0 +1,188 @@
+"""What `size` answers: the layout to buy, what binds it, its alternatives, and why nothing smaller does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capplan.models.results import plain
+
+SCHEMA = "capplan.sizing/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Safety:
+    """How safe a layout is under some conditions.
+
+    Attributes
+    ----------
+    conditions
+        The conditions, by the words of `--survive`: `normal`, `dc`, `dc+compaction`.
+    risk
+        Probability that a repeat of the load test does not sustain the rate with the objectives met.
+    sustained_tps
+        The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+    limit
+        What limits that rate: `overload`, an objective, or why there is no service.
+    bottleneck
+        The resource that saturates first; null without service.
+    guessed
+        Whether the conditions rest on a guess.
+    """
+
+    conditions: str
+    risk: float
+    sustained_tps: float
+    limit: str
+    bottleneck: str | None
+    guessed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizedLayout:
+    """A layout with its cost and its safety.
+
+    Attributes
+    ----------
+    layout
+        The layout in words.
+    fields
+        The fields of the scenario that were sized.
+    machines
+        Numbers of machines over all data centres, by kind.
+    cost
+        What they cost, in the currency of the answer.
+    safe
+        Whether the risk is accepted under all conditions.
+    safety
+        How safe it is under each of the conditions that were looked at.
+    confirmed
+        Whether simulated latencies went into its risks.
+    """
+
+    layout: str
+    fields: Mapping[str, Any]
+    machines: Mapping[str, int]
+    cost: float
+    safe: bool
+    safety: tuple[Safety, ...]
+    confirmed: bool
+
+    @property
+    def binding(self) -> Safety:
+        """The conditions with the highest risk; of equal ones those with the lowest sustained rate."""
+        return max(self.safety, key=lambda each: (each.risk, -each.sustained_tps))
+
+    @property
+    def sustained_tps(self) -> float:
+        """The normal peak rate that is sustained under all conditions, requests per second."""
+        return min(each.sustained_tps for each in self.safety)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why no layout of a family serves, whatever its size.
+
+    Attributes
+    ----------
+    fields
+        The fields of the scenario that its layouts share.
+    conditions
+        The conditions under which no request succeeds; empty if no layout is valid.
+    reason
+        Why, in words.
+    """
+
+    fields: Mapping[str, Any]
+    conditions: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizing:
+    """The answer of `size`.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    scenario
+        The fields that are not sized, as they were given.
+    answer
+        Whether a layout was found.
+    offered_tps
+        Offered peak rate today, requests per second over all data centres.
+    planned_tps
+        The same at the end of the planned time, which is what the layout is sized for.
+    growth_per_year
+        Growth of the offered rate, 0.3 for 30 % a year.
+    years
+        Planned time.
+    confidence
+        Probability with which the objectives must hold under each of the conditions.
+    objectives
+        The objectives, as they were given.
+    conditions
+        What to survive, by the words of `--survive`.
+    not_asked
+        Losses of the system that nobody asked about.
+    currency
+        Of costs; `machines` where no price list is given.
+    chosen
+        The cheapest layout that is safe under all conditions; null if there is none.
+    capacity_remaining
+        Sustained over planned rate, less one; null without a layout.
+    years_remaining
+        Time until the offered rate outgrows the layout; null without growth or without a layout.
+    alternatives
+        Other layouts that are safe: the best of each other family, and a larger one.
+    near_misses
+        Layouts that are not: the next smaller one, and the nearest of families without a safe one.
+    impossible
+        Families of which no layout serves, with the reason.
+    nearest_tps
+        Where no layout is safe: the highest peak rate that some layout sustains, requests per second; null otherwise.
+    layouts
+        How many layouts there were to choose from.
+    solved
+        How many of them were solved.
+    guesses
+        What the answer rests on without evidence.
+    engine
+        What confirmed the layouts: `compiled`, or `analytic` where none was simulated.
+    seed
+        The seed of every random number.
+    version
+        The version of capplan.
+    """
+
+    system: str
+    scenario: Mapping[str, Any]
+    answer: bool
+    offered_tps: float
+    planned_tps: float
+    growth_per_year: float
+    years: float
+    confidence: float
+    objectives: tuple[str, ...]
+    conditions: tuple[str, ...]
+    not_asked: tuple[str, ...]
+    currency: str
+    chosen: SizedLayout | None
+    capacity_remaining: float | None
+    years_remaining: float | None
+    alternatives: tuple[SizedLayout, ...]
+    near_misses: tuple[SizedLayout, ...]
+    impossible: tuple[Refusal, ...]
+    nearest_tps: float | None
+    layouts: int
+    solved: int
+    guesses: tuple[str, ...]
+    engine: str
+    seed: int
+    version: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON has it: plain tables, lists and finite numbers."""
+        return {"schema": SCHEMA, **plain(self)}

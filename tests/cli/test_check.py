@@ -1,0 +1,97 @@
+"""`capplan check`: a line for each verdict, JUnit and JSON, exit codes, and one sentence for a file with an error."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from capplan.cli.main import main
+from capplan.planner.situations.check import NO_OVERLOAD, check, read_specification
+
+GOOD = """
+system = "fedora4"
+nodes = 6
+tps = 300
+slo = ["read.p99<1s", "read.mean<200ms"]
+[check]
+survive = ["node", "node+cold"]
+confidence = "80%"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a file whose objectives hold."""
+    path = tmp_path / "slo.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+def test_every_objective_is_judged_in_every_situation(file: Path) -> None:
+    found = check(read_specification(file), engine="analytic")
+    assert found.answer
+    assert {(each.objective, each.conditions) for each in found.verdicts} == {
+        (objective, conditions)
+        for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms")
+        for conditions in ("normal", "node", "node+cold")
+    }
+    risks = {(each.objective, each.conditions): each.risk for each in found.verdicts}
+    for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms"):
+        assert risks[objective, "normal"] <= risks[objective, "node"] <= risks[objective, "node+cold"]
+    assert [each.guessed for each in found.verdicts if each.conditions == "node+cold"] == [True] * 3
+
+
+def test_a_failure_ends_with_1_and_names_objective_situation_and_risk(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(GOOD.replace("tps = 300", "tps = 900"), encoding="utf-8")
+    report = tmp_path / "report.xml"
+    assert main(["check", str(file), "--engine", "analytic", "--quiet", "--junit", str(report)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(("FAIL  ", "      ")) for line in lines)
+    suite = ET.parse(report).getroot()  # our own file
+    failures = [case for case in suite if case.find("failure") is not None]
+    assert len(failures) == int(suite.get("failures", "0")) == sum(line.startswith("FAIL") for line in lines)
+    assert int(suite.get("tests", "0")) == 9
+
+
+def test_json_has_every_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(file), "--engine", "analytic", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "capplan.check/1"
+    assert found["answer"] is True
+    assert len(found["verdicts"]) == 9
+
+
+@pytest.mark.slow
+def test_simulated_latencies_go_into_the_verdicts(file: Path) -> None:
+    asked = read_specification(file)
+    solved, simulated = check(asked, engine="analytic"), check(asked, engine="compiled")
+    assert [each.risk for each in solved.verdicts] != [each.risk for each in simulated.verdicts]
+    assert simulated.answer
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("tps = 300", ""), "objectives are checked at a rate"),
+        (('"node+cold"', '"node+could"'), "did you mean 'cold'?"),
+        (("confidence", "confidense"), "did you mean 'confidence'?"),
+        (('"80%"', '"100%"'), "confidence = 100% is not above 0 and below 1"),
+        (('["node", "node+cold"]', "3"), "survive = 3 must be a list of texts"),
+        (("nodes = 6", "nods = 6"), "nods"),
+        (("[check]", "fitted = 3\n[check]"), "fitted"),
+        (('confidence = "80%"', "fitted = 3"), "fitted = 3 must be the name of a file"),
+        (('confidence = "80%"', 'fitted = "none.json"'), "none.json"),
+        (("read.p99<1s", "read.p9<1s"), "read.p9"),
+    ],
+)
+def test_a_file_with_an_error_is_one_sentence(
+    change: tuple[str, str], found: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(GOOD.replace(*change), encoding="utf-8")
+    assert main(["check", str(file), "--engine", "analytic"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert found in error

@@ -1,0 +1,202 @@
+"""`size` finds what an exhaustive search finds, and its answer holds what it promises."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import changed
+from capplan.planner.schemas import sizing_schema
+from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.situations.sustained import at_confidence
+from capplan.planner.size.confirm import FINAL_DRAWS
+from capplan.planner.size.prices import Prices, read_prices
+from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Search, SizingTarget
+from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.size.sizing import Sizing
+from capplan.simulator.experiments.workers import in_process, processes
+from capplan.systems.registry import scenario, system
+
+ROOT = Path(__file__).parents[2]
+
+
+def target(name: str, survive: str, rate: float, confidence: float = 0.9, **fields: Any) -> SizingTarget:
+    """Return what a layout of a packaged system must do."""
+    its = system(name)
+    fitted = its.fitted()
+    base = changed(scenario(name), tps=rate, **fields)
+    return SizingTarget(base, fitted, read_conditions([survive], its, fitted), rate, confidence, Prices())
+
+
+def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:
+    """Return the answer of `size` in this process."""
+    with in_process() as workers:
+        return size(changed(scenario(name), **fields), question, workers)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "family"),
+    [
+        (target("fedora4", "node,node+cold", 300.0), Family({}, {"nodes": (1, 9)})),
+        (target("rhino-shcm", "node", 1500.0, slo=("request.p99<500ms",)), Family({}, {"cass_nodes": (1, 6)})),
+        (
+            target("openprovider", "dc", 15_000.0),
+            Family({"dcs": 3}, {"cass_nodes": (3, 6), "front_nodes": (1, 2)}),
+        ),
+        (target("fedora4", "", 400.0, 0.99), Family({}, {"nodes": (1, 64)})),
+    ],
+)
+def test_the_search_finds_what_an_exhaustive_search_finds(wanted: SizingTarget, family: Family) -> None:
+    search, exhaustive = Search(wanted, family), Search(wanted, family)
+    numbers = np.array(np.meshgrid(*(range(low, high + 1) for low, high in family.sized.values()))).reshape(
+        len(family.sized), -1
+    )
+    every = [exhaustive.at(tuple(int(number) for number in column)) for column in numbers.T]
+    safe = [each for each in every if isinstance(each, Candidate) and exhaustive.safe(each)]
+    found = search.cheapest()
+    assert found is not None
+    assert found.cost == min(each.cost for each in safe)
+    assert search.solved < len(every)
+
+
+def test_the_answer_holds_what_it_promises_and_the_next_smaller_layout_does_not() -> None:
+    question = SizingQuestion(survive=("node", "node+cold"), growth_per_year=0.3, years=3.0)
+    answer = sized("fedora4", question, tps=200.0)
+    assert answer.chosen is not None
+    assert answer.planned_tps == pytest.approx(200 * 1.3**3)
+    assert [each.conditions for each in answer.chosen.safety] == ["normal", "node", "node+cold"]
+    for each in answer.chosen.safety:
+        assert each.risk <= 0.1
+        assert each.sustained_tps >= answer.planned_tps
+    (smaller,) = answer.near_misses
+    assert smaller.cost == answer.chosen.cost - 1
+    assert smaller.binding.risk > 0.1
+    assert smaller.binding.sustained_tps < answer.planned_tps
+    assert answer.years_remaining is not None
+    assert 200 * 1.3**answer.years_remaining == pytest.approx(answer.chosen.sustained_tps)
+    assert answer.guesses == ("cold caches",)
+
+
+def test_losses_that_leave_no_quorum_rule_a_family_out() -> None:
+    question = SizingQuestion(
+        survive=("dc",), families={"dcs": (1, 2, 3)}, sized={"cass_nodes": (3, 9), "front_nodes": (1, 1)}
+    )
+    answer = sized("openprovider", question, tps=12_000.0)
+    assert answer.chosen is not None
+    assert answer.chosen.fields["dcs"] == 3
+    assert [each.fields for each in answer.impossible] == [{"dcs": 1}, {"dcs": 2}]
+    assert answer.impossible[1].reason == "unavailable at QUORUM"
+    assert answer.not_asked == ("node", "front")
+
+
+def test_an_impossible_target_names_the_nearest_one() -> None:
+    answer = sized("fedora4", SizingQuestion(sized={"nodes": (1, 2)}), tps=2000.0)
+    assert not answer.answer
+    assert answer.chosen is None
+    (nearest,) = answer.near_misses
+    assert answer.nearest_tps == nearest.sustained_tps
+    assert 0 < nearest.sustained_tps < 2000
+
+
+def test_more_confidence_and_more_to_survive_never_cost_less() -> None:
+    def cost(confidence: float, *survive: str) -> float:
+        answer = sized("fedora4", SizingQuestion(survive=survive, confidence=confidence), tps=400.0)
+        assert answer.chosen is not None
+        return answer.chosen.cost
+
+    assert cost(0.5) <= cost(0.9) <= cost(0.99)
+    assert cost(0.9) <= cost(0.9, "node") <= cost(0.9, "node", "node+cold")
+
+
+def test_the_json_follows_its_schema() -> None:
+    schema = json.loads((ROOT / "docs" / "reference" / "sizing.schema.json").read_text(encoding="utf-8"))
+    assert schema == sizing_schema()
+    for rate in (200.0, 20_000.0):
+        document = json.loads(json.dumps(sized("fedora4", SizingQuestion(sized={"nodes": (1, 4)}), tps=rate).to_json()))
+        jsonschema.Draft202012Validator(schema).validate(document)
+
+
+@pytest.mark.slow
+def test_one_process_and_two_give_the_same_answer() -> None:
+    question = SizingQuestion(survive=("dc",), families={"dcs": (3, 4)}, sized={"front_nodes": (1, 2)})
+    base = changed(scenario("openprovider"), tps=15_000.0, slo=("acct.p99<60ms",))
+    with in_process() as workers:
+        alone = size(base, question, workers)
+    with processes(2) as workers:
+        assert size(base, question, workers) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [6, 18, 40])
+def test_a_few_draws_have_the_risks_of_all(nodes: int) -> None:
+    wanted = target("openprovider", "dc,node,compaction,gc,retries", 15_000.0, slo=("acct.p99<30ms",))
+    layout = changed(wanted.base, cass_nodes=nodes)
+    every = wanted.strains(layout, 512)
+    for draws, bound in ((FEW_DRAWS, 0.02), (FINAL_DRAWS, 0.01)):
+        few = wanted.strains(layout, draws)
+        for word, strain in every.items():
+            assert few[word].risk() == pytest.approx(strain.risk(), abs=bound), (draws, word)
+
+
+def test_a_layout_is_safe_exactly_if_it_sustains_the_rate_with_the_confidence() -> None:
+    wanted = target("openprovider", "node,retries", 12_000.0)
+    for strain in wanted.strains(wanted.base, FINAL_DRAWS).values():
+        assert (strain.risk() <= 0.1) == (strain.sustained_per_s(0.9) >= 12_000)
+
+
+@given(st.lists(st.floats(1.0, 1e5), min_size=1, max_size=60), st.floats(0.01, 0.99), st.floats(1.0, 1e5))
+def test_a_rate_with_a_confidence_is_missed_by_at_most_the_rest(
+    rates: list[float], confidence: float, offered: float
+) -> None:
+    array = np.array(rates)
+    if offered <= at_confidence(array, confidence):
+        assert np.mean(array < offered) <= 1 - confidence + 1e-9
+
+
+def test_a_price_list_changes_what_is_cheapest(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text('currency = "EUR"\n[machines]\nnode = 9000\nfront = 2500.5\n', encoding="utf-8")
+    prices = read_prices(path, system("openprovider"))
+    assert prices.currency == "EUR"
+    assert prices.of(scenario("openprovider")) == 3 * 3 * 9000 + 3 * 2 * 2500.5
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[machines]\nnode = 1", "no price of front"),
+        ("[machines]\nnode = -1\nfront = 1", "node = -1 is not a price"),
+        ("[machines]\nnode = true\nfront = 1", "node = True is not a price"),
+        ("[machines]\nnodes = 1\nfront = 1", "did you mean 'node'?"),
+        ("prices = 1", "'prices' is unknown"),
+    ],
+)
+def test_a_price_list_with_an_error_is_refused(tmp_path: Path, text: str, found: str) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=found.replace("?", r"\?")):
+        read_prices(path, system("openprovider"))
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "fields", "found"),
+    [
+        ("fedora4", SizingQuestion(survive=("dc",)), {"tps": 100.0}, "did you mean|known are node, cold, retries"),
+        ("fedora4", SizingQuestion(), {}, "a layout is sized for a rate"),
+        ("fedora4", SizingQuestion(confidence=1.0), {"tps": 100.0}, "a confidence of 1"),
+        ("fedora4", SizingQuestion(growth_per_year=-0.1), {"tps": 100.0}, "a growth of -0.1"),
+        ("fedora4", SizingQuestion(sized={"nodes": (1, 2_000_000)}), {"tps": 100.0}, "too many to choose from"),
+        ("vcider", SizingQuestion(), {}, "vcider cannot be sized"),
+    ],
+)
+def test_a_question_with_an_error_is_refused(
+    name: str, question: SizingQuestion, fields: dict[str, Any], found: str
+) -> None:
+    with pytest.raises(InputError, match=found):
+        sized(name, question, **fields)
