@@ -245,11 +245,6 @@ def test_a_prediction_is_plotted_to_the_same_bytes(folder: Path, capsys: pytest.
     assert (folder / "one.html").read_bytes() == (folder / "two.HTML").read_bytes()
 
 
-def test_ratios_are_not_plotted_against_a_rate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "vcider" in refused(capsys, ["predict", "vcider", "--plot", "out.html"])
-    assert list(folder.iterdir()) == []
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_picture_without_a_browser_is_refused_before_the_work(
     folder: Path, capsys: pytest.CaptureFixture[str], verb: str, monkeypatch: pytest.MonkeyPatch

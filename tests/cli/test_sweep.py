@@ -106,6 +106,7 @@ def test_a_table_for_people_fits_the_screen(capsys: pytest.CaptureFixture[str]) 
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
     sides = ["--dcs", "1,2", "--rtt", "1ms,3ms", "--front-nodes", "2,3", "--consistency-write", "QUORUM,LOCAL_QUORUM"]
     out, _ = ran(capsys, *sides, *FAST)
@@ -171,6 +172,7 @@ def test_json_is_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         } == {name: cell for name, cell in line.items() if not isinstance(point[name], bool)}
 
 
+@pytest.mark.slow
 def test_files_are_the_same_wherever_they_are_computed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_capacity_does_not_hang_on_the_offered_rate() -> None:
     assert capacity(tps=3000.0) == capacity()
 
 
+@pytest.mark.slow
 def test_more_cassandra_nodes_carry_more() -> None:
     values = [capacity(cass_nodes=nodes).value for nodes in (3, 6)]
 
@@ -115,6 +116,7 @@ def test_more_cassandra_nodes_carry_more() -> None:
     assert values[1] > 1.3 * values[0]
 
 
+@pytest.mark.slow
 def test_more_data_centres_carry_more() -> None:
     values = [capacity(dcs=dcs).value for dcs in (1, 2, 3)]
 
@@ -209,6 +211,7 @@ def test_an_objective_that_holds_nowhere_leaves_no_capacity() -> None:
     assert "acct.p99<1us" in made.capacity.criterion
 
 
+@pytest.mark.slow
 def test_an_objective_that_holds_everywhere_costs_nothing() -> None:
     made = predicted(slo=("acct.p99<10s",))
 

@@ -89,6 +89,7 @@ def test_a_layout_that_was_measured_shows_what_was_measured() -> None:
     assert {each.yaxis for each in measured} == {"y", "y2", "y3"}
 
 
+@pytest.mark.slow
 def test_a_layout_that_was_not_measured_shows_no_measurement() -> None:
     case = replace(resolve(scenario("openprovider", cass_nodes=7)), draws=8)
     found = predict_case(case, Question("analytic"))

@@ -99,6 +99,7 @@ def test_equal_replications_leave_nothing_open() -> None:
     assert simulation.pools["pool"].mean_wait_ms.value == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_a_system_is_that_of_its_prediction() -> None:
     scenario = OpenproviderScenario(dcs=1, slo=("acct.p99<20ms",))
     subject = of_scenario(scenario)

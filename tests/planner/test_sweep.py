@@ -259,6 +259,7 @@ def test_a_matrix_of_round_trips_has_the_longest_as_its_column() -> None:
     assert (point["rtt_ms"], point["distance_km"]) == (8.0, None)
 
 
+@pytest.mark.slow
 def test_unequal_data_centres_are_text_in_a_table(tmp_path: Path) -> None:
     base = scenario(dcs=2, cass_nodes=(2, 3), rf=2, client_share=(0.75, 0.25))
     points = computed(sweep(base, load(0.5), {"front_nodes": (1, 2)}, draws=2))

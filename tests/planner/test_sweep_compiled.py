@@ -60,6 +60,7 @@ def test_medians_are_those_of_predict() -> None:
             assert point[f"{name}_{statistic}_ms"] == pytest.approx(band.value, rel=3 * width)
 
 
+@pytest.mark.slow
 def test_a_finer_target_is_met() -> None:
     """Of accounting: most of the p99 of authorizations are pauses, which no run has to find."""
     coarse, fine = (

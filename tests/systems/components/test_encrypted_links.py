@@ -145,6 +145,7 @@ def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
         assert kernel.low < plain.low or plain.high == 0
 
 
+@pytest.mark.slow
 def test_what_is_left_after_an_outage_is_encrypted_too() -> None:
     plain, encrypted = asked("openprovider"), asked("openprovider", encryption="internode")
     for without, left in zip(plain.outages, encrypted.outages, strict=True):

@@ -54,6 +54,7 @@ def test_near_saturation_the_compiled_engine_does_not_answer_from_the_beginning_
 
 
 @pytest.mark.parametrize("rate", [1200.0, 1800.0])
+@pytest.mark.slow
 def test_both_engines_agree_where_a_queue_settles(rate: float) -> None:
     """Within 12 %: the closed form leaves the start out, a simulation has a part of its band for noise."""
     asked = RhinoShcmScenario(colocated=True, tps=rate)

@@ -89,6 +89,7 @@ def test_deterministic_branches_finish_together_and_small_scv_is_smooth() -> Non
 
 
 @given(st.floats(0.0, 100.0), st.integers(1, 12))
+@pytest.mark.slow
 def test_order_statistics_share_out_the_total(scv: float, n: int) -> None:
     means = [float(kth_of_n_mean(1.0, scv, k, n)) for k in range(1, n + 1)]
     assert sum(means) == pytest.approx(n, rel=1e-7)
