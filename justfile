@@ -23,10 +23,12 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
-# Run the long random checks: 2,000 networks in both engines, and in a kernel that checks its memory accesses
+# Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, and 500
+# questions whose answers must not contradict themselves
 trust:
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
+    CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
 
 # Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:
