@@ -84,7 +84,7 @@ MORE = [
     asked("arion", servers=2, clients=2000),
     asked("rhino-shcm", 300_000, cass_nodes=5),
 ]
-LOADS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.2, 1.5, 2.0)
+LOADS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.95, 0.995, 1.05, 1.2, 1.5, 2.0)
 FEW = (0.6, 1.2)
 CASES = [pytest.param(each, load, id=f"{each.name}-{load:g}") for each in QUICK for load in FEW] + [
     pytest.param(each, load, id=f"{each.name}-{dict(each.fields)}-{load:g}", marks=pytest.mark.slow)
