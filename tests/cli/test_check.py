@@ -66,10 +66,10 @@ def test_json_has_every_verdict(file: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow
 def test_simulated_latencies_go_into_the_verdicts(file: Path) -> None:
+    file.write_text(GOOD.replace("read.p99<1s", "read.p99<20ms"), encoding="utf-8")
     asked = read_specification(file)
     solved, simulated = check(asked, engine="analytic"), check(asked, engine="compiled")
     assert [each.risk for each in solved.verdicts] != [each.risk for each in simulated.verdicts]
-    assert simulated.answer
 
 
 @pytest.mark.parametrize(
