@@ -35,7 +35,7 @@ def test_every_situation_applies_to_its_system(its) -> None:  # type: ignore[no-
 
 
 @pytest.mark.parametrize("its", CALIBRATED, ids=lambda each: each.name)
-def test_what_is_sized_are_fields_that_count_machines(its) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_sized_are_fields_that_count_machines(its) -> None:  # type: ignore[no-untyped-def]  # the same
     assert {*its.sized, *its.families} <= set(options_of(its.scenario))
     counts = its.machine_counts(its.scenario())
     assert counts.keys() == its.machines.keys()

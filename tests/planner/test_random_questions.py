@@ -95,9 +95,9 @@ def test_bands_are_ordered_and_positive(number: int) -> None:
 def test_no_time_is_shorter_than_the_wire(number: int) -> None:
     """A write at QUORUM waits for another of several data centres that hold equally many replicas."""
     asked = question(number).layout
-    if asked.system != "openprovider" or asked.dcs < 2 or asked.consistency_write not in ("QUORUM", "EACH_QUORUM"):  # type: ignore[attr-defined]
+    if asked.system != "openprovider" or asked.dcs < 2 or asked.consistency_write not in ("QUORUM", "EACH_QUORUM"):  # type: ignore[attr-defined]  # fields of openprovider
         return
-    wire_ms = 1e3 * min(cell for row in asked.given_rtt_s() for cell in row if cell)  # type: ignore[attr-defined]
+    wire_ms = 1e3 * min(cell for row in asked.given_rtt_s() for cell in row if cell)  # type: ignore[attr-defined]  # fields of openprovider
     for outage in ({}, *(each.latency_ms for each in answered(number).outages if not each.lowered)):
         for name, latency in (outage or answered(number).latency_ms).items():
             for statistic in STATISTICS if name == "acct" else ():
@@ -223,7 +223,7 @@ def grown(asked: Question) -> Iterator[tuple[str, Scenario]]:
             try:
                 changes = {field: value + more}
                 if field == "dcs" and value == 1:
-                    changes["rtt"] = "1ms"  # type: ignore[assignment]
+                    changes["rtt"] = "1ms"  # type: ignore[assignment]  # of any type
                 yield field, changed(layout, **changes)
             except InputError:
                 continue
@@ -283,9 +283,9 @@ def test_latency_rises_with_the_load(number: int) -> None:
 @EVERY
 def test_latency_rises_with_the_round_trip(number: int) -> None:
     asked = question(number)
-    if asked.name != "openprovider" or asked.layout.dcs < 2:  # type: ignore[attr-defined]
+    if asked.name != "openprovider" or asked.layout.dcs < 2:  # type: ignore[attr-defined]  # fields of openprovider
         return
-    longer = f"{3e3 * max(cell for row in asked.layout.given_rtt_s() for cell in row):.6g}ms"  # type: ignore[attr-defined]
+    longer = f"{3e3 * max(cell for row in asked.layout.given_rtt_s() for cell in row):.6g}ms"  # type: ignore[attr-defined]  # fields of openprovider
     far = few_draws(changed(asked.layout, rtt=longer))
     rate = 0.5 * min(asked.capacity, float(np.median(far.solution.capacity)))
     near_figures, far_figures = asked.few.solution.at(rate), far.solution.at(rate)
