@@ -29,9 +29,9 @@ from capplan.models.language.traffic import (
     Trace,
 )
 from capplan.models.results import Band
-from capplan.planner.predict.network import predict_network
-from capplan.planner.predict.network_question import NetworkQuestion
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.predict_network.network import predict_network
+from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.schemas import prediction_schema
 
 SERVICE_S = 0.001

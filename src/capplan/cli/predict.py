@@ -18,9 +18,9 @@ from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import parse_duration_s, parse_share
-from capplan.planner.predict.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.systems.registry import resolve
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
@@ -90,7 +90,7 @@ def predict_(
     if isinstance(chosen, Network):
         _refuse_for_network(target, plot, lose)
         with counting("simulating rates") as progress:
-            from capplan.planner.predict.network import predict_network  # slow to import
+            from capplan.planner.predict_network.network import predict_network  # slow to import
 
             prediction = predict_network(
                 chosen,

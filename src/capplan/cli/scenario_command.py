@@ -20,7 +20,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of, unit_keys
 from capplan.models.language.units import parse_count
-from capplan.planner.predict.network_question import NetworkQuestion
+from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from capplan.models.errors import InputError
 from capplan.models.objective import Objective
 from capplan.models.results import Band, Parts
-from capplan.planner.predict.network_figures import Source
+from capplan.planner.predict_network.network_figures import Source
 
 _CLOSE = 1.005  # ratio of the rates that bracket the capacity
 _SPREAD = 1.01  # step to the first rate beyond the bracket where that is still in doubt; then twice as far, and so on

@@ -26,17 +26,17 @@ from capplan.models.results import STATISTICS, Band, Capacity, carried
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.budget import check_budget
-from capplan.planner.predict.network_capacity import highest_rate
-from capplan.planner.predict.network_figures import (
+from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine, answered, check_risk
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
+from capplan.planner.predict_network.network_capacity import highest_rate
+from capplan.planner.predict_network.network_figures import (
     REPLICATIONS,
     NetworkFigures,
     SimulatedNetwork,
     SolvedNetwork,
     Source,
 )
-from capplan.planner.predict.network_question import NetworkQuestion
-from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine, answered, check_risk
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
+from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.simulate.simulate import of_network
 from capplan.simulator.experiments.draws import RunsDone
 
