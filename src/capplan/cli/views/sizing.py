@@ -62,7 +62,8 @@ class _View:
 
     def _chosen(self, chosen: SizedLayout) -> None:
         sizing, console, binding = self.sizing, self.console, chosen.binding
-        fact(console, "Buy", chosen.layout)
+        cells = f"{chosen.cells} cells, each " if chosen.cells > 1 else ""
+        fact(console, "Buy", f"{cells}{chosen.layout}")
         fact(
             console,
             "Machines",
@@ -152,9 +153,17 @@ class _View:
 
     def _short(self, each: SizedLayout) -> str:
         """Return a layout in a few words: the fields that its family shares, and its machines."""
-        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in self.its.sized})
-        machines = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in each.machines.items())
+        hidden = {*self.its.sized, *(name for kind in each.shapes for name in self._of_shape(kind))}
+        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in hidden})
+        fixed = f"{each.cells} cells of {fixed}" if each.cells > 1 else fixed
+        counts = [f"{count} {each.shapes.get(kind) or _plural(kind, count)}" for kind, count in each.machines.items()]
+        machines = ", ".join(counts)
         return f"{fixed}: {machines}" if fixed else machines
+
+    def _of_shape(self, kind: str) -> list[str]:
+        """Return the fields that a shape decides."""
+        machine = self.its.machines[kind]
+        return [name for name in (machine.cores, machine.speed) if name is not None]
 
     def _fixed(self, fields: Mapping[str, Any]) -> str:
         words = [
@@ -164,7 +173,9 @@ class _View:
 
     def _machines(self, each: SizedLayout) -> str:
         counted = ", ".join(
-            f"{count} {_plural(self.its.machines[kind].name, count)}" for kind, count in each.machines.items()
+            f"{count} {_plural(self.its.machines[kind].name, count)}"
+            + (f" ({each.shapes[kind]})" if kind in each.shapes else "")
+            for kind, count in each.machines.items()
         )
         return counted if self.sizing.currency == MACHINES else f"{counted}: {self._cost(each.cost)}"
 

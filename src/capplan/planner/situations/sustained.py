@@ -82,6 +82,26 @@ class Strained:
             return case.solution
         return left.solved(case.values, None if case.representatives is None else case.representatives.place)
 
+    def simulated(self, seed: int) -> Relations:
+        """Return simulated over analytic latencies at the offered rate; those that no simulation shows are missing.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the simulation: the same for all layouts (common random numbers).
+        """
+        from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+        if self.why:
+            return NONE
+        case, left = self._stressed, self._left
+        settings = SimulationSettings(seed, "compiled", case.system.budget_s, threads=1)
+        figures = self.solution.at(self.offered_per_s * self.rate_factor)
+        if not isinstance(left, Remainder) or left.solved is None:
+            return simulated_latency(case, figures, settings).relations
+        solved = left.solved
+        return simulated_latency(case, figures, settings, lambda values: solved(values, None).network).relations
+
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The model errors of its figures."""

@@ -46,11 +46,15 @@ class SizedLayout:
     Attributes
     ----------
     layout
-        The layout in words.
+        The layout in words; that of one cell.
     fields
         The fields of the scenario that were sized.
     machines
-        Numbers of machines over all data centres, by kind.
+        Numbers of machines over all data centres and cells, by kind.
+    shapes
+        Names of their shapes by kind, where shapes were chosen from.
+    cells
+        Equal layouts that share the traffic, each with its own machines.
     cost
         What they cost, in the currency of the answer.
     safe
@@ -64,6 +68,8 @@ class SizedLayout:
     layout: str
     fields: Mapping[str, Any]
     machines: Mapping[str, int]
+    shapes: Mapping[str, str]
+    cells: int
     cost: float
     safe: bool
     safety: tuple[Safety, ...]
