@@ -226,6 +226,7 @@ def node_times_s(
     return found[int(_WARMUP * requests) :]
 
 
-def exceeds(failures: int, draws: int, risk: float, error_rate: float) -> bool:
-    """Whether the exact binomial interval (Clopper and Pearson 1934) of a probability lies above `risk`."""
-    return float(stats.binom.sf(failures - 1, draws, risk)) < error_rate / 2
+def side(failures: int, draws: int, risk: float, error_rate: float) -> int:
+    """Return 1 if the exact binomial interval (Clopper and Pearson 1934) lies above `risk`, -1 if below, else 0."""
+    above, below = stats.binom.sf(failures - 1, draws, risk), stats.binom.cdf(failures, draws, risk)
+    return int(above < error_rate / 2) - int(below < error_rate / 2)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
 import pytest
-from tests.planner.random_sizings import SYSTEM, Problem, exceeds, simulated_failures
+from tests.planner.random_sizings import Problem, side, simulated_failures
 
 from capplan.planner.size.size import size
 from capplan.planner.size.sizing import Sizing
@@ -15,8 +15,8 @@ from capplan.simulator.experiments.workers import in_process
 from capplan.systems import registry
 
 MANY = int(os.environ.get("CAPPLAN_TRUST_SIZINGS", "0"))
-DRAWS, REQUESTS = (10_000, 20_000) if MANY else (2_000, 6_000)
-ERROR_RATE = 0.01  # of one comparison with a simulated risk
+DRAWS, REQUESTS = (10_000, 4_000) if MANY else (1_000, 4_000)
+ERROR_RATE = 1e-3  # of one comparison with a simulated risk
 
 
 @pytest.fixture(autouse=True)
@@ -36,21 +36,27 @@ def sized(problem: Problem) -> Sizing:
         return size(problem.base, problem.question, workers, problem.fitted)
 
 
-def simulated_risk_exceeds(problem: Problem, nodes: int) -> bool:
-    """Whether some situation's simulated risk certainly lies above the accepted one."""
+def sides(problem: Problem, nodes: int) -> list[int]:
+    """Return the side of the accepted risk on which the simulated one is, by situation; 0 where it is not certain."""
     accepted = 1 - problem.question.confidence
-    return any(
-        exceeds(simulated_failures(problem, nodes, word, DRAWS, REQUESTS), DRAWS, accepted, ERROR_RATE)
+    return [
+        side(simulated_failures(problem, nodes, word, DRAWS, REQUESTS), DRAWS, accepted, ERROR_RATE)
         for word in problem.conditions
-    )
+    ]
 
 
-@pytest.mark.parametrize("problem", [Problem(number) for number in range(MANY or 4)], ids=str)
-def test_a_sized_farm_is_safe_and_no_farm_with_two_nodes_less_is(problem: Problem) -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(number) if number < 2 or MANY else pytest.param(Problem(number), marks=pytest.mark.slow)
+        for number in range(MANY or 8)
+    ],
+    ids=str,
+)
+def test_a_sized_farm_is_safe_and_at_most_one_node_larger_than_the_best(problem: Problem) -> None:
     answer = sized(problem)
     assert answer.chosen is not None
     nodes = int(answer.chosen.fields["nodes"])
-    assert not simulated_risk_exceeds(problem, nodes)
+    assert max(sides(problem, nodes)) < 1
     if nodes > 2:
-        assert simulated_risk_exceeds(problem, nodes - 2)
-    assert SYSTEM.name == answer.system
+        assert max(sides(problem, nodes - 2)) > -1

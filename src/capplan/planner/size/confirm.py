@@ -142,6 +142,7 @@ class _Sizes:
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
             sustained_tps=self.family.cells * strain.sustained_per_s(confidence, relations),
+            reached_ms=strain.reached_ms(confidence, relations),
             limit=strain.limit(confidence, relations),
             bottleneck=bottleneck,
             guessed=strain.conditions.guessed,

@@ -23,6 +23,9 @@ class Safety:
         Probability that a repeat of the load test does not sustain the rate with the objectives met.
     sustained_tps
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+    reached_ms
+        Latencies in the objectives, by name: what is not exceeded with the confidence at the planned rate, ms; null
+        where it is overloaded.
     limit
         What limits that rate: `overload`, an objective, or why there is no service.
     bottleneck
@@ -34,6 +37,7 @@ class Safety:
     conditions: str
     risk: float
     sustained_tps: float
+    reached_ms: Mapping[str, float | None]
     limit: str
     bottleneck: str | None
     guessed: bool
@@ -79,6 +83,16 @@ class SizedLayout:
     def binding(self) -> Safety:
         """The conditions with the highest risk; of equal ones those with the lowest sustained rate."""
         return max(self.safety, key=lambda each: (each.risk, -each.sustained_tps))
+
+    @property
+    def reached_ms(self) -> Mapping[str, float] | None:
+        """Latencies in the objectives that hold in every situation, ms; None if it is overloaded in one."""
+        names = self.safety[0].reached_ms
+        found = {name: [each.reached_ms[name] for each in self.safety] for name in names}
+        known = {name: [value for value in values if value is not None] for name, values in found.items()}
+        if not known or any(len(values) < len(self.safety) for values in known.values()):
+            return None
+        return {name: max(values) for name, values in known.items()}
 
     @property
     def sustained_tps(self) -> float:
