@@ -55,7 +55,7 @@ class Fedora4(System[Fedora4Scenario]):
         """Return nodes, writes and region in a few words."""
         del values
         nodes = f"{scenario.nodes} node{'s' * (scenario.nodes > 1)}"
-        parts = [nodes, *machines_in_words(scenario, ("node_cores", "node_speed"))]
+        parts = [nodes, *machines_in_words(scenario, node="nodes")]
         return ", ".join((*parts, f"{100 * scenario.write_share:g} % writes", f"clients in {scenario.region}"))
 
     def resource_name(self, scenario: Fedora4Scenario, resource: str) -> str:

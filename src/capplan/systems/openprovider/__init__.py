@@ -130,7 +130,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         parts += [words for name, words in extra.items() if getattr(scenario, name)]
         if scenario.client_share is not None:
             parts.append(f"clients {per_dc_text(scenario.client_share)}")
-        parts += machines_in_words(scenario, ("node_cores", "node_speed", "front_cores", "front_speed"))
+        parts += machines_in_words(scenario, node="nodes", front="policing nodes")
         if scenario.data_factor != 1:
             parts.append(f"data factor {scenario.data_factor:g}")
         if scenario.encryption is not None:
