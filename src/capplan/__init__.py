@@ -1,6 +1,7 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask about a `scenario` with `predict`; describe a system of your own as a `Network` and `simulate` it or
+The front door: ask about a `scenario` with `predict`, or
+with `what_if` if it must be quick; describe a system of your own as a `Network` and `simulate` it or
 solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
 are used, so that `import capplan` is fast.
 """
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from capplan.models.language.network import Network
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
+    from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
@@ -35,6 +37,7 @@ _HOMES = {
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
     "validate": "calibration.validation.validate",
+    "what_if": "planner.explore.what_if",
     "write_network": "models.language.document",
 }
 
@@ -51,6 +54,7 @@ __all__ = [
     "scenario",
     "simulate",
     "validate",
+    "what_if",
     "write_network",
 ]
 
