@@ -70,7 +70,14 @@ class Fedora4Scenario(Scenario):
     system: Literal["fedora4"] = "fedora4"
     nodes: Annotated[AtLeastOne, Option("Nodes of the repository cluster.", "nodes", measured=True)] = 3
     write_share: Annotated[
-        WriteShare, Option("Share of requests that write, such as 5%.", "share of writes", "SHARE", read=parse_share)
+        WriteShare,
+        Option(
+            "Share of requests that write, such as 5%.",
+            "share of writes",
+            "SHARE",
+            read=parse_share,
+            instead_of=("mix",),
+        ),
     ] = 0.0
     region: Annotated[
         str, Option("Region of the clients: us-east, us-west, eu or asia.", "region of the clients", "NAME")
