@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from capplan.cli.demand_option import HELP, demanded
 from capplan.cli.progress import counting
 from capplan.cli.terminal import Json, Screen, check_output, write_json
 from capplan.cli.views.lines import paragraph, put
@@ -25,6 +27,7 @@ def check_(
         str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
     as_json: Json = False,
@@ -37,7 +40,8 @@ def check_(
     check_output(junit, (".xml",))
     wanted = _engine(engine)
     with counting("checking situations"):
-        found = check(read_specification(file), engine=wanted, seed=seed)
+        asked = read_specification(file)
+        found = check(replace(asked, scenario=demanded(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())
     if as_json:
