@@ -11,14 +11,14 @@ from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Open
 from capplan.models.solver.analytic import Analysis, request_shares
-from capplan.models.solver.operating_point import solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.simulator.results.trace import Status
 from capplan.systems.openprovider import SYSTEM
 from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.notes import excess
 from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_mix import LONGEST, USUAL, SessionMix, read_mix, sent_sessions
+from capplan.systems.openprovider.session_mix import TRAIN, USUAL, SessionMix, read_mix, sent_sessions
 
 VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}
 TESTED = ("auth", "start", "update", "update", "update", "update", "update", "update")
@@ -45,13 +45,31 @@ def test_the_mean_numbers_of_requests_are_those_of_the_mix(auth: float, acct: fl
     assert each["auth"] == pytest.approx(auth)
     assert each["start"] == pytest.approx(1)
     assert each["update"] == pytest.approx(acct - 1, abs=1e-9)
-    assert max(len(one.classes) for one in sent) <= LONGEST
+    assert max(len(one.classes) for one in sent) <= TRAIN
     assert len({one.name for one in sent}) == len(sent)
 
 
 def test_a_number_that_is_not_whole_is_a_mixture_of_two_kinds_of_session() -> None:
     sent = sent_sessions(SessionMix(1.0, 3.25))
     assert [(each.classes.count("update"), each.weight) for each in sent] == [(3, 0.25), (2, 0.75)]
+
+
+def test_a_long_session_is_sent_in_trains() -> None:
+    """A day of updates every ten minutes: eight requests as in the load tests, and 138 updates in trains of eight."""
+    begin, train = sent_sessions(SessionMix(1.0, 145.0))
+    assert begin == ("session", TESTED, 1.0)
+    assert train == ("update-train", ("update",) * 8, 138 / 8)
+
+
+@pytest.mark.parametrize("mix", [(1.0, 7.0), (1.0, 6.5), (2.0, 6.0), (1.0, 40.0), (8.0, 2.0)])
+def test_capacity_is_a_continuous_function_of_the_mix(mix: tuple[float, float]) -> None:
+    def capacity(auth: float, acct: float) -> float:
+        scenario = OpenproviderScenario(dcs=1, mix=f"auth={auth!r},acct={acct!r}")
+        return float(np.max(capacity_per_s(Analysis(network(scenario, VALUES, 1.0)), MAX_DROP_RATE)))
+
+    auth, acct = mix
+    around = [capacity(auth + a, acct + b) for a in (-1e-6, 0.0, 1e-6) for b in (-1e-6, 0.0, 1e-6)]
+    assert max(around) == pytest.approx(min(around), rel=1e-4)
 
 
 @pytest.mark.parametrize("mix", ["auth=2,acct=3", "auth=1,acct=1", "auth=0.5,acct=2.5", "auth=1.5,acct=200"])

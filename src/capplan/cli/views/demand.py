@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 
 from rich.console import Console
 
@@ -10,6 +11,7 @@ from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
+from capplan.planner.demand.busy_hour import ClassRates
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
 from capplan.planner.demand.sources import GUESS
@@ -127,23 +129,29 @@ def until(months: Band) -> str:
 
 
 def _over_time(found: Forecast, console: Console) -> None:
-    storm = found.reattach.over_time
-    step = max(len(storm) // _TIMES, 1)
-    if found.years or found.months[0].data_gib is not None:
-        title = ["Month", "busy hour", *(["one copy of the data"] if found.months[0].data_gib else [])]
-        title += ["fullest node"] if found.months[0].node_gib else []
+    first = found.months[0]
+    if not found.years and first.data_gib is None:
+        title, rows = _after_outage(found)
+    else:
+        title = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
+        title += ["fullest node"] if first.node_gib else []
         rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
-        table(console, title, rows, lambda stacked: _stacked(title, rows, stacked))
-        return
-    title = ["After outage", "auth", "acct", "TLS handshakes"]
-    rows = [
-        [
-            f"{each.from_s:g} s",
-            *(rate(one) for one in (each.rates.auth_per_s, each.rates.acct_per_s, each.rates.handshakes_per_s)),
-        ]
-        for each in storm[::step]
-    ]
     table(console, title, rows, lambda stacked: _stacked(title, rows, stacked))
+
+
+def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
+    """Return a table of the times with the same rates, without handshakes where there are none."""
+    same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
+    shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
+    title = ["After the outage", "auth", "acct"]
+    rows = [[f"{each[0].from_s:g} to {each[-1].to_s:g} s", *_rates(each[0].rates)] for each in shown]
+    if not any(each.rates.handshakes_per_s for each in found.reattach.over_time):
+        return title, [row[:-1] for row in rows]
+    return [*title, "TLS handshakes"], rows
+
+
+def _rates(rates: ClassRates) -> list[str]:
+    return [_per_s(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
 
 
 def _month(each: Month) -> list[str]:

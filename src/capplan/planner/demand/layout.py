@@ -33,11 +33,11 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
     InputError
         If the system has no Cassandra nodes, or no rates.
     """
+    if system(scenario.system).ratios_only:
+        raise InputError(f"{scenario.system} has no capacity: its documents have ratios of throughput only")
     nodes = scenario.cassandra_nodes()
     if nodes is None:
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
-    if system(scenario.system).ratios_only:
-        raise InputError(f"{scenario.system} has no capacity: its documents have ratios of throughput only")
     usual = offered(demand, type(scenario), client_tls=False)
     storm = {"mix": mix_text({"auth": authentication_requests(demand.busy_hour), "acct": 1.0})}
     words, capacity = _sustained(scenario, usual, fitted)

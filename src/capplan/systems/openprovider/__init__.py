@@ -30,7 +30,6 @@ from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
 from capplan.systems.openprovider.round_trips import offset, round_trips_s
 from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_mix import TRAIN, sent_sessions
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 
 _RESOURCES = {
@@ -158,9 +157,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
         del rate_per_s
-        longest = max(len(each.classes) for each in sent_sessions(scenario.session_mix))
-        usual_s = SETTLES_S * max(longest / TRAIN, 1.0)
-        return np.array(max(usual_s, SETTLES_ROUND_TRIPS * round_trips_s(scenario, values)[1]))
+        return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * round_trips_s(scenario, values)[1]))
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
         """Return the worker threads of a policing node."""

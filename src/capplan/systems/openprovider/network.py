@@ -36,7 +36,7 @@ FRONT_CORES = 32  # evidence all.front_vcpu
 CASSANDRA_CORES = 24  # evidence all.cass_vcpu
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 SETTLES_S = 0.2
-"""From an empty system: four sessions of 50 ms, and many response times; longer with longer sessions."""
+"""From an empty system: four sessions of 50 ms, and many response times."""
 SETTLES_ROUND_TRIPS = 10
 """The same where round trips are long."""
 OPERATIONS = {"auth": ("read",), "start": ("write",), "update": ("read", "write")}

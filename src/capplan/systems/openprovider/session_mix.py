@@ -1,13 +1,15 @@
 """The requests of a session: one authorization and seven accounting requests in the load tests, or another mix.
 
-The load tests sent the requests of a session one after another. A short session of another mix is sent in the same way;
-numbers that are not whole become a mixture of sessions. The requests of a session with hundreds of interim updates are
-minutes apart in production, so such a session is sent in trains as long as the sessions of the load tests.
+The load tests sent the eight requests of a session one after another, and a request that fails ends its session. In
+production, requests are minutes apart, and a session may have hundreds. So at most eight are sent as one session, and
+the rest in trains of eight; otherwise a failure would take more requests with it than in the load tests, and the capacity
+would come out too high. Numbers that are not whole become a mixture of sessions.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,8 +17,7 @@ from typing import NamedTuple
 from capplan.models.errors import InputError
 from capplan.models.language.request_mix import mix_text, parse_mix
 
-LONGEST = 16  # requests of a session that is sent as a whole
-TRAIN = 8  # requests of a session in the load tests
+TRAIN = 8  # requests of a session in the load tests: more are not sent one after another
 MOST = 10_000  # requests of one kind in a session: more is a typing error
 
 
@@ -82,34 +83,30 @@ def normal_form(text: str | None) -> str | None:
 
 def sent_sessions(mix: SessionMix) -> tuple[SentSession, ...]:
     """Return what is sent as a session of the network, with the mean numbers of requests of the mix."""
-    if math.ceil(mix.auth) + math.ceil(mix.acct) > LONGEST:
-        return tuple(_trains(mix))
-    whole = tuple(_whole(mix))
-    if len(whole) > 1:
-        return whole
-    return (SentSession("session", whole[0].classes, 1.0),)
-
-
-def _whole(mix: SessionMix) -> Iterator[SentSession]:
-    """Yield sessions with whole numbers of requests; the longer ones have more of both kinds."""
-    more = mix.auth % 1, mix.acct % 1
-    ends = sorted({0.0, *more, 1.0})
-    for low, high in pairwise(ends):
-        auth, acct = (
-            math.floor(number) + (low < part) for number, part in zip((mix.auth, mix.acct), more, strict=True)
+    begins: defaultdict[tuple[int, int], float] = defaultdict(float)
+    left = {"auth": 0.0, "update": 0.0}
+    for weight, auth, updates in _whole(mix):
+        first = min(auth, TRAIN - 1)
+        then = min(updates, TRAIN - 1 - first)
+        begins[first, then] += weight
+        left["auth"] += weight * (auth - first)
+        left["update"] += weight * (updates - then)
+    sent = [
+        SentSession(
+            "session" if len(begins) == 1 else f"session-{auth}-{1 + updates}",
+            (*("auth",) * auth, "start", *("update",) * updates),
+            weight,
         )
-        yield SentSession(f"session-{auth}-{acct}", _classes(auth, acct - 1), high - low)
+        for (auth, updates), weight in begins.items()
+    ]
+    trains = [SentSession(f"{name}-train", (name,) * TRAIN, more / TRAIN) for name, more in left.items() if more]
+    return (*sent, *trains)
 
 
-def _trains(mix: SessionMix) -> Iterator[SentSession]:
-    """Yield the begin of a long session, then the rest of its authorizations and updates in trains."""
-    auth = min(math.floor(mix.auth), TRAIN - 1)
-    updates = min(math.floor(mix.acct) - 1, TRAIN - 1 - auth)
-    yield SentSession("session", _classes(auth, updates), 1.0)
-    for name, left in (("auth", mix.auth - auth), ("update", mix.acct - 1 - updates)):
-        if left > 0:
-            yield SentSession(f"{name}-train", (name,) * TRAIN, left / TRAIN)
-
-
-def _classes(auth: int, updates: int) -> tuple[str, ...]:
-    return (*("auth",) * auth, "start", *("update",) * updates)
+def _whole(mix: SessionMix) -> Iterator[tuple[float, int, int]]:
+    """Yield weights, and whole numbers of authorizations and updates; a session with more of one has more of both."""
+    numbers = mix.auth, mix.acct - 1
+    ends = sorted({0.0, *(number % 1 for number in numbers), 1.0})
+    for low, high in pairwise(ends):
+        auth, updates = (math.floor(number) + (low < number % 1) for number in numbers)
+        yield high - low, auth, updates
