@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.demand_option import HELP, demanded
+from capplan.cli.demand_option import HELP
 from capplan.cli.progress import counting
+from capplan.cli.scenario_command import with_demand_of
 from capplan.cli.terminal import Json, Screen, check_output, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.models.errors import InputError, nearest
@@ -41,7 +42,7 @@ def check_(
     wanted = _engine(engine)
     with counting("checking situations"):
         asked = read_specification(file)
-        found = check(replace(asked, scenario=demanded(demand, asked.scenario)), engine=wanted, seed=seed)
+        found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())
     if as_json:

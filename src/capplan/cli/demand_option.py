@@ -44,30 +44,23 @@ def with_demand(
     InputError
         If another option contradicts the demand.
     """
-    from capplan.planner.demand.offered import contradicted, offered
+    from capplan.planner.demand.offered import contradicted
 
     given = [name for name in contradicted(demand, kind) if name in texts]
     given += [name for name in RATES if own.get(name) is not None and (name != "growth" or demand.years)]
     if given:
         flag = f"--{given[0].replace('_', '-')}"
         raise InputError(f"--demand {path} and {flag} exclude each other: the file has it, so give one of them")
-    found = {**texts, **offered(demand, kind, _has_tls(read_target(target).scenario, texts))}
-    _say_what_is_left_out(path, demand, found)
-    return found
+    return {**texts, **demand_texts(path, demand, read_target(target).scenario, texts)}
 
 
-def demanded(path: Path | None, scenario: Scenario) -> Scenario:
-    """Return a scenario with what a demand sets; as it is without one."""
-    if path is None:
-        return scenario
-    from capplan.cli.scenario_command import with_options
-    from capplan.planner.demand.demand import read_demand
+def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options that a demand sets of a scenario, which others may change, as they are typed."""
     from capplan.planner.demand.offered import offered
 
-    demand, kind = read_demand(path), type(scenario)
-    texts = offered(demand, kind, _has_tls(scenario, {}))
-    _say_what_is_left_out(path, demand, texts)
-    return with_options(scenario, texts)
+    found = offered(demand, type(scenario), _has_tls(scenario, texts))
+    _say_what_is_left_out(path, demand, found)
+    return found
 
 
 def _has_tls(scenario: Scenario, texts: Mapping[str, Any]) -> bool:

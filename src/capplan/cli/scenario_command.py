@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from capplan.cli.demand_option import HELP, with_demand
+from capplan.cli.demand_option import HELP, demand_texts, with_demand
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
@@ -99,6 +99,21 @@ def given_demand(ctx: typer.Context) -> Demand | None:
     """Return the demand that was given; None without one."""
     found: Demand | None = ctx.meta[_DEMAND]
     return found
+
+
+def with_demand_of(path: Path | None, scenario: S) -> S:
+    """Return a scenario with what the demand in a file sets; as it is without one.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read.
+    """
+    if path is None:
+        return scenario
+    from capplan.planner.demand.demand import read_demand  # most commands need none
+
+    return with_options(scenario, demand_texts(path, read_demand(path), scenario, {}))
 
 
 def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:

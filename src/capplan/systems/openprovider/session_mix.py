@@ -1,8 +1,8 @@
 """The requests of a session: one authorization and seven accounting requests in the load tests, or another mix.
 
 The load tests sent the eight requests of a session one after another, and a request that fails ends its session. In
-production, requests are minutes apart, and a session may have hundreds. So at most eight are sent as one session, and
-the rest in trains of eight; otherwise a failure would take more requests with it than in the load tests, and the capacity
+production, requests are minutes apart, and a session may have hundreds. So at most eight are sent as one session, the
+rest in trains of eight; otherwise a failure would take more requests with it than in the load tests, and the capacity
 would come out too high. Numbers that are not whole become a mixture of sessions.
 """
 
