@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,7 +63,8 @@ class _View:
 
     def _chosen(self, chosen: SizedLayout) -> None:
         sizing, console, binding = self.sizing, self.console, chosen.binding
-        fact(console, "Buy", chosen.layout)
+        cells = f"{chosen.cells} cells, each " if chosen.cells > 1 else ""
+        fact(console, "Buy", f"{cells}{chosen.layout}")
         fact(
             console,
             "Machines",
@@ -105,9 +107,14 @@ class _View:
             risks = [tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence)]
             target = f"a risk of {risks[0]} instead of {risks[1]}, by {nearest.layout}"
         fact(console, "Nearest", target)
+        reached = [each for each in sizing.near_misses if each.reached_ms]
+        if reached:
+            best = min(reached, key=lambda each: max((each.reached_ms or {}).values()))
+            kept = ", ".join(f"{name}<{_rounded_up(ms):g}ms" for name, ms in (best.reached_ms or {}).items())
+            fact(console, "", f"or {kept} at {rate(sizing.planned_tps)} TPS by {best.layout}")
 
     def _others(self, explain: bool) -> None:
-        rows = [self._row(each, "safe") for each in self.sizing.alternatives]
+        rows = [self._row(each, self._dearer(each)) for each in self.sizing.alternatives]
         rows += [self._row(each, self._excuse(each)) for each in self.sizing.near_misses]
         if rows:
             put(self.console)
@@ -132,6 +139,10 @@ class _View:
     def _row(self, each: SizedLayout, excuse: str) -> list[str]:
         return [self._short(each), self._cost(each.cost), tenths_of_percent(each.binding.risk), excuse]
 
+    def _dearer(self, each: SizedLayout) -> str:
+        more = 0.0 if self.sizing.chosen is None else each.cost - self.sizing.chosen.cost
+        return f"safe, {self._cost(more)} more" if more > 0 else "safe, costs the same"
+
     def _excuse(self, each: SizedLayout) -> str:
         binding = each.binding
         chosen = self.sizing.chosen
@@ -152,9 +163,17 @@ class _View:
 
     def _short(self, each: SizedLayout) -> str:
         """Return a layout in a few words: the fields that its family shares, and its machines."""
-        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in self.its.sized})
-        machines = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in each.machines.items())
+        hidden = {*self.its.sized, *(name for kind in each.shapes for name in self._of_shape(kind))}
+        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in hidden})
+        fixed = f"{each.cells} cells of {fixed}" if each.cells > 1 else fixed
+        counts = [f"{count} {each.shapes.get(kind) or _plural(kind, count)}" for kind, count in each.machines.items()]
+        machines = ", ".join(counts)
         return f"{fixed}: {machines}" if fixed else machines
+
+    def _of_shape(self, kind: str) -> list[str]:
+        """Return the fields that a shape decides."""
+        machine = self.its.machines[kind]
+        return [name for name in (machine.cores, machine.speed) if name is not None]
 
     def _fixed(self, fields: Mapping[str, Any]) -> str:
         words = [
@@ -164,7 +183,9 @@ class _View:
 
     def _machines(self, each: SizedLayout) -> str:
         counted = ", ".join(
-            f"{count} {_plural(self.its.machines[kind].name, count)}" for kind, count in each.machines.items()
+            f"{count} {_plural(self.its.machines[kind].name, count)}"
+            + (f" ({each.shapes[kind]})" if kind in each.shapes else "")
+            for kind, count in each.machines.items()
         )
         return counted if self.sizing.currency == MACHINES else f"{counted}: {self._cost(each.cost)}"
 
@@ -186,6 +207,12 @@ class _View:
         for first, *others in rows:
             cells = [f"{name} {cell}" for name, cell in zip(title[1:], others, strict=True) if cell]
             paragraph(console, f"{first}: {'; '.join(cells)}", hanging=2)
+
+
+def _rounded_up(ms: float) -> float:
+    """Round to three digits so that an objective with the result holds."""
+    unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
+    return math.ceil(ms / unit) * unit
 
 
 def _loss(word: str, its: System[Any]) -> str:
