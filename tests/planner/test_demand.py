@@ -112,8 +112,8 @@ def test_rates_over_time_add_up_to_the_sessions_that_come_back(
     boot, now = [], 0.0
     for pause, length, weight in parts:
         share = weight / math.fsum(each[2] for each in parts)
-        boot.append({"from_s": now + pause, "to_s": now + pause + length, "share": min(share, 1.0)})
-        now += pause + length
+        begin, now = now + pause, now + pause + length
+        boot.append({"from_s": begin, "to_s": now, "share": min(share, 1.0)})
     found = reattach(
         demand(reattach={"boot": boot, "window_s": window_s}, busy_hour={"authentication_requests": requests}), 36_000
     )
