@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "demand.toml"
 
 
-def demand(subscribers: float = 36_000, **tables: Any) -> Demand:
+def demand(subscribers: float | str = 36_000, **tables: Any) -> Demand:
     """Return a demand of ten sessions a second, each with five interim updates, from the tables of a file."""
     hour = {"sessions": 1, "length_s": "30min", "interim_updates": 5}
     return load(
@@ -193,6 +193,14 @@ def test_growth_is_monotone(growth: float, spread: float, early: float, late: fl
     assert smaller.value <= larger.value
 
 
+def test_numbers_are_read_as_people_type_them() -> None:
+    asked = demand("3M", growth=["-5%", "150%"], data={"row_bytes": "1kB", "retention_s": "30d"})
+    assert asked.subscribers == 3e6
+    assert asked.growth == (-0.05, 1.5)
+    assert asked.data is not None
+    assert (asked.data.row_bytes, asked.data.retention_s) == ((1000, 1000), 30 * 86_400)
+
+
 def test_until_when_a_rate_fits() -> None:
     """It doubles each year: a capacity of four times the rate is reached after two years."""
     found = months_until_rate(np.full(2047, 2.0), 100.0, Band(400, 200, 800))
@@ -257,6 +265,9 @@ def test_the_json_follows_its_schema() -> None:
     ("tables", "said"),
     [
         ({"growth": "20%", "years": -1}, "years = -1"),
+        ({"growth": "20%", "years": "three"}, "years = 'three'"),
+        ({"growth": "fast"}, "'fast' is not a growth"),
+        ({"growth": "-100%"}, "above -1"),
         ({"years": 3}, "without growth"),
         ({"growth": ["30%", "10%"]}, "low end first"),
         ({"growth": [0.1, 0.2, 0.3]}, "a list of 3"),

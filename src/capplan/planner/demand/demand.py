@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
@@ -15,10 +15,10 @@ from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import read
 from capplan.models.language.units import (
     READ_SHARE,
-    Number,
     Positive,
     PositiveSeconds,
     Seconds,
+    parse_count,
 )
 from capplan.planner.demand.sources import (
     BOOT_SHARES,
@@ -32,8 +32,8 @@ from capplan.planner.demand.sources import (
 )
 from capplan.planner.demand.uncertain import Between, Counts, Growth, Shares, Sizes
 
+_READ_COUNT = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
 ShareOfAll = Annotated[float, Field(gt=0, le=1), READ_SHARE]
-MOST_YEARS = 50
 DAY_S = 86_400.0
 HOUR_S = 3600.0
 
@@ -166,7 +166,7 @@ class Connections(Construct):
         Time within which all are made anew after an outage; 10 s by default.
     """
 
-    count: Positive
+    count: Annotated[Positive, _READ_COUNT]
     lifetime_s: PositiveSeconds | None = None
     within_s: PositiveSeconds | None = None
 
@@ -224,7 +224,7 @@ class Demand(Construct):
     Attributes
     ----------
     subscribers
-        Subscribers today.
+        Subscribers today, such as `3_000_000` or `3M`.
     busy_hour
         What each does in the busy hour.
     growth
@@ -244,24 +244,22 @@ class Demand(Construct):
         If a table contradicts itself, or the planned time is out of range.
     """
 
-    subscribers: Positive
+    subscribers: Annotated[Positive, _READ_COUNT]
     busy_hour: BusyHour
     growth: Growth = Between(0.0, 0.0)
-    years: Number = 0.0
+    years: Annotated[float, Field(ge=0, le=50)] = 0.0
     reattach: Reattach = Reattach()
     connections: Connections | None = None
     data: Data | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.years, int | float) or not 0 <= self.years <= MOST_YEARS:
-            raise InputError(f"years = {self.years!r} is not a time to plan for: give 0 to {MOST_YEARS}")
         if self.years and self.growth == (0.0, 0.0):
             raise InputError(f"years = {self.years:g} has no effect without growth: add one such as growth = '20%'")
 
     @property
     def months(self) -> float:
         """Planned time in months."""
-        return 12 * float(self.years)
+        return 12 * self.years
 
 
 def read_demand(path: str | Path) -> Demand:

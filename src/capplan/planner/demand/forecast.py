@@ -196,11 +196,10 @@ def forecast(demand: Demand, layout: Layout | None = None, seed: int = 1) -> For
     found = None if demand.data is None else volume(demand, demand.data, seed)
     usual = busy_hour_rates(demand, subscribers)
     fits = () if layout is None else tuple(_fits(demand, layout, found, seed))
-    years = float(demand.years)
     return Forecast(
         subscribers_today=float(demand.subscribers),
         subscribers=subscribers,
-        years=years,
+        years=demand.years,
         growth_per_year=band_of(growth_factors(demand.growth, seed, GROWTH) - 1),
         starts_per_s=starts_per_s(demand, subscribers),
         open_sessions=subscribers * demand.busy_hour.open_sessions,
