@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.planner.situations.conditions import NORMAL
 from capplan.planner.situations.sustained import OVERLOAD
+from capplan.planner.size.in_words import fields_in_words, in_words, plural
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
 
@@ -131,13 +132,13 @@ class _View:
                     ]
                     for one in each.safety
                 ]
-                self._table([self._short(each), "risk", "sustained", "limited by"], details)
+                self._table([in_words(each, self.its), "risk", "sustained", "limited by"], details)
 
     def _refusal(self, each: Refusal) -> str:
         return f"{self._words(each.conditions)}: {each.reason}" if each.conditions else each.reason
 
     def _row(self, each: SizedLayout, excuse: str) -> list[str]:
-        return [self._short(each), self._cost(each.cost), tenths_of_percent(each.binding.risk), excuse]
+        return [in_words(each, self.its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), excuse]
 
     def _dearer(self, each: SizedLayout) -> str:
         more = 0.0 if self.sizing.chosen is None else each.cost - self.sizing.chosen.cost
@@ -152,7 +153,7 @@ class _View:
     def _remarks(self) -> None:
         put(self.console)
         for number, each in enumerate(self.sizing.impossible):
-            words = self._fixed(each.fields) or "every layout"
+            words = fields_in_words(each.fields) or "every layout"
             fact(self.console, "" if number else "Ruled out", f"{words}: {self._refusal(each)}")
         if self.sizing.not_asked:
             asked = ", ".join(f"{word} ({self.its.losses[word]})" for word in self.sizing.not_asked)
@@ -161,29 +162,9 @@ class _View:
             fact(self.console, "Guessed", ", ".join(self.sizing.guesses))
         fact(self.console, "Searched", f"{self.sizing.layouts:,} layouts, {self.sizing.solved} of them solved")
 
-    def _short(self, each: SizedLayout) -> str:
-        """Return a layout in a few words: the fields that its family shares, and its machines."""
-        hidden = {*self.its.sized, *(name for kind in each.shapes for name in self._of_shape(kind))}
-        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in hidden})
-        fixed = f"{each.cells} cells of {fixed}" if each.cells > 1 else fixed
-        counts = [f"{count} {each.shapes.get(kind) or _plural(kind, count)}" for kind, count in each.machines.items()]
-        machines = ", ".join(counts)
-        return f"{fixed}: {machines}" if fixed else machines
-
-    def _of_shape(self, kind: str) -> list[str]:
-        """Return the fields that a shape decides."""
-        machine = self.its.machines[kind]
-        return [name for name in (machine.cores, machine.speed) if name is not None]
-
-    def _fixed(self, fields: Mapping[str, Any]) -> str:
-        words = [
-            f"{value} {_plural('DC', value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()
-        ]
-        return ", ".join(words)
-
     def _machines(self, each: SizedLayout) -> str:
         counted = ", ".join(
-            f"{count} {_plural(self.its.machines[kind].name, count)}"
+            f"{count} {plural(self.its.machines[kind].name, count)}"
             + (f" ({each.shapes[kind]})" if kind in each.shapes else "")
             for kind, count in each.machines.items()
         )
@@ -223,7 +204,3 @@ def _loss(word: str, its: System[Any]) -> str:
 
 def _limit(safety: Safety) -> str:
     return "overload" if safety.limit == OVERLOAD else safety.limit
-
-
-def _plural(name: str, count: int) -> str:
-    return f"{name}{'s' * (count != 1)}"
