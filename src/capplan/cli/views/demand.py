@@ -37,6 +37,8 @@ def render(found: Forecast, name: str, console: Console, explain: bool = False) 
     """
     paragraph(console, f"{name}: {_subscribers(found)}", style="bold")
     put(console)
+    if found.layout is not None:
+        fact(console, "Answer", _answer(found))
     _busy_hour(found, console)
     _reattach(found, console)
     _layout(found, console)
@@ -97,34 +99,42 @@ def _layout(found: Forecast, console: Console) -> None:
 
 
 def _served(found: Forecast, layout: Layout, console: Console) -> None:
-    peak, capacity = found.reattach.peak.rates.total_per_s, layout.reattach_capacity
-    words = f"peak of {_per_s(peak)}, {rate(capacity.value)} ({_ends(capacity)}) sustained"
-    if peak <= capacity.value:
-        fact(console, "Re-attach", f"{words}: the layout keeps up")
-    elif found.reattach_served_s is None or math.isinf(found.reattach_served_s):
-        fact(console, "Re-attach", f"{words}: the layout never catches up")
+    """Print how the layout copes with a mass re-attach."""
+    capacity, served_s = layout.reattach_capacity, found.reattach_served_s
+    if found.reattach.peak.rates.total_per_s <= capacity.value:
+        words = "the layout keeps up with the re-attach"
+    elif served_s is None or math.isinf(served_s):
+        words = "the layout never catches up with the re-attach"
     else:
-        when = f"{significant(found.reattach_served_s)} s after the outage"
-        fact(console, "Re-attach", f"{words}: all are served {when} at the earliest")
+        words = f"the re-attach is served {significant(served_s)} s after the outage at the earliest"
+    fact(console, "Catch-up", f"{words}, with {rate(capacity.value)}/s ({_ends(capacity)}) sustained")
+
+
+def _answer(found: Forecast) -> str:
+    if found.answer:
+        return "yes"
+    missed = [f"the {each.what} {until(each.months)}" for each in found.fits if not each.fits]
+    planned = f"; planned are {_PER_YEAR * found.years:g} months" if found.years else ""
+    return f"no: {', '.join(missed)}{planned}"
 
 
 def _fit(each: Fit) -> str:
     if each.what == "rate":
-        words = f"{_per_s(each.needed.value)} of {rate(each.limit.value)} ({_ends(each.limit)}) that it sustains"
+        words = f"{_per_s(each.needed.value)} needed, {rate(each.limit.value)} ({_ends(each.limit)}) sustained"
     else:
-        words = f"{_banded(each.needed)} GiB per node with headroom, of {each.limit.value:,.0f}"
+        words = f"{_banded(each.needed)} GiB per node needed with headroom, {each.limit.value:,.0f} there"
     return f"{words}: {until(each.months)}"
 
 
 def until(months: Band) -> str:
     """Return until when something fits."""
     if math.isinf(months.value):
-        low = "" if math.isinf(months.low) else f", at the earliest until month {months.low:.0f}"
-        return f"fits{low}"
-    if months.high == 0:
-        return "does not fit today"
-    ends = [f"{end:.0f}" if math.isfinite(end) else "never" for end in (months.low, months.high)]
-    spread = "" if ends[0] == ends[1] else f" ({' to '.join(ends)})"
+        return "fits" if math.isinf(months.low) else f"fits, at worst until month {months.low:.0f}"
+    if not months.value:
+        best = "at best it does" if math.isinf(months.high) else f"at best until month {months.high:.0f}"
+        return "does not fit today" if not months.high else f"does not fit today, {best}"
+    ends = f"{months.low:.0f} or later" if math.isinf(months.high) else f"{months.low:.0f} to {months.high:.0f}"
+    spread = "" if months.low == months.high else f" ({ends})"
     return f"fits until month {math.floor(months.value)}{spread}"
 
 

@@ -145,7 +145,9 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
 
 
 def _offered_rate(offered: Offered) -> str:
-    return rate(offered.peak_tps) if offered.source == "default" else given(float(f"{offered.peak_tps:.6g}"))
+    peak = float(f"{offered.peak_tps:.6g}")
+    computed = offered.source == "default" or (peak > 1000 and not peak.is_integer())  # from a mean rate
+    return rate(peak) if computed else given(peak)
 
 
 def _objectives(prediction: Prediction, console: Console) -> None:
