@@ -148,7 +148,7 @@ def test_data_by_hand() -> None:
     assert asked.data is not None
     found = volume(asked, asked.data)
     assert total_gib(found) == Band(1, 1, 1, total_gib(found).parts)
-    assert total_gib(found, copies=6, months=12).value == pytest.approx(12)
+    assert total_gib(found, 12).value == pytest.approx(2)
     assert gib_per_node(found, (6, 4), (3, 3)).value == pytest.approx(0.75)
     assert gib_per_node(found, (6, 4), (3, 3), 12).value == pytest.approx(1.5)
     assert disk_gib_per_node(found, (6, 4), (3, 3)).value == pytest.approx(0.75 / 0.45)

@@ -31,8 +31,8 @@ from capplan.planner.demand.uncertain import Between, band_of, growth_factors
 
 GIB = 2.0**30
 _MONTHS = 12
-GROWTH, _BUSY, _ROWS, _ROW_BYTES, _SUBSCRIBER, _COMPRESSION, _HEADROOM, _USABLE, _CAPACITY = range(9)
 # Numbers of the uncertain inputs, each with draws of its own.
+GROWTH, _BUSY, _ROWS, _ROW_BYTES, _SUBSCRIBER, _COMPRESSION, _HEADROOM, _USABLE, _CAPACITY = range(9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,9 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     )
 
 
-def total_gib(found: Volume, copies: int = 1, months: float = 0.0) -> Band:
-    """Return all data after so many months, with so many copies, GiB."""
-    return band_of(copies * _grown(found, months))
+def total_gib(found: Volume, months: float = 0.0) -> Band:
+    """Return one copy of all data after so many months, GiB."""
+    return band_of(_grown(found, months))
 
 
 def gib_per_node(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int], months: float = 0.0) -> Band:
