@@ -89,7 +89,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     situations = MappingProxyType(_SITUATIONS)
     machines = MappingProxyType(
         {
-            "node": Machine("Cassandra node", "node_cores", "node_speed"),
+            "node": Machine("Cassandra node", "node_cores", "node_speed", holds_data=True),
             "front": Machine("policing node", "front_cores", "front_speed"),
         }
     )

@@ -89,10 +89,14 @@ class OpenproviderScenario(Scenario):
         centre with share 0 is a standby.
     front_workers
         Worker threads of each policing node.
-    node_cores, front_cores
-        Cores of a Cassandra node and of a policing node, counted as in the load tests: vCPU.
-    node_speed, front_speed
+    node_cores
+        Cores of a Cassandra node, counted as in the load tests: vCPU.
+    node_speed
         Speed of such a core relative to that of the load tests. The time of the storage path stays.
+    front_cores
+        Cores of a policing node, counted as in the load tests: vCPU.
+    front_speed
+        Speed of such a core relative to that of the load tests.
     consistency_read
         Consistency level of reads.
     consistency_write
