@@ -29,14 +29,14 @@ def _(mo):
         that has not seen its scenario. The second says what a prediction of a new layout is worth.
         """
     )
-    return
 
 
 @app.cell
 def _(capplan, mo):
-    system = mo.ui.dropdown(list(capplan.systems()), value="openprovider", label="system")
+    systems = {each.name: each for each in capplan.every_system()}
+    system = mo.ui.dropdown(list(systems), value="openprovider", label="system")
     system
-    return (system,)
+    return system, systems
 
 
 @app.cell
@@ -46,8 +46,8 @@ def _(system):
 
 
 @app.cell
-def _(capplan, name):
-    rows = capplan.validate(name).to_frame()
+def _(capplan, name, systems):
+    rows = capplan.validate(systems[name]).to_frame()
     return (rows,)
 
 
@@ -79,7 +79,6 @@ def _(go, np, rows):
 @app.cell
 def _(figure, mo, rows):
     mo.vstack([mo.ui.anywidget(figure), mo.ui.table(rows, selection=None)])
-    return
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What if: move the controls of a layout and see what it carries, how fast it answers and what an outage leaves.
 
-Run it as a web app with `uv run --extra notebooks marimo run notebooks/what_if_layout.py`, or edit it with `marimo edit`.
+Run it as a web app with `uv run --extra notebooks marimo run notebooks/what_if_layout.py`.
 """
 
 import marimo
@@ -24,11 +24,10 @@ def _(mo):
         """
         # What if
 
-        An AAA policy server on Cassandra (`openprovider`). Move a control: the curve and the table follow. They come from
-        the analytic solver; the button below simulates the same layout.
+        An AAA policy server on Cassandra (`openprovider`). Move a control: the curve and the table follow. They come
+        from the analytic solver; the button below simulates the same layout.
         """
     )
-    return
 
 
 @app.cell
@@ -48,7 +47,9 @@ def _(mo):
             "encryption": mo.ui.dropdown(
                 ["none", "client", "internode", "client+internode"], value="none", label="encrypted links"
             ),
-            "tps": mo.ui.slider(1000, 60_000, step=500, value=13_000, label="offered peak rate, per s", show_value=True),
+            "tps": mo.ui.slider(
+                1000, 60_000, step=500, value=13_000, label="offered peak rate, per s", show_value=True
+            ),
             "latency": mo.ui.dropdown(
                 ["auth.mean", "auth.p99", "acct.mean", "acct.p99", "acct.p999"], value="acct.p99", label="latency"
             ),
@@ -91,7 +92,9 @@ def _(found, mo):
     latency = found.latency
     summary = mo.hstack(
         [
-            mo.stat(whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"),
+            mo.stat(
+                whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"
+            ),
             mo.stat(f"{found.risk:.1%}", "overload risk", caption=f"at {whole(found.offered_tps)} per s"),
             mo.stat(
                 f"{latency.value:.3g} ms", found.metric.name, caption=f"{latency.low:.3g} to {latency.high:.3g} ms"
@@ -120,18 +123,18 @@ def _(found):
 
 @app.cell
 def _(controls, figure, losses, mo, summary):
+    curve = mo.ui.anywidget(figure)
     mo.vstack(
         [
             mo.Html(
                 "<div style='display: flex; flex-wrap: wrap; gap: 2rem'>"
                 f"<div style='flex: 1 1 300px'>{controls.vstack()}</div>"
-                f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([summary, mo.ui.anywidget(figure)])}</div></div>"
+                f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([summary, curve])}</div></div>"
             ),
             mo.md("**After a loss**: what is left, and the risk that it does not carry the offered rate."),
             mo.ui.table(losses, selection=None),
         ]
     )
-    return
 
 
 @app.cell

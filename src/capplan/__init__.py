@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
     from capplan.systems.audit import audit
-    from capplan.systems.registry import scenario
+    from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
     "Analysis": "models.solver.analytic",
@@ -32,6 +32,7 @@ _HOMES = {
     "Scenario": "models.language.scenario",
     "audit": "systems.audit",
     "calibrate": "calibration.fit.calibrate",
+    "every_system": "systems.registry",
     "predict": "planner.predict.predict",
     "read_network": "models.language.document",
     "scenario": "systems.registry",
@@ -49,6 +50,7 @@ __all__ = [
     "Scenario",
     "audit",
     "calibrate",
+    "every_system",
     "predict",
     "read_network",
     "scenario",
