@@ -30,14 +30,21 @@ from capplan.cli.views.simulation import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
-from capplan.planner.simulate.precision_target import read_precision_target
-from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulate.simulation import Horizon, Simulation, WarmupSource
+from capplan.planner.simulate.simulate import (
+    MOST_REPLICATIONS,
+    Design,
+    Subject,
+    design_of,
+    observed,
+    of_network,
+    of_scenario,
+    summed_up,
+)
+from capplan.planner.simulate.simulation import Horizon, Simulation
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
 from capplan.simulator.experiments.replications import ReplicationPlan
 
-MOST_REPLICATIONS = 200  # to reach a precision, where no other limit is given
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130
 
@@ -88,7 +95,7 @@ def simulate_(
     check_output(trace, TABLE_ENDINGS)
     check_plot(plot)
     subject = _subject(target, given(ctx), tps)
-    design = _design(subject, horizon, warmup, precision)
+    design = design_of(subject, _horizon(horizon), warmup is not None, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
     seen = _run(plan, design, subject, processes or os.cpu_count() or 1, trace)
@@ -111,15 +118,10 @@ def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
         render(simulation, Screen())
 
 
-def _design(subject: Subject, horizon: str | None, warmup: str | None, precision: str | None) -> Design:
-    """Return what to estimate; a network with events on its timeline has no steady state."""
-    named = horizon or ("finite" if subject.network.timeline.events else "steady")
-    if named not in HORIZONS:
-        raise InputError(f"--horizon {named} does not exist{nearest(named, HORIZONS)}")
-    classes = list(subject.classes)
-    target = None if precision is None else read_precision_target(precision, classes, classes)
-    unsaid: WarmupSource = "none" if named == "finite" else "mser"
-    return Design(HORIZONS[named], unsaid if warmup is None else "given", target)
+def _horizon(name: str | None) -> Horizon | None:
+    if name is not None and name not in HORIZONS:
+        raise InputError(f"--horizon {name} does not exist{nearest(name, HORIZONS)}")
+    return None if name is None else HORIZONS[name]
 
 
 def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:

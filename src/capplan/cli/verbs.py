@@ -37,6 +37,7 @@ VERBS = {
     "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "serve": Verb("capplan.cli.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

@@ -18,7 +18,7 @@ from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
 from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of
-from capplan.planner.simulate.precision_target import PrecisionTarget
+from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
 from capplan.planner.simulate.reported import Reported, as_they_are
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
@@ -37,6 +37,9 @@ from capplan.simulator.engine import Progress
 from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
+
+MOST_REPLICATIONS = 200
+"""Replications to reach a precision, where no other limit is given."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,23 @@ class Design:
         if self.warmup != "mser":
             return NOTHING
         return warmup_of(runs, rising=not isinstance(network.traffic, Closed) and not network.timeline.events)
+
+
+def design_of(
+    subject: Subject, horizon: Horizon | None = None, warmup_given: bool = False, precision: str | None = None
+) -> Design:
+    """Return what to estimate of a subject; a network with events on its timeline has no steady state by default.
+
+    Raises
+    ------
+    InputError
+        When the precision cannot be read.
+    """
+    chosen: Horizon = horizon or ("finite" if subject.network.timeline.events else "steady")
+    classes = list(subject.classes)
+    target = None if precision is None else read_precision_target(precision, classes, classes)
+    unsaid: WarmupSource = "none" if chosen == "finite" else "mser"
+    return Design(chosen, "given" if warmup_given else unsaid, target)
 
 
 def observed(

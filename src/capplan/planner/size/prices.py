@@ -49,7 +49,17 @@ def read_prices(path: Path, system: System[Any]) -> Prices:
     InputError
         If it cannot be read, a kind is unknown or missing, or a price is not a number of at least 0.
     """
-    content = read_toml(path)
+    return prices_of(read_toml(path), system, str(path))
+
+
+def prices_of(content: Mapping[str, Any], system: System[Any], path: str) -> Prices:
+    """Return the price list of some tables; `path` is its name in messages.
+
+    Raises
+    ------
+    InputError
+        As for `read_prices`.
+    """
     for key in content:
         if key not in ("currency", "machines"):
             raise InputError(f"{path}: {key!r} is unknown{nearest(key, ('currency', 'machines'))}")

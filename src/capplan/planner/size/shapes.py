@@ -140,7 +140,17 @@ def read_shapes(path: Path, system: System[Any]) -> Shapes:
         If it cannot be read, a kind of machine is unknown, missing or not modelled with other cores, or a clock has
         nothing to be compared with.
     """
-    found = read(Shapes, path)
+    return checked_shapes(read(Shapes, path), system, str(path))
+
+
+def checked_shapes(found: Shapes, system: System[Any], path: str) -> Shapes:
+    """Return shapes that fit the machines of a system; `path` is their name in messages.
+
+    Raises
+    ------
+    InputError
+        As for `read_shapes`.
+    """
     for kind in (*found.shapes, *found.load_test):
         if kind not in system.machines:
             raise InputError(f"{path}: {system.name} has no {kind!r}{nearest(kind, system.machines)}")

@@ -1,0 +1,218 @@
+"""The application behind `capplan serve`: routes, their documents, and the what-if notebook."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sysconfig
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fastapi import FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
+from fastapi_offline import FastAPIOffline
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.exceptions import HTTPException
+
+from capplan.models.errors import InputError
+from capplan.models.language.document import schema
+from capplan.planner.serve.guard import Guard, Metrics, login, refusal
+from capplan.planner.serve.openapi import components, operation
+from capplan.planner.serve.work import Limits, Processes, Queue, RefusedRequestError, Work
+from capplan.systems.registry import every_system
+
+NOTEBOOK = "what_if_layout.py"
+_ABOUT = (
+    "Predict, simulate and size Cassandra-backed services. Bodies hold a scenario or a network; answers are the "
+    "documents that the command line prints with `--json`."
+)
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+_log = logging.getLogger("capplan.serve")
+
+
+def create_app(limits: Limits | None = None, token: str | None = None, work: Work | None = None) -> FastAPI:
+    """Return the application.
+
+    Parameters
+    ----------
+    limits : Limits, optional
+        What it takes on.
+    token : str, optional
+        What those who ask must know; by default everyone on this machine may ask.
+    work : Work, optional
+        Where requests are answered; processes of its own by default, which start and end with it.
+    """
+    limits = limits or Limits()
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        chosen = work or Processes(limits)
+        app.state.queue = Queue(chosen, limits)
+        try:
+            yield
+        finally:
+            chosen.close()
+
+    app: FastAPI = FastAPIOffline(
+        title="capplan",
+        version=version("capplan"),
+        description=_ABOUT,
+        redoc_url=None,
+        lifespan=running,
+        swagger_ui_parameters={"validatorUrl": None, "defaultModelsExpandDepth": -1},
+    )
+    app.openapi = lru_cache(maxsize=1)(lambda: _document(app, token))  # type: ignore[method-assign]
+    _add_answers(app)
+    _refuse_other_methods(app)
+    metrics = Metrics(("/predict", "/simulate", "/size", "/systems", "/docs", "/openapi.json", "/healthz", "/metrics"))
+    _add_service(app, metrics, token)
+    _add_what_if(app)
+    _add_errors(app)
+    app.add_middleware(Guard, token=token, body_bytes=limits.body_bytes, metrics=metrics)
+    return app
+
+
+def _add_answers(app: FastAPI) -> None:
+    @app.get("/systems", summary="The known systems and their scenarios", **operation("Systems"))
+    def systems() -> Response:
+        return Response(_systems(), media_type="application/json")
+
+    @app.post(
+        "/predict",
+        summary="Capacity, latency, utilisation and outages of a layout or a network",
+        **operation("Prediction", "PredictRequest"),
+    )
+    async def predict(request: Request) -> Response:
+        return await _answered(app, "predict", request)
+
+    @app.post(
+        "/simulate",
+        summary="Simulate a layout or a network request by request",
+        **operation("Simulation", "SimulateRequest"),
+    )
+    async def simulate(request: Request) -> Response:
+        return await _answered(app, "simulate", request)
+
+    @app.post("/size", summary="The cheapest layout that meets its objectives", **operation("Sizing", "SizeRequest"))
+    async def size(request: Request) -> Response:
+        return await _answered(app, "size", request)
+
+
+def _refuse_other_methods(app: FastAPI) -> None:
+    """Refuse methods that a path does not have; else they would reach the notebook, which knows no such path."""
+    for path, allowed in {"/systems": "GET", "/predict": "POST", "/simulate": "POST", "/size": "POST"}.items():
+
+        async def refused(_: Request, allowed: str = allowed) -> Response:
+            raise HTTPException(405, f"this path takes {allowed} only; see /docs", {"Allow": allowed})
+
+        others = [each for each in _METHODS if each != allowed]
+        app.add_route(path, refused, methods=others, include_in_schema=False)
+
+
+async def _answered(app: FastAPI, verb: str, request: Request) -> Response:
+    queue: Queue = app.state.queue
+    return Response(await queue.run(verb, _parsed(await request.body())), media_type="application/json")
+
+
+def _parsed(body: bytes) -> Any:
+    """Return the JSON values of a body.
+
+    Raises
+    ------
+    RefusedRequestError
+        When it is not JSON; NaN and Infinity are not.
+    """
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    try:
+        return json.loads(body, parse_constant=refuse)
+    except RecursionError:
+        raise RefusedRequestError(400, "the body is nested too deeply") from None
+    except ValueError as error:  # bad UTF-8 and numbers with thousands of digits, too
+        raise RefusedRequestError(400, f"the body is not JSON: {error}") from None
+
+
+@lru_cache(maxsize=1)
+def _systems() -> str:
+    found = [
+        {
+            "name": each.name,
+            "summary": each.summary,
+            "figures": len(each.evidence),
+            "scenario": schema(each.scenario),
+        }
+        for each in every_system()
+    ]
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _add_service(app: FastAPI, metrics: Metrics, token: str | None) -> None:
+    @app.get("/healthz", include_in_schema=False)
+    def health() -> Response:
+        return PlainTextResponse("ok\n")
+
+    @app.get("/metrics", include_in_schema=False)
+    def measured() -> Response:
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.post("/login", include_in_schema=False)
+    async def enter(request: Request) -> Response:
+        return await login(request, token)
+
+
+def notebook() -> Path | None:
+    """Return the what-if notebook of this installation or checkout; None without it, or without marimo."""
+    places = (Path(__file__).parents[4] / "notebooks", Path(sysconfig.get_path("data"), "share/capplan/notebooks"))
+    found = [place / NOTEBOOK for place in places if (place / NOTEBOOK).is_file()]
+    return found[0] if found and find_spec("marimo") is not None else None
+
+
+def _add_what_if(app: FastAPI) -> None:
+    """Put the notebook at `/`, or else send who comes there to the documents."""
+    path = notebook()
+    if path is not None:
+        import marimo  # of an extra of its own
+
+        app.mount("/", marimo.create_asgi_app(quiet=True).with_app(path="", root=str(path)).build())
+        return
+
+    @app.get("/", include_in_schema=False)
+    def first_page() -> Response:
+        return RedirectResponse("/docs")
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(InputError)
+    async def bad_input(_: Request, error: InputError) -> Response:
+        return refusal(422, str(error))
+
+    @app.exception_handler(RefusedRequestError)
+    async def refused(_: Request, error: RefusedRequestError) -> Response:
+        headers = None if error.retry_s is None else {"Retry-After": str(error.retry_s)}
+        return refusal(error.status, error.sentence, headers)
+
+    @app.exception_handler(HTTPException)
+    async def not_served(_: Request, error: HTTPException) -> Response:
+        return refusal(error.status_code, error.detail, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        _log.error("a request failed", exc_info=error)
+        return refusal(500, "capplan failed on this request, and its log says why: please report it")
+
+
+def _document(app: FastAPI, token: str | None) -> dict[str, Any]:
+    found = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
+    found["components"] = {"schemas": components()}
+    if token is not None:
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
+    return found

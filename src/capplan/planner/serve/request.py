@@ -1,0 +1,185 @@
+"""What a request may contain: a scenario or a network, and the options of the verb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE, Construct
+from capplan.models.language.document import load
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import Objectives, Scenario
+from capplan.models.language.units import READ_SHARE, AtLeastOne, Positive, PositivePerSecond, PositiveSeconds, Seconds
+from capplan.models.language.units import Share as _Share
+from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine
+from capplan.planner.simulate.simulation import Horizon
+from capplan.planner.size.confirm import SizingEngine
+from capplan.simulator.engine import Engine
+from capplan.systems.registry import scenario_of
+
+Share = Annotated[_Share, READ_SHARE]
+Growth = Annotated[float, READ_SHARE, Field(ge=0, le=1)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+Tables = dict[str, Any]
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class PredictRequest(Construct):
+    """The body of `POST /predict`.
+
+    Attributes
+    ----------
+    scenario
+        The layout and its traffic, as in a scenario file.
+    network
+        A network of your own instead, as in a network file.
+    tps
+        Offered mean rate of the network; that of its traffic if left out. A scenario has its own `tps`.
+    slo
+        Objectives of the network. A scenario has its own `slo`.
+    engine
+        How to obtain latencies: `compiled` or `simpy` simulate, `analytic` is fast.
+    seed
+        Seed of every random number.
+    budget
+        Simulation time on a nominal machine, such as `400ms`; the system's own if left out.
+    risk
+        Accepted probability that the offered rate is not sustained.
+    lose
+        What is lost at once, such as `node,dc2`: outages of your own, and no other.
+    """
+
+    scenario: Tables | None = None
+    network: Tables | None = None
+    tps: PositivePerSecond | None = None
+    slo: Objectives = ()
+    engine: PredictionEngine = "compiled"
+    seed: Seed = 1
+    budget: PositiveSeconds | None = None
+    risk: Share = DEFAULT_RISK
+    lose: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class SimulateRequest(Construct):
+    """The body of `POST /simulate`.
+
+    Attributes
+    ----------
+    scenario
+        The layout and its traffic, as in a scenario file.
+    network
+        A network of your own instead, as in a network file.
+    tps
+        Offered mean rate of the network; that of its traffic if left out. A scenario has its own `tps`.
+    duration
+        Duration of the traffic, such as `60s`.
+    warmup
+        Warm-up to discard; detected (MSER) when not given.
+    horizon
+        Estimate the steady state, or means over the whole run from an empty start (`finite`).
+    replications
+        Independent runs (1); with a precision, their maximum (200).
+    precision
+        Run until each class (`p99<2%`) or one (`acct.mean<1%`) has this relative precision.
+    engine
+        `compiled`, or `simpy` as a cross-check.
+    seed
+        Seed of every random number.
+    """
+
+    scenario: Tables | None = None
+    network: Tables | None = None
+    tps: PositivePerSecond | None = None
+    duration: PositiveSeconds = 60.0
+    warmup: Seconds | None = None
+    horizon: Horizon | None = None
+    replications: AtLeastOne | None = None
+    precision: str | None = None
+    engine: Engine = "compiled"
+    seed: Seed = 1
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class SizeRequest(Construct):
+    """The body of `POST /size`.
+
+    Attributes
+    ----------
+    scenario
+        The fields that are not searched, with the offered rate and the objectives, as in a scenario file.
+    sized
+        Lowest and highest numbers of machines by field, such as `{"cass_nodes": [3, 30]}`; the system's own if left
+        out.
+    families
+        Values of other fields to choose from, such as `{"dcs": [2, 3]}`.
+    survive
+        Situations in which the objectives must hold, such as `dc` or `dc+compaction`.
+    confidence
+        Probability with which they must hold in each situation.
+    growth
+        Growth of the offered rate per year, such as 0.3 or `30%`.
+    years
+        Years to plan for; 1 if there is a growth.
+    prices
+        A price list: `currency`, and `machines` with a price for each kind.
+    shapes
+        Machines to choose from, as in a file of shapes.
+    cells
+        Numbers of equal cells that share the traffic, to choose from.
+    engine
+        `compiled` confirms the best layouts by simulation; `analytic` does not.
+    seed
+        Seed of every random number.
+    """
+
+    scenario: Tables
+    sized: dict[str, tuple[AtLeastOne, AtLeastOne]] = field(default_factory=dict)
+    families: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(default_factory=dict)
+    survive: tuple[str, ...] = ()
+    confidence: Share = 0.9
+    growth: Growth = 0.0
+    years: Positive | None = None
+    prices: Tables | None = None
+    shapes: Tables | None = None
+    cells: Annotated[tuple[AtLeastOne, ...], Field(min_length=1)] = (1,)
+    engine: SizingEngine = "compiled"
+    seed: Seed = 1
+
+
+def asked(request: PredictRequest | SimulateRequest) -> Scenario | Network:
+    """Return the scenario or the network of a request.
+
+    Raises
+    ------
+    InputError
+        When it has both or none of them, one breaks a rule, or an option of a network stands beside a scenario.
+    """
+    if (request.scenario is None) == (request.network is None):
+        raise InputError('a request has a scenario or a network, and not both: give one, such as "scenario": {}')
+    if request.network is not None:
+        return load(Network, request.network, "network")
+    for name in ("tps", "slo"):
+        if getattr(request, name, None):
+            raise InputError(
+                f'{name} beside a scenario has no effect: give it inside, as "scenario": {{"{name}": ...}}'
+            )
+    return read_layout(request.scenario or {})
+
+
+def read_layout(tables: Mapping[str, Any]) -> Scenario:
+    """Return the scenario of a request.
+
+    Raises
+    ------
+    InputError
+        When it names no system or breaks a rule of its scenario.
+    """
+    if "system" not in tables:
+        raise InputError('scenario: key \'system\' is missing: add one such as "system": "fedora4"; see GET /systems')
+    return scenario_of(tables, "scenario")

@@ -1,0 +1,128 @@
+"""Each path answers with the document that its verb prints with `--json`, and refuses bad input in one sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from fastapi.testclient import TestClient
+
+from capplan.cli.main import main
+from capplan.models.language.document import read_toml
+from capplan.systems.registry import names
+
+ROOT = Path(__file__).parents[3]
+SMALL = {"system": "fedora4", "nodes": 2}
+NETWORK = read_toml(ROOT / "docs" / "examples" / "pauses-and-a-lost-node.toml")
+
+
+def printed(capsys: pytest.CaptureFixture[str], command: str) -> Any:
+    main(command.split())
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "command"),
+    [
+        ("/predict", {"scenario": SMALL, "engine": "analytic"}, "predict fedora4 --nodes 2 --engine analytic --json"),
+        (
+            "/predict",
+            {"scenario": {**SMALL, "tps": 40, "slo": ["read.p99<1s"]}, "engine": "analytic", "risk": "10%", "seed": 2},
+            "predict fedora4 --nodes 2 --tps 40 --slo read.p99<1s --engine analytic --risk 10% --seed 2 --json",
+        ),
+        (
+            "/simulate",
+            {"scenario": SMALL, "duration": "2s", "warmup": 0.5, "seed": 3},
+            "simulate fedora4 --nodes 2 --duration 2s --warmup 500ms --seed 3 --json",
+        ),
+        (
+            "/size",
+            {
+                "scenario": {"system": "fedora4", "tps": 50},
+                "sized": {"nodes": [1, 8]},
+                "survive": ["node"],
+                "engine": "analytic",
+                "growth": "30%",
+                "years": 2,
+            },
+            "size fedora4 --tps 50 --nodes 1..8 --survive node --engine analytic --growth 30%/y --years 2 --json",
+        ),
+    ],
+)
+def test_answers_are_those_of_the_command_line(
+    client: TestClient, capsys: pytest.CaptureFixture[str], path: str, body: Any, command: str
+) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200
+    assert answer.json() == printed(capsys, command)
+
+
+@pytest.mark.parametrize("path", ["/predict", "/simulate"])
+def test_a_network_is_answered_too(client: TestClient, path: str) -> None:
+    few = {"engine": "compiled", "budget": "10ms"} if path == "/predict" else {"duration": "2s"}
+    answer = client.post(path, json={"network": NETWORK, **few})
+    assert answer.status_code == 200
+    schema = client.get("/openapi.json").json()
+    (name,) = {"/predict": ["Prediction"], "/simulate": ["Simulation"]}[path]
+    jsonschema.validate(answer.json(), {"$ref": f"#/components/schemas/{name}", "components": schema["components"]})
+
+
+def test_systems_come_with_the_schemas_of_their_scenarios(client: TestClient) -> None:
+    found = {each["name"]: each for each in client.get("/systems").json()}
+    assert tuple(found) == names()
+    jsonschema.validate(SMALL, found["fedora4"]["scenario"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**SMALL, "nodes": 0}, found["fedora4"]["scenario"])
+
+
+MANY = {"stations": [{**NETWORK["stations"][0], "count": 10**6}, *NETWORK["stations"][1:]]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/predict", []),
+        ("/predict", {}),
+        ("/predict", {"scenario": {}}),
+        ("/predict", {"scenario": {"system": "fedora5"}}),
+        ("/predict", {"scenario": SMALL, "network": NETWORK}),
+        ("/predict", {"scenario": SMALL, "engin": "analytic"}),
+        ("/predict", {"scenario": SMALL, "risk": 0}),
+        ("/predict", {"scenario": SMALL, "tps": 40}),
+        ("/predict", {"scenario": {"system": "fedora4", "nodes": 10**6}}),
+        ("/predict", {"scenario": SMALL, "engine": "analytic", "budget": "1s"}),
+        ("/predict", {"network": {**NETWORK, **MANY}}),
+        ("/simulate", {"network": {**NETWORK, **MANY}}),
+        ("/simulate", {"scenario": SMALL, "duration": "1s", "warmup": "1s"}),
+        ("/simulate", {"scenario": {**SMALL, "tps": 10**6}, "duration": "1h"}),
+        ("/simulate", {"scenario": SMALL, "precision": "p98<2%"}),
+        ("/size", {"scenario": {"system": "fedora4"}}),
+        ("/size", {"scenario": {**SMALL, "tps": 50}}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "sized": {"nodes": [8, 1]}}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "sized": {"servers": [1, 8]}}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "families": {"tps": [1]}}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "families": {"region": ["mars"]}}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "years": 2}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "prices": {"machines": {"nodes": 3}}}),
+    ],
+)
+def test_bad_input_is_one_sentence(client: TestClient, path: str, body: Any) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    assert list(answer.json()) == ["error"]
+    assert "\n" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"seed": NaN}', b"\xff", b"[" * 100_000, b"1" * 5000])
+def test_what_is_not_json_is_refused(client: TestClient, body: bytes) -> None:
+    answer = client.post("/predict", content=body)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/predict"), ("PUT", "/size"), ("DELETE", "/systems")])
+def test_other_methods_are_named(client: TestClient, method: str, path: str) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] in ("GET", "POST")
