@@ -35,6 +35,9 @@ VERBS = {
     "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
     "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
+    "outages": Verb(
+        "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
+    ),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),

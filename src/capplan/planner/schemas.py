@@ -1,4 +1,4 @@
-"""JSON schemas of what `predict`, `simulate` and `size` answer, from their dataclasses."""
+"""JSON schemas of what `predict`, `simulate`, `size` and `outages` answer, from their dataclasses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from capplan.models.language.document import schema
+from capplan.planner.outages.answer import SCHEMA as OUTAGES
+from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
@@ -30,6 +32,11 @@ def simulation_schema() -> dict[str, Any]:
 def sizing_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
     return _strict(Sizing, SIZING, [])
+
+
+def outages_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `OutagesAnswer.to_json`."""
+    return _strict(OutagesAnswer, OUTAGES, _UNBOUNDED)
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:
