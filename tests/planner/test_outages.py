@@ -99,7 +99,7 @@ def test_times_that_show_nothing_are_refused(times: Times) -> None:
 
 
 def openprovider(**fields: Any) -> Any:
-    return resolve(changed(scenario("openprovider"), dcs=3, cass_nodes=6, **fields)).at(1000.0)
+    return resolve(changed(scenario("openprovider"), **{"dcs": 3, "cass_nodes": 6, **fields})).at(1000.0)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,32 @@ def test_workers_give_up_what_they_ask_a_lost_node_and_nothing_else() -> None:
     assert not patient
     changed_one = with_workers_that_give_up(network, ("cassandra/dc1/6",))
     hedges = [step for each in changed_one.classes for step in walk(each.flow) if isinstance(step, Hedge)]
-    assert len(hedges) == 8  # read, write, and both in an update; other data centres only write there
+    # A read, a write, and both of an update; other data centres only write there. The workers of the policing node wait
+    # for each, and so do those of its coordinator.
+    assert len(hedges) == 2 * (4 + 2 + 2)
     assert {step.after_s for step in hedges} == {RADIUS.timeout_s}
     fronts = with_workers_that_give_up(network, ("front/dc1/1",))
     assert fronts == network  # its clients wait, but no worker does
     assert all(isinstance(step, Acquire | Pick) or not isinstance(step, Hedge) for step in walk(fronts.classes[0].flow))
+
+
+def test_survivors_serve_again_as_soon_as_a_silent_node_is_noticed() -> None:
+    """No worker waits for the node until it is back, though many did before it was noticed."""
+    case = openprovider(cass_nodes=3, front_workers=64)
+    its, layout = case.system, case.scenario
+    network = with_clients(its.network(layout, its.median_values(case.fitted, layout), 600.0), ClientOptions(), RADIUS)
+    (left, *_) = its.outages(case, losses_of(("node",), its.losses, 3))
+    lost = Loss(left.name, places_of_loss(its, network, left), Return(5.0))
+    times = Times(15.0, 40.0, 12.0)
+    patient, giving_up = (
+        transient(each, lost, times, Effort(20.0, 1, 2), 0.2)
+        for each in (network, with_workers_that_give_up(network, lost.places))
+    )
+    assert giving_up.back_after_loss_s.ended == 2
+    assert giving_up.back_after_loss_s.value is not None
+    assert 5.0 <= giving_up.back_after_loss_s.value < 25.0
+    assert patient.phases[2].name == giving_up.phases[2].name == "detected"
+    assert patient.phases[2].completed_per_s < 0.1 * giving_up.phases[2].completed_per_s
 
 
 def test_a_lost_data_centre_leaves_quorums_and_takes_what_needs_each() -> None:

@@ -103,14 +103,16 @@ def _stacked(heads: Sequence[str], rows: Sequence[Sequence[str]], console: Conso
 
 def _phase(phase: Phase) -> list[str]:
     return [
-        f"  {phase.from_s:.0f}-{phase.to_s:.0f}",
+        f"  {round(phase.from_s, 1):g}-{round(phase.to_s, 1):g}",
         _PHASES[phase.name],
-        rate(phase.completed_per_s),
-        rate(phase.lost_per_s),
-        rate(phase.retries_per_s),
+        *(_per_second(each) for each in (phase.completed_per_s, phase.lost_per_s, phase.retries_per_s)),
         "-" if phase.p50_ms is None else significant(phase.p50_ms),
         "-" if phase.p99_ms is None else significant(phase.p99_ms),
     ]
+
+
+def _per_second(number: float) -> str:
+    return rate(number) if number >= 1 or number == 0 else "< 1"
 
 
 def _back(each: Transient) -> str:
@@ -209,3 +211,5 @@ def _assumed(answer: OutagesAnswer, console: Console) -> None:
     for each in answer.transients[:1]:
         cold = "at full speed" if each.cold_s == 0 else f"at {share(each.cold_speed)} speed for {each.cold_s:g} s"
         fact(console, "Loss", f"others notice after {each.detection_s:g} s (--detection); back {cold} (--cold)")
+    if answer.not_modelled:
+        fact(console, "Not modelled", ", ".join(answer.not_modelled))

@@ -326,6 +326,8 @@ class OutagesAnswer:
         The simulated time around losses.
     metastability
         Whether retries keep it down after a trigger; null if nobody asked.
+    not_modelled
+        Mechanisms that are known to matter, and that the network lacks.
     seed
         The seed of every random number.
     version
@@ -344,6 +346,7 @@ class OutagesAnswer:
     clients: Clients
     transients: tuple[Transient, ...]
     metastability: Metastability | None
+    not_modelled: tuple[str, ...]
     seed: int
     version: str
 

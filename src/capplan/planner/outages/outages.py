@@ -159,6 +159,7 @@ def outages_of_scenario(
         clients=clients,
         transients=tuple(transients),
         metastability=found,
+        not_modelled=its.tails_not_modelled,
         seed=question.effort.seed,
         version=version("capplan"),
     )
@@ -213,6 +214,7 @@ def outages_of_network(
         clients=clients,
         transients=tuple(transients),
         metastability=found,
+        not_modelled=(),
         seed=question.effort.seed,
         version=version("capplan"),
     )

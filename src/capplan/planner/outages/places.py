@@ -124,10 +124,11 @@ def with_loss(network: Network, places: Sequence[str], times_s: tuple[float, flo
 
 
 def with_workers_that_give_up(network: Network, places: Sequence[str]) -> Network:
-    """Return a network in which a worker gives up on a lost place when the client of its request has given up.
+    """Return a network in which workers give up on a lost place when the clients of their requests have given up.
 
-    Else it would wait until the place comes back, and soon all workers would. Drivers have such a timeout: a request
-    of version 4 of the Java driver times out after 2 s (`basic.request.timeout`).
+    Else they would wait until the place comes back, and soon all workers would. That holds for the workers of every
+    tier: drivers and coordinators have such timeouts. A request of version 4 of the Java driver times out after 2 s
+    (`basic.request.timeout`), a coordinator of Cassandra 3.11 waits 5 s for reads and 2 s for writes.
     """
     groups = {name for place in places for name in (place, place.rsplit("/", 1)[0])}
     return replace(network, classes=tuple(_giving_up(each, groups) for each in network.classes))
@@ -141,7 +142,7 @@ def _giving_up(request: RequestClass, groups: Collection[str]) -> RequestClass:
 
 
 class _Rewriter:
-    """Puts a hedge around what a worker waits for at lost places; the hedge's spare goes on without an answer."""
+    """Puts a hedge around what each holder of a unit waits for at lost places; its spare goes on without an answer."""
 
     def __init__(self, groups: Collection[str], after_s: float) -> None:
         self.groups, self.after_s = groups, after_s
@@ -149,15 +150,15 @@ class _Rewriter:
     def step(self, step: Step, held: bool) -> Step:
         """Return a step with hedges; itself where there is nothing to put one around."""
         if held and isinstance(step, (Pick, ReplicaSet, Route)) and any(map(self._is_lost, walk(step))):
-            return Hedge(step, self.after_s, Delay(Deterministic(0.0), name="give-up"))
-        inside = held or isinstance(step, Acquire)
+            return Hedge(self._inside(step, held=False), self.after_s, Delay(Deterministic(0.0), name="give-up"))
+        return self._inside(step, held or isinstance(step, Acquire))
+
+    def _inside(self, step: Step, held: bool) -> Step:
         changed = {
-            name: tuple(self.step(each, inside) for each in value)
-            if isinstance(value, tuple)
-            else self.step(value, inside)
-            for name, value in _inside(step).items()
+            name: tuple(self.step(each, held) for each in value) if isinstance(value, tuple) else self.step(value, held)
+            for name, value in _steps_of(step).items()
         }
-        same = all(_same(changed[name], value) for name, value in _inside(step).items())
+        same = all(_same(changed[name], value) for name, value in _steps_of(step).items())
         return step if same else _replaced(step, changed)
 
     def _is_lost(self, step: Step) -> bool:
@@ -175,7 +176,7 @@ def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _inside(step: Step) -> Mapping[str, Any]:
+def _steps_of(step: Step) -> Mapping[str, Any]:
     """Return the fields of a step that hold steps."""
     match step:
         case Steps() | Choice():
