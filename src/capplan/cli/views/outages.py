@@ -132,12 +132,26 @@ def _duration(found: Duration, replications: int, seen_s: float) -> str:
 def _metastability(found: Metastability, answer: OutagesAnswer, console: Console) -> None:
     put(console)
     paragraph(console, f"Does it recover? Trigger: {found.trigger}", style="bold")
+    if found.verdicts:
+        _verdicts(found, console)
+    numbers = [each.attempts for each in found.screens]
+    screens = {each.attempts: each.expected for each in found.screens}
+    for words in dict.fromkeys(screens.values()):
+        which = [number for number in numbers if screens[number] == words]
+        label = "Fixed point" if words == next(iter(screens.values())) else ""
+        fact(console, label, f"{', '.join(map(str, which))} attempt{'s' * (which[-1] > 1)}: {words}")
+    if found.searched:
+        fact(console, "Safe", _safe(found, answer))
+    if found.shortened:
+        fact(console, "Shortened", found.shortened)
+
+
+def _verdicts(found: Metastability, console: Console) -> None:
     numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
     lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
     cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
     title = ["  lasts", *(f"{number} attempt{'s' * (number > 1)}" for number in numbers)]
     rows = [[f"  {length:g} s", *(_verdict(cells[length, number]) for number in numbers)] for length in lengths]
-    screens = {each.attempts: each.expected for each in found.screens}
 
     def stacked(console: Console) -> None:
         for row in rows:
@@ -146,13 +160,6 @@ def _metastability(found: Metastability, answer: OutagesAnswer, console: Console
 
     table(console, title, rows, stacked)
     fact(console, "Verdict", _how(found))
-    for words in dict.fromkeys(screens.values()):
-        which = [number for number in numbers if screens[number] == words]
-        label = "Fixed point" if words == next(iter(screens.values())) else ""
-        fact(console, label, f"{', '.join(map(str, which))} attempt{'s' * (which[-1] > 1)}: {words}")
-    fact(console, "Safe", _safe(found, answer))
-    if found.shortened:
-        fact(console, "Shortened", found.shortened)
 
 
 def _verdict(each: RecoveryVerdict) -> str:

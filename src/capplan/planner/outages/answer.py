@@ -259,13 +259,15 @@ class Metastability:
     warmup_s
         Time before the trigger.
     shortened
-        Why horizons are shorter than asked, in words; empty if they are not.
+        What the budget does not pay for, in words; empty if it pays for all.
     required_share
         Share of the requests that must complete in the last quarter of the horizon.
     screens
         What a fixed point says, for each number of attempts.
     verdicts
-        What simulations say, for each trigger and number of attempts.
+        What simulations say, for each trigger and number of attempts; empty if the budget does not pay for them.
+    searched
+        Whether the largest safe number of attempts and surge were looked for.
     safe_attempts
         The largest number of attempts with which every replication recovers from the longest trigger; null if there is
         none.
@@ -288,6 +290,7 @@ class Metastability:
     required_share: float
     screens: tuple[Screen, ...]
     verdicts: tuple[RecoveryVerdict, ...]
+    searched: bool
     safe_attempts: int | None
     most_attempts: int
     safe_surge: float | None

@@ -39,7 +39,9 @@ from capplan.simulator.experiments.replications import ReplicationPlan, replicat
 
 Survival = Callable[[float, float], float]
 """Probability that a request takes longer than a time, at a rate: (seconds, requests per second)."""
-REPLICATIONS, FEWEST_REPLICATIONS = 20, 10
+REPLICATIONS = 10, 20
+"""Fewest and most replications of a cell that the budget pays for in full."""
+FEWEST_REPLICATIONS = 3
 MOST_ATTEMPTS = 10
 SURGES = tuple(1.1**number for number in range(1, 37))
 """Factors of the traffic that are tried, up to 31."""
@@ -48,7 +50,8 @@ N = TypeVar("N", int, float)
 _SPANS = 20  # times that a client tries, which a horizon lasts at least
 _LENGTHS = 3  # of the trigger
 _SHORTEST_S, _LONGEST_S = 60.0, 3600.0
-_LEAST_S = 30.0  # however small the budget
+_LEAST_S = 30.0  # of a horizon that shows anything
+_WARMUP_S = 10.0
 _LAST = 0.75  # share of the horizon after which requests are counted
 _ROUNDS = 200
 _SETTLED = 1e-4  # of the rate
@@ -185,6 +188,15 @@ def metastability(network: Network, question: RetryQuestion, load: Load) -> Meta
     return _Experiment(network, question, load).answer()
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """How many replications there are, which share of the horizons, and whether limits are searched."""
+
+    replications: int
+    share: float
+    limits: bool
+
+
 class _Experiment:
     def __init__(self, network: Network, question: RetryQuestion, load: Load) -> None:
         self.network, self.asked, self.load = network, question, load
@@ -192,8 +204,8 @@ class _Experiment:
 
     def answer(self) -> Metastability:
         asked, trigger = self.asked, self.asked.trigger
-        verdicts = tuple(self.verdict(length, number) for length in trigger.lengths_s for number in asked.attempts)
-        most = max(*asked.attempts, MOST_ATTEMPTS) if self.share == 1 else max(asked.attempts)
+        verdicts = tuple(self.verdict(*cell) for cell in self.wanted) if self.plan.replications else ()
+        most = max(*asked.attempts, MOST_ATTEMPTS)
         return Metastability(
             trigger=trigger.words,
             places=trigger.places,
@@ -203,9 +215,10 @@ class _Experiment:
             required_share=asked.required_share,
             screens=tuple(screened(self.load, replace(asked.clients, attempts=number)) for number in asked.attempts),
             verdicts=verdicts,
-            safe_attempts=self.safe_attempts(most) if asked.limits else None,
+            safe_attempts=self.safe_attempts(most) if self.plan.limits else None,
+            searched=self.plan.limits,
             most_attempts=most,
-            safe_surge=self.safe_surge() if asked.limits else None,
+            safe_surge=self.safe_surge() if self.plan.limits else None,
             least_surge=SURGES[0],
             most_surge=SURGES[-1],
         )
@@ -217,8 +230,8 @@ class _Experiment:
 
     @property
     def warmup_s(self) -> float:
-        """Time before the trigger: as long as a client tries."""
-        return max(10.0, self.asked.clients.span_s)
+        """Time before the trigger, in which the network fills up: as long as a client tries, or ten seconds."""
+        return min(_WARMUP_S, max(self.asked.clients.span_s, 1.0))
 
     def wanted_s(self, length_s: float, attempts: int) -> float:
         """Return the horizon of a cell that is asked for."""
@@ -250,40 +263,45 @@ class _Experiment:
         return run_cost_s(with_clients(self.network, clients, self.asked.clients), 1.0, self.asked.effort.seed)
 
     def cost_s(self, share: float) -> float:
-        """Return what one replication of each cell costs with a share of the horizons, with the searches."""
-        seconds = sum(
+        """Return what one replication of each cell of the table costs with a share of the horizons."""
+        return self.second_s * sum(
             number * (self.warmup_s + length + share * horizon) for (length, number), horizon in self.wanted.items()
         )
-        return self.second_s * seconds * (1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0))
 
     @cached_property
-    def replications(self) -> int:
-        """Number of replications of each cell."""
-        if self.asked.effort.replications is not None:
-            return self.asked.effort.replications
-        return int(min(max(self.asked.effort.budget_s / self.cost_s(1.0), FEWEST_REPLICATIONS), REPLICATIONS))
-
-    @cached_property
-    def share(self) -> float:
-        """Share of the horizons that the budget pays for."""
-        if self.asked.effort.replications is not None:
-            return 1.0
-        paid = self.asked.effort.budget_s / self.replications - self.cost_s(0.0)
-        return min(1.0, max(paid, 0.0) / (self.cost_s(1.0) - self.cost_s(0.0)))
+    def plan(self) -> _Plan:
+        """What the budget pays for: all, or else fewer replications of shorter horizons without the searches."""
+        effort, whole, none = self.asked.effort, self.cost_s(1.0), self.cost_s(0.0)
+        searched = whole * (1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0))
+        if effort.replications is not None:
+            return _Plan(effort.replications, 1.0, self.asked.limits)
+        if effort.budget_s >= REPLICATIONS[0] * searched:
+            return _Plan(min(int(effort.budget_s / searched), REPLICATIONS[1]), 1.0, self.asked.limits)
+        for count in (REPLICATIONS[0], FEWEST_REPLICATIONS):
+            share = min((effort.budget_s / count - none) / (whole - none), 1.0)
+            if share * min(self.wanted.values()) >= _LEAST_S:
+                return _Plan(count, share, False)
+        return _Plan(0, 0.0, False)
 
     def horizon_s(self, length_s: float, attempts: int) -> float:
         """Return the horizon of a cell that the budget pays for."""
         wanted = self.wanted_s(length_s, attempts)
-        return wanted if self.share == 1 else float(math.ceil(max(self.share * wanted, min(wanted, _LEAST_S))))
+        return wanted if self.plan.share == 1 else float(math.ceil(self.plan.share * wanted))
 
     @property
     def shortened(self) -> str:
-        """Why horizons are shorter than asked, in words."""
-        if self.share == 1:
+        """What the budget does not pay for, in words."""
+        plan = self.plan
+        if plan.share == 1 and plan.limits == self.asked.limits:
             return ""
-        cost = self.cost_s(1.0) * self.replications
-        longest = max(self.wanted.values())
-        return f"{significant(longest)} s after the trigger would take {significant(cost)} s: --budget {cost:.0f}s"
+        searches = 1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0)
+        words = f"--budget {self.cost_s(1.0) * REPLICATIONS[0] * searches:.0f}s simulates all of it"
+        if not plan.replications:
+            return f"nothing is simulated: {words}"
+        longest = significant(max(self.wanted.values()))
+        parts = [f"horizons of up to {longest} s are shorter"] if plan.share < 1 else []
+        parts += ["what is safe is not searched"] if self.asked.limits else []
+        return f"{' and '.join(parts)}: {words}"
 
     def verdict(self, length_s: float, attempts: int) -> RecoveryVerdict:
         """Return whether the network recovers, with its simulations; those of a cell are made once."""
@@ -300,7 +318,7 @@ class _Experiment:
         """Simulate a network with its trigger."""
         ended_s = self.warmup_s + length_s
         horizon_s = self.horizon_s(length_s, attempts)
-        plan = ReplicationPlan(network, ended_s + horizon_s, 0.0, self.asked.effort.seed, self.replications)
+        plan = ReplicationPlan(network, ended_s + horizon_s, 0.0, self.asked.effort.seed, self.plan.replications)
         keep = partial(_share_at_the_end, from_s=ended_s + _LAST * horizon_s)
         shares = replicate(plan, keep, processes=self.asked.processes)
         recovered = sum(each >= self.asked.required_share for each in shares)

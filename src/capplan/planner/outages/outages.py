@@ -144,8 +144,7 @@ def outages_of_scenario(
     found = None
     if question.triggers_s:
         giving_up = with_workers_that_give_up(network_with_timeout(network, clients), lost[0].places)
-        load = _load(its.solution(scenario, {name: np.asarray([value]) for name, value in values.items()}), rate)
-        found = _metastability(giving_up, question, clients, lost[0], load)
+        found = _metastability(giving_up, question, clients, lost[0], _load(case.middle, rate))
     return OutagesAnswer(
         system=its.name,
         layout=prediction.layout,

@@ -48,7 +48,7 @@ def write_plot(answer: OutagesAnswer, path: Path) -> None:
 def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
     """Return the figure: for each simulated loss rates and latencies over time, and a table of recoveries."""
     headings = [f"{each.name} lost: {what}" for each in answer.transients for what in ("requests", "latency")]
-    found = answer.metastability
+    found = answer.metastability if answer.metastability is not None and answer.metastability.verdicts else None
     if found is not None:
         headings.append(f"Recoveries of simulations; trigger: {found.trigger}")
     rows = len(headings)
