@@ -123,7 +123,7 @@ def _back(each: Transient) -> str:
 
 def _duration(found: Duration, replications: int, seen_s: float) -> str:
     if found.value is None:
-        return f"not within {seen_s:.0f} s"
+        return f"not within {seen_s:.0f} s (--after)"
     width = "" if not found.half_width else f" ± {to_digits(found.half_width, 2)}"
     rest = "" if found.ended == replications else f" in {found.ended} of {replications} simulations"
     return f"{to_digits(found.value, 2)}{width} s{rest}"

@@ -47,7 +47,7 @@ SURGES = tuple(1.1**number for number in range(1, 37))
 """Factors of the traffic that are tried, up to 31."""
 _SEARCHED = 12  # simulated cells of the searches for what is safe, about
 N = TypeVar("N", int, float)
-_SPANS = 20  # times that a client tries, which a horizon lasts at least
+_SPANS = 10  # times that a client tries, which a horizon lasts at least
 _LENGTHS = 3  # of the trigger
 _SHORTEST_S, _LONGEST_S = 60.0, 3600.0
 _LEAST_S = 30.0  # of a horizon that shows anything
@@ -130,7 +130,7 @@ class RetryQuestion:
     options : ClientOptions
         What the user asked of them.
     horizon_s : float or None
-        Simulated time after the end of the trigger; None: 20 times as long as a client tries, three times as long as
+        Simulated time after the end of the trigger; None: ten times as long as a client tries, three times as long as
         the trigger, and twice as long as it takes to serve its backlog, but a minute at least and an hour at most.
     required_share : float
         Share of the requests that must complete in the last quarter of the horizon.
