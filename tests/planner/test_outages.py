@@ -7,7 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.calibration.outage import losses_of
+from capplan.calibration.outage import Remainder, losses_of
+from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -102,20 +103,47 @@ def openprovider(**fields: Any) -> Any:
     return resolve(changed(scenario("openprovider"), **{"dcs": 3, "cass_nodes": 6, **fields})).at(1000.0)
 
 
+def left_of(left: Remainder, its: System[Any], case: Case[Any]) -> Network:
+    """Return the network after a loss."""
+    assert left.solved is not None
+    return left.solved(its.median_values(case.fitted, case.scenario), None).network
+
+
 @pytest.mark.parametrize(
     ("lost", "expected"),
     [
-        ("node", {f"{kind}/dc{dc}/6" for kind in ("cassandra", "cassandra-storage") for dc in (1, 2, 3)}),
+        ("node", {f"{kind}/dc{dc}/1" for kind in ("cassandra", "cassandra-storage") for dc in (1, 2, 3)}),
         ("dc2", {"cassandra/dc2", "cassandra-storage/dc2", "front/dc2"}),
         ("dc", {"cassandra/dc3", "cassandra-storage/dc3", "front/dc3"}),
+        ("front", {f"front/dc{dc}/2" for dc in (1, 2, 3)}),
     ],
 )
 def test_a_loss_takes_the_stations_of_its_machines(lost: str, expected: set[str]) -> None:
-    case = openprovider()
+    case = openprovider(front_nodes=2)
     its, layout = case.system, case.scenario
     network = its.network(layout, its.median_values(case.fitted, layout), 1000.0)
     (left, *_) = its.outages(case, losses_of((lost,), its.losses, 3))
-    assert {*places_of_loss(its, network, left)} == expected
+    assert {*places_of_loss(network, left_of(left, its, case))} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "expected"),
+    [
+        ("fedora4", {"nodes": 4}, ("repository/4",)),
+        ("rhino-shcm", {"cass_nodes": 3}, ("cassandra/3",)),
+        ("arion", {"servers": 3, "clients": 100}, ("master/of-33/2",)),
+    ],
+)
+def test_every_system_loses_one_machine(name: str, fields: dict[str, Any], expected: tuple[str, ...]) -> None:
+    case = resolve(changed(scenario(name), **fields)).at(100.0)
+    its = case.system
+    network = its.network(case.scenario, its.median_values(case.fitted, case.scenario), 100.0)
+    (left,) = its.outages(case, ())
+    assert places_of_loss(network, left_of(left, its, case)) == expected
+
+
+def test_all_stations_are_lost_where_nothing_can_serve() -> None:
+    assert places_of_loss(pair(), None) == ("server",)
 
 
 def test_workers_give_up_what_they_ask_a_lost_node_and_nothing_else() -> None:
@@ -141,7 +169,7 @@ def test_survivors_serve_again_as_soon_as_a_silent_node_is_noticed() -> None:
     its, layout = case.system, case.scenario
     network = with_clients(its.network(layout, its.median_values(case.fitted, layout), 600.0), ClientOptions(), RADIUS)
     (left, *_) = its.outages(case, losses_of(("node",), its.losses, 3))
-    lost = Loss(left.name, places_of_loss(its, network, left), Return(5.0))
+    lost = Loss(left.name, places_of_loss(network, left_of(left, its, case)), Return(5.0))
     times = Times(15.0, 40.0, 12.0)
     patient, giving_up = (
         transient(each, lost, times, Effort(20.0, 1, 2), 0.2)

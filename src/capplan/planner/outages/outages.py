@@ -13,6 +13,7 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.outage import Remainder, losses_of
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
@@ -133,7 +134,10 @@ def outages_of_scenario(
     served = with_clients(network, question.clients, RADIUS)
     firsts = _one_each(remainders)
     simulated = firsts if question.lose else firsts[:1]
-    lost = [Loss(left.name, places_of_loss(its, network, left), question.how) for left in simulated]
+    lost = [
+        Loss(each.name, places_of_loss(network, _left(remainders, each.name, values)), question.how)
+        for each in simulated
+    ]
     transients = []
     for number, each in enumerate(lost):
         progress(number, len(lost))
@@ -167,6 +171,12 @@ def outages_of_scenario(
 def network_with_timeout(network: Network, clients: Clients) -> Network:
     """Return a network whose classes have the clients' timeout, which tells when workers give up."""
     return with_clients(network, ClientOptions(clients.timeout_s, 1), PATIENT)
+
+
+def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:
+    """Return what is left after the loss of this name, at lower levels if need be; None if nothing can serve."""
+    solved = (each.solved for each in remainders if each.name == name and each.solved is not None)
+    return next((each(values, None).network for each in solved), None)
 
 
 def _one_each(remainders: Sequence[Remainder]) -> list[Remainder]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from capplan.calibration.case.solution import kind_of
-from capplan.calibration.outage import DC, Remainder
-from capplan.calibration.system import System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
-from capplan.models.language.station import member_name
+from capplan.models.language.station import Station
 from capplan.models.language.step import (
     Acquire,
     Choice,
@@ -35,45 +34,56 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.traffic import Event, RequestClass, Timeline
 
-_OF_DC = re.compile(r"/(dc\d+)$")
+_OF_DC = re.compile(r"/dc\d+$")
 
 
-def places_of_loss(its: System[Any], network: Network, left: Remainder) -> tuple[str, ...]:
-    """Return the stations, or members of stations, that a loss of a system takes."""
-    dcs = _lost_dcs(network, left)
-    found = [each.name for each in network.stations if _dc_of(each.name) in dcs]
-    for word, count in left.lost.items():
-        if word != DC:
-            found += _members(its, network, word, count, dcs)
+def places_of_loss(whole: Network, left: Network | None) -> tuple[str, ...]:
+    """Return the stations, or members of stations, that a whole network has and that what is left of it lacks.
+
+    Stations are alike if they are of one kind, in one data centre, and have as many servers. If nothing is left that
+    can serve, all stations are lost.
+
+    Parameters
+    ----------
+    whole : Network
+        The network before the loss.
+    left : Network or None
+        The network after it, as the analytic solver has it; None if no request can succeed.
+    """
+    if left is None:
+        return tuple(each.name for each in whole.stations)
+    alive = Counter[tuple[str, int]]()
+    for each in left.stations:
+        alive[_place_of(each)] += len(each.members) - len(each.down)
+    kinds, down = {kind for kind, _ in alive}, {each.name: each.down for each in left.stations}
+    found: list[str] = []
+    for group in whole.stations:
+        place, count = _place_of(group), len(group.members)
+        if place not in alive and place[0] in kinds:
+            continue  # stations of another size replace it, such as those that stand for clients
+        kept = min(alive[place], count)
+        alive[place] -= kept
+        found += _lost_members(group, count - kept, down.get(group.name, frozenset()))
     return tuple(found)
 
 
-def _lost_dcs(network: Network, left: Remainder) -> tuple[str, ...]:
-    """Return the names of the lost data centres; where it does not matter which they are, the last ones."""
-    if left.lost_dcs:
-        return left.lost_dcs
-    every = sorted(
-        {dc for dc in map(_dc_of, (each.name for each in network.stations)) if dc}, key=lambda dc: int(dc[2:])
-    )
-    return tuple(every[len(every) - left.lost.get(DC, 0) :])
+def _place_of(station: Station) -> tuple[str, int]:
+    return _kind_and_dc(station.name), station.servers
 
 
-def _dc_of(name: str) -> str | None:
+def _kind_and_dc(name: str) -> str:
     found = _OF_DC.search(name)
-    return None if found is None else found[1]
+    return f"{kind_of(name)}{'' if found is None else found[0]}"
 
 
-def _members(its: System[Any], network: Network, word: str, count: int, lost_dcs: Collection[str]) -> Iterator[str]:
-    """Yield the last `count` machines of a kind: of each data centre, or of the first group where there is none."""
-    for kind in its.machines[word].stations:
-        groups = [each for each in network.stations if kind_of(each.name) == kind and _dc_of(each.name) not in lost_dcs]
-        chosen = groups if groups and _dc_of(groups[0].name) else groups[:1]
-        for group in chosen:
-            if group.count is None:
-                yield group.name
-            else:
-                numbers = range(max(group.count - count, 0), group.count)
-                yield from (member_name(group.name, number) for number in numbers)
+def _lost_members(group: Station, lost: int, down: frozenset[int]) -> Iterator[str]:
+    """Yield the members that are known to be down, or else the last ones; the group where all are lost."""
+    count = len(group.members)
+    if lost == count:
+        yield group.name
+        return
+    numbers = sorted(down) if len(down) == lost else range(count - lost, count)
+    yield from (group.members[number].name for number in numbers)
 
 
 def places_named(network: Network, text: str) -> tuple[str, ...]:
