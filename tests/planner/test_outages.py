@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from capplan.calibration.outage import Remainder, losses_of
@@ -21,9 +22,10 @@ from capplan.planner.outages.clients import RADIUS, ClientOptions, with_clients
 from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.levels import levels_left
 from capplan.planner.outages.outages import OutagesQuestion, outages_of_network, outages_of_scenario
-from capplan.planner.outages.places import Return, places_of_loss, with_workers_that_give_up
+from capplan.planner.outages.places import Return, places_of_loss, with_loss, with_workers_that_give_up
 from capplan.planner.outages.transient import Loss, Times, transient
 from capplan.planner.schemas import outages_schema
+from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve, scenario
 
 RATE = 200.0
@@ -180,6 +182,18 @@ def test_survivors_serve_again_as_soon_as_a_silent_node_is_noticed() -> None:
     assert 5.0 <= giving_up.back_after_loss_s.value < 25.0
     assert patient.phases[2].name == giving_up.phases[2].name == "detected"
     assert patient.phases[2].completed_per_s < 0.1 * giving_up.phases[2].completed_per_s
+
+
+def test_both_engines_agree_on_a_loss_with_workers_that_give_up() -> None:
+    case = openprovider(cass_nodes=3, front_workers=8)
+    its, layout = case.system, case.scenario
+    served = with_clients(its.network(layout, its.median_values(case.fitted, layout), 30.0), ClientOptions(), RADIUS)
+    places = places_of_loss(served, left_of(its.outages(case, losses_of(("node",), its.losses, 3))[0], its, case))
+    network = with_loss(with_workers_that_give_up(served, places), places, (2.0, 8.0), Return(3.0, 2.0, 0.5))
+    compiled, reference = (simulate(network, 12.0, seed=1, engine=engine) for engine in ("compiled", "simpy"))
+    assert compiled.report().retries > 0
+    assert np.array_equal(compiled.tally.class_series, reference.tally.class_series)
+    assert np.array_equal(compiled.tally.class_totals, reference.tally.class_totals)
 
 
 def test_a_lost_data_centre_leaves_quorums_and_takes_what_needs_each() -> None:

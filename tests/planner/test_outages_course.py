@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.planner.outages.course import Back, Course, back_to_normal, completed_share, normal_of
+from capplan.planner.outages.course import Back, Course, back_to_normal, normal_of, usual_share
 
 LOST, RETURNED, END = 30.0, 60.0, 100
 
@@ -60,8 +60,12 @@ def test_a_short_lull_is_no_recovery() -> None:
     assert found.after_loss_s is None
 
 
-def test_the_share_that_completes_counts_whole_intervals() -> None:
-    assert completed_share(course([100, 50, 0, 50], [0] * 4), 1.0, 3.0) == pytest.approx(0.25)
+def test_the_usual_share_of_answers_is_not_that_of_a_single_bad_part() -> None:
+    """Eighty seconds in eight parts: one without an answer leaves the median, five without one do not."""
+    for bad, expected in ((10, 1.0), (50, 0.0)):
+        completed = [0 if second < bad else 100 for second in range(80)]
+        assert usual_share(course(completed, [0] * 80), 0.0) == expected
+    assert usual_share(course([0] * 20 + [50] * 80, [0] * 100), 20.0) == 0.5
 
 
 def test_percentiles_are_those_of_the_summed_counts() -> None:

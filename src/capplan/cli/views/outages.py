@@ -136,7 +136,7 @@ def _metastability(found: Metastability, answer: OutagesAnswer, console: Console
         _verdicts(found, console)
     numbers = [each.attempts for each in found.screens]
     screens = {each.attempts: each.expected for each in found.screens}
-    for words in dict.fromkeys(screens.values()):
+    for words in dict.fromkeys(each for each in screens.values() if each != "not known"):
         which = [number for number in numbers if screens[number] == words]
         label = "Fixed point" if words == next(iter(screens.values())) else ""
         fact(console, label, f"{', '.join(map(str, which))} attempt{'s' * (which[-1] > 1)}: {words}")
@@ -177,7 +177,7 @@ def _how(found: Metastability) -> str:
     horizon = f"{least} s" if least == most else f"{least} to {most} s"
     words = (
         f"recoveries of {first.replications} simulations: {share(found.required_share)} of the requests complete in "
-        f"the last quarter of the {horizon} after the trigger"
+        f"most of the second half of the {horizon} after the trigger"
     )
     sure = next((each for each in found.verdicts if each.always), None)
     if sure is None:

@@ -44,7 +44,8 @@ class Duration:
     value
         Mean over the replications in which it ended, seconds; null if it never did.
     half_width
-        Half-width of its 95 % interval (Student's t), seconds; null with fewer than two.
+        Half-width of its 95 % interval (Student's t), at least half of the width of an interval of the simulation,
+        seconds; null with fewer than two.
     ended
         In how many replications it ended before the simulation did.
     """
@@ -187,19 +188,20 @@ class RecoveryVerdict:
     attempts
         Attempts of each request, the first one included.
     recovered
-        In how many replications at least the required share of requests completes in the last quarter of the horizon.
+        In how many replications at least the required share of requests completes in most of the second half of the
+        horizon: the median over eight parts of it.
     replications
         How many there are.
     horizon_s
         Simulated time after the end of the trigger.
     long_enough
-        Whether a backlog that is served in the end would be served in the first three quarters of it.
+        Whether a backlog that is served in the end would be served in the first half of it.
     low
         Lower end of the 95 % interval (Clopper and Pearson 1934) of the probability of recovery.
     high
         Its upper end.
     completed_share
-        Completed over started requests in that quarter, the median over replications.
+        Completed over started requests in that half, the median over its parts and over replications.
     """
 
     trigger_s: float
@@ -261,7 +263,7 @@ class Metastability:
     shortened
         What the budget does not pay for, in words; empty if it pays for all.
     required_share
-        Share of the requests that must complete in the last quarter of the horizon.
+        Share of the requests that must complete in most of the second half of the horizon.
     screens
         What a fixed point says, for each number of attempts.
     verdicts

@@ -17,6 +17,7 @@ from capplan.simulator.specification.clock import TICKS_PER_S
 LOOK_S = 5.0
 """Seconds that are looked at together: a percentile of one second may rest on few requests."""
 P50, P99 = 0.5, 0.99
+PARTS = 8
 _MOST = 0.75  # of the windows after a run is back: single ones may exceed a limit by chance
 _ROUNDING = 1e-6  # seconds
 BoolArray = NDArray[np.bool_]
@@ -184,10 +185,15 @@ def _first(times_s: FloatArray, normal: BoolArray, twice: BoolArray) -> float | 
     return max(float(times_s[found[0]]), 0.0) if len(found) else None
 
 
-def completed_share(course: Course, from_s: float, to_s: float) -> float:
-    """Return completed over started requests in the intervals of a time."""
-    inside = (course.boundaries_s[:-1] >= from_s - 1e-9) & (course.boundaries_s[1:] <= to_s + 1e-9)
-    return float(course.completed[inside].sum() / max(course.started[inside].sum(), 1))
+def usual_share(course: Course, from_s: float) -> float:
+    """Return completed over started requests from a time on: the median of `PARTS` equal parts.
+
+    A single long busy period, as they come by chance, does not count for much; a lasting overload does.
+    """
+    first = min(int(np.searchsorted(course.boundaries_s, from_s - _ROUNDING)), len(course.started) - 1)
+    parts = zip(*(np.array_split(each[first:], PARTS) for each in (course.completed, course.started)), strict=True)
+    shares = [completed.sum() / started.sum() for completed, started in parts if started.sum()]
+    return float(np.median(shares)) if shares else 0.0
 
 
 def _moving_sum(values: IntArray, look: int) -> IntArray:

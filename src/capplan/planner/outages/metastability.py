@@ -31,7 +31,7 @@ from capplan.models.language.traffic import Event, Timeline
 from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Expected, Metastability, RecoveryVerdict, Screen
 from capplan.planner.outages.clients import ClientOptions, Clients, with_clients
-from capplan.planner.outages.course import Course, completed_share, course_of
+from capplan.planner.outages.course import Course, course_of, usual_share
 from capplan.planner.outages.effort import Effort, run_cost_s
 from capplan.planner.outages.places import Return, with_loss
 from capplan.simulator.analysis.output import CONFIDENCE
@@ -49,10 +49,11 @@ _SEARCHED = 12  # simulated cells of the searches for what is safe, about
 N = TypeVar("N", int, float)
 _SPANS = 10  # times that a client tries, which a horizon lasts at least
 _LENGTHS = 3  # of the trigger
+_DRAINS = 2.5  # times in which its backlog is served
 _SHORTEST_S, _LONGEST_S = 60.0, 3600.0
 _LEAST_S = 30.0  # of a horizon that shows anything
 _WARMUP_S = 10.0
-_LAST = 0.75  # share of the horizon after which requests are counted
+_LAST = 0.5  # share of the horizon after which requests are counted
 _ROUNDS = 200
 _SETTLED = 1e-4  # of the rate
 
@@ -131,9 +132,9 @@ class RetryQuestion:
         What the user asked of them.
     horizon_s : float or None
         Simulated time after the end of the trigger; None: ten times as long as a client tries, three times as long as
-        the trigger, and twice as long as it takes to serve its backlog, but a minute at least and an hour at most.
+        the trigger, and 2.5 times as long as it takes to serve its backlog, but a minute at least and an hour at most.
     required_share : float
-        Share of the requests that must complete in the last quarter of the horizon.
+        Share of the requests that must complete in most of the second half of the horizon.
     effort : Effort
         Budget, seed and replications.
     processes : int
@@ -238,7 +239,7 @@ class _Experiment:
         if self.asked.horizon_s is not None:
             return self.asked.horizon_s
         span_s = replace(self.asked.clients, attempts=attempts).span_s
-        found = max(_SPANS * span_s, _LENGTHS * length_s, 2 * self.drain_s(length_s, attempts), _SHORTEST_S)
+        found = max(_SPANS * span_s, _LENGTHS * length_s, _DRAINS * self.drain_s(length_s, attempts), _SHORTEST_S)
         return min(found, _LONGEST_S)
 
     def drain_s(self, length_s: float, attempts: int) -> float:
@@ -367,7 +368,7 @@ def largest(candidates: Sequence[N], holds: Callable[[N], bool]) -> N | None:
 
 def _share_at_the_end(run: object, from_s: float) -> float:
     course: Course = course_of(run)  # type: ignore[arg-type]  # replicate gives a run
-    return completed_share(course, from_s, float(course.boundaries_s[-1]))
+    return usual_share(course, from_s)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:

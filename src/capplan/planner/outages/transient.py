@@ -141,8 +141,8 @@ def transient(
         started=sum(int(each.started.sum()) for each in courses),
         lost_share=lost / max(begun, 1),
         within=within,
-        back_after_loss_s=_duration([each.after_loss_s for each in backs]),
-        back_after_return_s=_duration([each.after_return_s for each in backs]),
+        back_after_loss_s=_duration([each.after_loss_s for each in backs], courses[0].width_s),
+        back_after_return_s=_duration([each.after_return_s for each in backs], courses[0].width_s),
         phases=tuple(_phases(courses, fitting, loss.how.detection_s, margin_s)),
         boundaries_s=tuple(courses[0].boundaries_s.tolist()),
         series=_series(courses),
@@ -174,14 +174,15 @@ def _margin_s(network: Network, times: Times) -> float:
     return max(min(max(timeouts, default=0.0), room_s), 0.0)
 
 
-def _duration(each: Sequence[float | None]) -> Duration:
+def _duration(each: Sequence[float | None], width_s: float) -> Duration:
+    """Return the mean of times that are known to an interval's width, and its interval, which is no narrower."""
     known = np.array([value for value in each if value is not None])
     if not len(known):
         return Duration(None, None, 0)
     if len(known) == 1:
         return Duration(float(known[0]), None, 1)
     found = interval(float(known.mean()), float(known.var(ddof=1)) / len(known), len(known) - 1, CONFIDENCE)
-    return Duration(found.value, found.half_width, len(known))
+    return Duration(found.value, max(found.half_width or 0.0, width_s / 2), len(known))
 
 
 def _rows(course: Course, from_s: float, to_s: float) -> slice:
