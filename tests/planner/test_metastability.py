@@ -190,3 +190,19 @@ def test_intervals_of_a_probability_contain_the_observed_share(successes: int, t
 def test_the_interval_is_that_of_clopper_and_pearson() -> None:
     """Twenty of twenty: the lower end is 0.025 ** (1 / 20)."""
     assert clopper_pearson(20, 20) == pytest.approx((0.025 ** (1 / 20), 1.0))
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "simulated", "searched"), [(1e-3, False, False), (0.4, True, False), (1.0, True, True)]
+)
+def test_a_budget_that_does_not_pay_leaves_out_the_searches_first_and_then_everything(
+    budget_s: float, simulated: bool, searched: bool
+) -> None:
+    network = server(20.0, 50.0, 1.0, 1)
+    clients = clients_of(network, ClientOptions(), PATIENT)
+    question = RetryQuestion(down(1.0, 2.0), (1, 2), clients, effort=Effort(budget_s))
+    found = metastability(network, question, Load(20.0, 50.0))
+    assert bool(found.verdicts) is simulated
+    assert found.searched is searched
+    assert ("--budget" in found.shortened) is not searched
+    assert [each.expected for each in found.screens] == ["recovers", "recovers"]

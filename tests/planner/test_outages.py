@@ -50,9 +50,9 @@ def test_half_of_the_requests_are_lost_until_somebody_notices() -> None:
     loss = Loss("a server", ("server/2",), Return(10.0))
     found = transient(pair(), loss, Times(20.0, 30.0, 30.0), Effort(20.0, 1, 5), 0.1)
     phases = {each.name: each for each in found.phases}
-    assert phases["undetected"].lost_per_s == pytest.approx(RATE / 2, abs=10)
-    assert phases["before"].lost_per_s == phases["after"].lost_per_s == 0
-    assert phases["detected"].lost_per_s == pytest.approx(RATE / 2 / 20, abs=2)  # those of the last second before
+    assert phases["undetected"].unanswered_per_s == pytest.approx(RATE / 2, abs=10)
+    assert phases["before"].unanswered_per_s == phases["after"].unanswered_per_s == 0
+    assert phases["detected"].unanswered_per_s == pytest.approx(RATE / 2 / 20, abs=2)  # those of the last second before
     assert found.back_after_loss_s.value == pytest.approx(10.0, abs=1.0)
     assert found.recovers
 
@@ -62,7 +62,7 @@ def test_one_server_alone_is_back_after_its_return_only_and_answers_what_waited(
     found = transient(pair(1), loss, Times(20.0, 20.0, 20.0), Effort(20.0, 1, 3), 0.1)
     assert found.back_after_loss_s.value == pytest.approx(20.0, abs=2.0)
     assert found.back_after_return_s.value == pytest.approx(0.0, abs=2.0)
-    assert found.lost_share == pytest.approx(0.5, abs=0.05)
+    assert found.unanswered_share == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_cold_start_delays_the_recovery() -> None:

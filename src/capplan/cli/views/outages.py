@@ -20,7 +20,7 @@ from capplan.planner.outages.answer import (
     Transient,
 )
 
-_PHASES = {"before": "before", "undetected": "lost, unnoticed", "detected": "lost, noticed", "after": "after return"}
+_PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
 _MARKS = {(True, True): "r w", (True, False): "r -", (False, True): "- w", (False, False): "-"}
 _SHORT_LEVELS = {"LOCAL_ONE": "L_ONE", "LOCAL_QUORUM": "L_QUORUM", "EACH_QUORUM": "E_QUORUM"}
 
@@ -87,10 +87,10 @@ def _transient(each: Transient, console: Console) -> None:
     title = f"{each.name} lost from {each.lost_s:g} to {each.returned_s:g} s; {each.replications} simulations"
     paragraph(console, title, style="bold")
     rows = [_phase(phase) for phase in each.phases]
-    heads = ["  time, s", "", "completed/s", "lost/s", "retries/s", "p50, ms", "p99, ms"]
+    heads = ["  time, s", "", "completed/s", "unanswered/s", "retries/s", "p50, ms", "p99, ms"]
     table(console, heads, rows, lambda console: _stacked(heads, rows, console))
     fact(console, "Back", f"{_back(each)}, within {share(each.within)} of before")
-    fact(console, "Unanswered", f"{tenths_of_percent(each.lost_share)} of the requests from the loss on")
+    fact(console, "Unanswered", f"{tenths_of_percent(each.unanswered_share)} of the requests from the loss on")
     if each.shortened:
         fact(console, "Shortened", each.shortened)
 
@@ -105,7 +105,7 @@ def _phase(phase: Phase) -> list[str]:
     return [
         f"  {round(phase.from_s, 1):g}-{round(phase.to_s, 1):g}",
         _PHASES[phase.name],
-        *(_per_second(each) for each in (phase.completed_per_s, phase.lost_per_s, phase.retries_per_s)),
+        *(_per_second(each) for each in (phase.completed_per_s, phase.unanswered_per_s, phase.retries_per_s)),
         "-" if phase.p50_ms is None else significant(phase.p50_ms),
         "-" if phase.p99_ms is None else significant(phase.p99_ms),
     ]
@@ -123,7 +123,7 @@ def _back(each: Transient) -> str:
 
 def _duration(found: Duration, replications: int, seen_s: float) -> str:
     if found.value is None:
-        return f"not within {seen_s:.0f} s (--after)"
+        return f"not within {seen_s:.0f} s"
     width = "" if not found.half_width else f" ± {to_digits(found.half_width, 2)}"
     rest = "" if found.ended == replications else f" in {found.ended} of {replications} simulations"
     return f"{to_digits(found.value, 2)}{width} s{rest}"

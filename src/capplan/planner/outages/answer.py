@@ -88,7 +88,7 @@ class Phase:
         Its end.
     completed_per_s
         Requests that completed, per second.
-    lost_per_s
+    unanswered_per_s
         Requests that ended without an answer after their last attempt, per second.
     retries_per_s
         Further attempts of the requests that started in this part, per second.
@@ -102,7 +102,7 @@ class Phase:
     from_s: float
     to_s: float
     completed_per_s: float
-    lost_per_s: float
+    unanswered_per_s: float
     retries_per_s: float
     p50_ms: float | None
     p99_ms: float | None
@@ -136,7 +136,7 @@ class Transient:
         How many runs there are.
     started
         Requests that started, in all of them.
-    lost_share
+    unanswered_share
         Share of them that ended without an answer, from the loss on.
     within
         Tolerance of what counts as normal, as a share.
@@ -149,7 +149,7 @@ class Transient:
     boundaries_s
         Where intervals start, and the end of the last one.
     series
-        `completed_per_s`, `lost_per_s`, `retries_per_s`, `p50_ms`, `p99_ms` in each interval.
+        `completed_per_s`, `unanswered_per_s`, `retries_per_s`, `p50_ms`, `p99_ms` in each interval.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Transient:
     shortened: str
     replications: int
     started: int
-    lost_share: float
+    unanswered_share: float
     within: float
     back_after_loss_s: Duration
     back_after_return_s: Duration

@@ -31,7 +31,7 @@ class Course:
     ----------
     boundaries_s
         Where intervals start, and the end of the last one (intervals + 1,).
-    started, completed, lost
+    started, completed, unanswered
         Requests that started, completed, and ended without an answer (dropped or timed out) after their last attempt.
     retries
         Further attempts of the requests that started in the interval, whenever they came.
@@ -44,7 +44,7 @@ class Course:
     boundaries_s: FloatArray
     started: IntArray
     completed: IntArray
-    lost: IntArray
+    unanswered: IntArray
     retries: IntArray
     counts: IntArray
     bins_ms: FloatArray
@@ -77,7 +77,7 @@ def course_of(run: Run) -> Course:
         boundaries_s=tally.boundaries / TICKS_PER_S,
         started=series[:, STARTED],
         completed=series[:, COMPLETED],
-        lost=series[:, DROPPED] + series[:, TIMED_OUT],
+        unanswered=series[:, DROPPED] + series[:, TIMED_OUT],
         retries=tally.class_totals[:-1, :, RETRIES].sum(axis=1),
         counts=counts,
         bins_ms=middles / (TICKS_PER_S / 1e3),

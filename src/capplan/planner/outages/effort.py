@@ -11,6 +11,8 @@ from capplan.simulator.engine import simulate
 
 EVENT_S = 300e-9
 """Nominal time for which one of two threads simulates an event."""
+RUN_S = 5e-3
+"""Nominal time to begin and to report a run."""
 THREADS = 2
 _PILOT_EVENTS = 20_000
 _MOST_PILOT_S = 1000.0

@@ -32,7 +32,7 @@ from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Expected, Metastability, RecoveryVerdict, Screen
 from capplan.planner.outages.clients import ClientOptions, Clients, with_clients
 from capplan.planner.outages.course import Course, course_of, usual_share
-from capplan.planner.outages.effort import Effort, run_cost_s
+from capplan.planner.outages.effort import RUN_S, Effort, run_cost_s
 from capplan.planner.outages.places import Return, with_loss
 from capplan.simulator.analysis.output import CONFIDENCE
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
@@ -265,17 +265,24 @@ class _Experiment:
 
     def cost_s(self, share: float) -> float:
         """Return what one replication of each cell of the table costs with a share of the horizons."""
-        return self.second_s * sum(
+        seconds = sum(
             number * (self.warmup_s + length + share * horizon) for (length, number), horizon in self.wanted.items()
         )
+        return self.second_s * seconds + RUN_S * len(self.wanted)
+
+    @property
+    def searches(self) -> float:
+        """Cost of the table and of the searches over that of the table."""
+        return 1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0)
 
     @cached_property
     def plan(self) -> _Plan:
         """What the budget pays for: all, or else fewer replications of shorter horizons without the searches."""
         effort, whole, none = self.asked.effort, self.cost_s(1.0), self.cost_s(0.0)
-        searched = whole * (1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0))
+        searched = whole * self.searches
         if effort.replications is not None:
-            return _Plan(effort.replications, 1.0, self.asked.limits)
+            paid = effort.budget_s >= effort.replications * searched
+            return _Plan(effort.replications, 1.0, self.asked.limits and paid)
         if effort.budget_s >= REPLICATIONS[0] * searched:
             return _Plan(min(int(effort.budget_s / searched), REPLICATIONS[1]), 1.0, self.asked.limits)
         for count in (REPLICATIONS[0], FEWEST_REPLICATIONS):
@@ -295,8 +302,7 @@ class _Experiment:
         plan = self.plan
         if plan.share == 1 and plan.limits == self.asked.limits:
             return ""
-        searches = 1 + (_SEARCHED / len(self.wanted) if self.asked.limits else 0)
-        words = f"--budget {self.cost_s(1.0) * REPLICATIONS[0] * searches:.0f}s simulates all of it"
+        words = f"--budget {self.cost_s(1.0) * REPLICATIONS[0] * self.searches:.0f}s simulates all of it"
         if not plan.replications:
             return f"nothing is simulated: {words}"
         longest = significant(max(self.wanted.values()))

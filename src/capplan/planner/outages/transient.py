@@ -125,7 +125,7 @@ def transient(
     backs = [back_to_normal(each, span, limits) for each in courses]
     since = fitting.at_s
     ended = _rows(courses[0], since, fitting.duration_s)
-    lost = sum(int(each.lost[ended].sum()) for each in courses)
+    lost = sum(int(each.unanswered[ended].sum()) for each in courses)
     begun = sum(int(each.started[ended].sum()) for each in courses)
     return Transient(
         name=loss.name,
@@ -139,7 +139,7 @@ def transient(
         shortened=why,
         replications=count,
         started=sum(int(each.started.sum()) for each in courses),
-        lost_share=lost / max(begun, 1),
+        unanswered_share=lost / max(begun, 1),
         within=within,
         back_after_loss_s=_duration([each.after_loss_s for each in backs], courses[0].width_s),
         back_after_return_s=_duration([each.after_return_s for each in backs], courses[0].width_s),
@@ -216,7 +216,7 @@ def _phase(name: str, courses: Sequence[Course], from_s: float, to_s: float) -> 
         from_s=from_s,
         to_s=to_s,
         completed_per_s=sum(int(each.completed[rows].sum()) for each in courses) / seconds,
-        lost_per_s=sum(int(each.lost[rows].sum()) for each in courses) / seconds,
+        unanswered_per_s=sum(int(each.unanswered[rows].sum()) for each in courses) / seconds,
         retries_per_s=sum(int(each.retries[rows].sum()) for each in courses) / seconds,
         p50_ms=_mean(p50),
         p99_ms=_mean(p99),
@@ -236,7 +236,7 @@ def _series(courses: Sequence[Course]) -> dict[str, SeriesBand]:
     width = np.diff(courses[0].boundaries_s)
     figures = {
         "completed_per_s": [each.completed / width for each in courses],
-        "lost_per_s": [each.lost / width for each in courses],
+        "unanswered_per_s": [each.unanswered / width for each in courses],
         "retries_per_s": [each.retries / width for each in courses],
         "p50_ms": [each.percentile_ms(P50) for each in courses],
         "p99_ms": [each.percentile_ms(P99) for each in courses],

@@ -28,7 +28,7 @@ from capplan.planner.reports.visual_language import (
     title_pixels,
 )
 
-RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "lost_per_s": ("lost", 1)}
+RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "unanswered_per_s": ("unanswered", 1)}
 LATENCIES = {"p99_ms": ("p99", 0), "p50_ms": ("p50", 2)}
 PANEL_PIXELS, GAP_PIXELS, BOTTOM_PIXELS = 240, 96, 60
 _SCALE = [[0.0, COLOURS[1]], [0.5, "#F0E442"], [1.0, COLOURS[0]]]
