@@ -25,6 +25,7 @@ PAGES = (
             "plan-for-outages.md",
             "check-objectives.md",
             "compare-layouts.md",
+            "describe-demand.md",
         )
     ),
 )

@@ -16,6 +16,7 @@ from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     check_schema,
     comparison_schema,
+    demand_schema,
     outages_schema,
     prediction_schema,
     simulation_schema,
@@ -42,6 +43,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
+        DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
         DOCS / "reference" / "outages.schema.json": _text(outages_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),

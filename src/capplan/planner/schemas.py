@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from capplan.models.language.document import schema
+from capplan.planner.demand.forecast import SCHEMA as DEMAND
+from capplan.planner.demand.forecast import Forecast
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
 from capplan.planner.outages.answer import SCHEMA as OUTAGES
@@ -36,6 +38,11 @@ def simulation_schema() -> dict[str, Any]:
 def sizing_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
     return _strict(Sizing, SIZING, [])
+
+
+def demand_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Forecast.to_json`."""
+    return _strict(Forecast, DEMAND, _UNBOUNDED)
 
 
 def outages_schema() -> dict[str, Any]:
