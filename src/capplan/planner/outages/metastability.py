@@ -302,7 +302,7 @@ class _Experiment:
         plan = self.plan
         if plan.share == 1 and plan.limits == self.asked.limits:
             return ""
-        words = f"--budget {self.cost_s(1.0) * REPLICATIONS[0] * self.searches:.0f}s simulates all of it"
+        words = f"--budget {math.ceil(self.cost_s(1.0) * REPLICATIONS[0] * self.searches)}s simulates all of it"
         if not plan.replications:
             return f"nothing is simulated: {words}"
         longest = significant(max(self.wanted.values()))

@@ -164,7 +164,7 @@ def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) 
         float(round(max(times.after_s * share, min(times.after_s, 3 * LOOK_S)))),
     )
     asked = f"{times.lasts_s:g} s of loss in {times.duration_s:g} s would take {significant(3 * cost_s)} s to compute"
-    return fitting, FEWEST_REPLICATIONS, f"{asked}: --budget {3 * cost_s:.0f}s simulates them"
+    return fitting, FEWEST_REPLICATIONS, f"{asked}: --budget {math.ceil(3 * cost_s)}s simulates them"
 
 
 def _margin_s(network: Network, times: Times) -> float:
