@@ -73,11 +73,6 @@ class ClientOptions:
     backoff_s: float | None = None
     backoff_factor: float | None = None
 
-    @property
-    def given(self) -> bool:
-        """Whether anything is asked."""
-        return self != ClientOptions()
-
 
 def clients_of(network: Network, asked: ClientOptions, usual: Clients) -> Clients:
     """Return the clients of a network: as asked, else as its classes have them, else the usual ones.

@@ -147,7 +147,7 @@ def outages_of_scenario(
         )
     found = None
     if question.triggers_s:
-        giving_up = with_workers_that_give_up(network_with_timeout(network, clients), lost[0].places)
+        giving_up = with_workers_that_give_up(served, lost[0].places)
         found = _metastability(giving_up, question, clients, lost[0], _load(case.middle, rate))
     return OutagesAnswer(
         system=its.name,
@@ -166,11 +166,6 @@ def outages_of_scenario(
         seed=question.effort.seed,
         version=version("capplan"),
     )
-
-
-def network_with_timeout(network: Network, clients: Clients) -> Network:
-    """Return a network whose classes have the clients' timeout, which tells when workers give up."""
-    return with_clients(network, ClientOptions(clients.timeout_s, 1), PATIENT)
 
 
 def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:

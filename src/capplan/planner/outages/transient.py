@@ -81,7 +81,17 @@ class Times:
 
 @dataclass(frozen=True)
 class Loss:
-    """What is lost, and how it is noticed and comes back."""
+    """What is lost, and how it is noticed and comes back.
+
+    Attributes
+    ----------
+    name
+        What is lost, in words.
+    places
+        The stations, members of stations or hosts that go down.
+    how
+        How the loss is noticed, and how what was lost comes back.
+    """
 
     name: str
     places: tuple[str, ...]
