@@ -1,18 +1,42 @@
-"""`capplan evidence`: the documented figures, one of them, and what the audit makes of them."""
+"""`capplan evidence`: documented figures, users' load tests, and what the audits make of both."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.audit.load_tests.audit import SCHEMA as AUDIT_SCHEMA
+from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load_tests
+from capplan.calibration.audit.load_tests.rules import LoadTestFinding
+from capplan.calibration.evidence.import_files import Import, import_files
+from capplan.calibration.evidence.importers.mapped_table import read_mapping
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
+from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli.groups import Commands, hint
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.cli.terminal import (
+    PLOT_HELP,
+    TABLE_ENDINGS,
+    Csv,
+    Json,
+    Screen,
+    check_output,
+    check_plot,
+    refuse_both,
+    write_csv,
+    write_frame,
+    write_json,
+)
 from capplan.cli.views import evidence as view
-from capplan.models.errors import InputError
+from capplan.cli.views import load_tests as load_test_view
+from capplan.models.errors import InputError, nearest
 from capplan.systems.audit import audit
 from capplan.systems.registry import DEFAULT, names, system
 
@@ -22,11 +46,17 @@ FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_h
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
 
+AUDITED = tuple(field.name for field in fields(LoadTestFinding))
+SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
+REFUSED = 1  # exit code: a figure must not be believed
+
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A load-test table, .csv or .parquet.")]
+
 app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     add_completion=False,
-    help="List, show and audit the documented figures behind the answers.",
+    help="Import and audit load tests; list, show and audit the documented figures.",
 )
 
 
@@ -84,9 +114,18 @@ def _find(row: str, target: str | None) -> Evidence:
 
 
 @app.command("audit")
-def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
-    """Check the figures against operational laws and the document's own claims, and list the contradictions."""
+def audit_(
+    target: Annotated[
+        str, typer.Argument(metavar="TABLE|SYSTEM", help="A load-test table (.csv, .parquet), or a documented system.")
+    ] = DEFAULT,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Say what must not be believed, and why: in a table of load tests (exit code 1), or in a system's documents."""
     refuse_both(as_json, as_csv)
+    if target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists()):
+        _audit_table(Path(target), as_json, as_csv)
+        return
     report = audit(target)
     if as_json:
         write_json(report)
@@ -94,6 +133,118 @@ def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False)
         write_csv(FINDING, _findings(report))
     else:
         view.report(report, Screen())
+
+
+def _audit_table(path: Path, as_json: bool, as_csv: bool) -> None:
+    found = audit_load_tests(LOAD_TESTS.read(path))
+    if as_json:
+        write_json({"schema": AUDIT_SCHEMA, "table": str(path), **vars(found)})
+    elif as_csv:
+        write_csv(AUDITED, [list(asdict(each).values()) for each in found.findings])
+    else:
+        load_test_view.audit(found, path, Screen())
+    if found.refused:
+        raise typer.Exit(REFUSED)
+
+
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Outputs of load generators, or folders of them.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
+    ] = None,
+    map_: Annotated[
+        Path | None,
+        typer.Option("--map", help="A .toml file that says what the columns of a CSV are.", show_default=False),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE,...",
+            help="Columns that no tool knows, such as cass_nodes=3,rf=3.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import what load generators and servers have written into one table of load tests."""
+    if as_json and out is None:
+        raise InputError("--json prints the report of an import: say by -o where the table goes")
+    check_output(out, TABLE_ENDINGS)
+    found = import_files(files, None if map_ is None else read_mapping(map_), _constants(set_ or []))
+    if out is None:
+        load_test_view.imported(found, {}, Screen(stderr=True))
+        write_frame(found.load_tests)
+        return
+    written = _write(found, out)
+    if as_json:
+        write_json({"tables": {kind: str(path) for kind, path in written.items()}, "files": _file_reports(found)})
+    else:
+        load_test_view.imported(found, written, Screen())
+
+
+def _write(found: Import, out: Path) -> Mapping[str, Path]:
+    """Write the tables that have rows, and return their paths."""
+    beside = out.with_name(f"{out.stem}.microbench{out.suffix}")
+    written: dict[str, Path] = {}
+    if len(found.load_tests):
+        LOAD_TESTS.write(found.load_tests, out)
+        written["load_tests"] = out
+    if len(found.microbenchmarks):
+        MICROBENCHMARKS.write(found.microbenchmarks, beside)
+        written["microbenchmarks"] = beside
+    return written
+
+
+def _file_reports(found: Import) -> list[dict[str, Any]]:
+    return [{**vars(each), "path": str(each.path)} for each in found.files]
+
+
+def _constants(options: list[str]) -> dict[str, str]:
+    """Read `name=value` pairs, separated by commas; a value may hold commas that no name follows."""
+    found: dict[str, str] = {}
+    for pair in (pair for option in options for pair in re.split(r",(?=\s*[a-z_0-9]+\s*=)", option)):
+        name, equals, value = pair.partition("=")
+        if not equals or not value.strip():
+            raise InputError(f"--set {pair.strip()!r} must be name=value, such as cass_nodes=3")
+        if name.strip() in found:
+            raise InputError(f"--set gives {name.strip()!r} twice: give it once")
+        found[name.strip()] = value.strip()
+    return found
+
+
+@app.command()
+def plot(
+    table: Table,
+    plot_file: Annotated[Path, typer.Option("--plot", help=PLOT_HELP)],
+    statistic: Annotated[
+        str, typer.Option("--statistic", help="The latency to draw: mean, p50, p75, p90, p95, p99, p999 or max.")
+    ] = "",
+) -> None:
+    """Draw latency against throughput, one line for each layout and request class."""
+    from capplan.planner.reports.load_test_plot import STATISTICS, write_load_test_plot  # slow to import
+
+    check_plot(plot_file)
+    if statistic and statistic not in STATISTICS:
+        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, STATISTICS)}")
+    write_load_test_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    sys.stdout.write(f"{plot_file}\n")
+
+
+@app.command()
+def schema(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="load-tests, or microbench for measurements of one part.")
+    ] = "load-tests",
+) -> None:
+    """Print the JSON schema of a table: its columns, their types and units."""
+    if table not in SCHEMAS:
+        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
+    write_json(SCHEMAS[table]())
 
 
 def _cells(row: Evidence) -> list[Any]:
