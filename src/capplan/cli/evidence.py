@@ -13,7 +13,7 @@ import typer
 
 from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.audit.load_tests.audit import SCHEMA as AUDIT_SCHEMA
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load_tests
+from capplan.calibration.audit.load_tests.audit import audit_load_tests
 from capplan.calibration.audit.load_tests.rules import LoadTestFinding
 from capplan.calibration.evidence.import_files import Import, import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping

@@ -1,5 +1,4 @@
-"""The table `capplan.microbench/1`: one row per figure of a part that was measured on its own, or of a server's
-counters.
+"""The table `capplan.microbench/1`: one row per figure of a part measured on its own, or of a server's counters.
 
 A load test says what clients see. A row here says what one part does: the time of a local read, of a round trip, of a
 TLS handshake, or a histogram that a server keeps of its own work.

@@ -23,7 +23,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,7 @@ class Row(Protocol):
 
 
 R = TypeVar("R", bound=Row)
+Cells: TypeAlias = "pd.Series[Any]"
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,7 @@ class TypedTable(Generic[R]):
     def _frame(self, cells: Mapping[str, pd.Series], count: int) -> pd.DataFrame:
         return pd.DataFrame(
             {
-                name: cells[name]
-                if name in cells
-                else pd.Series([pd.NA if column.kind != "number" else np.nan] * count).astype(column.dtype)
+                name: cells[name] if name in cells else pd.Series([_missing(column)] * count, dtype=column.dtype)
                 for name, column in self.columns.items()
             }
         )
@@ -282,17 +281,19 @@ def _read_parquet(path: Path) -> pa.Table:
         raise InputError(f"{path} is not a Parquet file, which its ending says: it may be cut off") from None
 
 
-def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) -> pd.Series:
+def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) -> Cells:
     """Return the checked cells of a column."""
     kind, array = column.kind, found.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.cast(pa.string())
-    if kind == "number" and pa.types.is_floating(array.type) or pa.types.is_null(array.type):
+    if pa.types.is_null(array.type):
+        return pd.Series([_missing(column)] * len(array), dtype=column.dtype)
+    if kind == "number" and pa.types.is_floating(array.type):
         return _finite(pd.Series(array.to_pandas(), dtype=column.dtype), column, where)
     if kind in ("number", "count") and pa.types.is_integer(array.type):
-        return pd.Series(array.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)).astype(column.dtype)
+        return _of_dtype(array, column)
     if kind == "flag" and pa.types.is_boolean(array.type):
-        return pd.Series(array.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)).astype(column.dtype)
+        return _of_dtype(array, column)
     try:
         words = pc.utf8_trim_whitespace(array.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -300,7 +301,7 @@ def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) 
     return _parsed(pc.if_else(pc.equal(words, ""), None, words), column, where)
 
 
-def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> pd.Series:
+def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cells:
     if column.kind == "number":
         try:
             numbers = words.cast(pa.float64())
@@ -341,7 +342,7 @@ def _refused(words: pa.Array, column: Column, where: Callable[[int], str], check
     return InputError(f"column {column.name!r}: {column.rule}")
 
 
-def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> pd.Series:
+def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> Cells:
     unbounded = np.flatnonzero(np.isinf(numbers.to_numpy()))
     if len(unbounded):
         row = int(unbounded[0])
@@ -369,13 +370,24 @@ def _per_dc(word: str) -> int | tuple[int, ...]:
     return numbers if len(numbers) > 1 else numbers[0]
 
 
+def _of_dtype(array: pa.Array, column: Column) -> Cells:
+    """Return an array of whole numbers or flags with the type of its column; cells may be missing."""
+    cells: Cells = pd.Series(array.to_pylist(), dtype=column.dtype)
+    return cells
+
+
+def _missing(column: Column) -> Any:
+    return np.nan if column.kind == "number" else pd.NA
+
+
 def _cell(value: Any, column: Column) -> Any:
     if value is None:
-        return np.nan if column.kind == "number" else pd.NA
+        return _missing(column)
     return per_dc_text(value) if column.kind == "per_dc" else value
 
 
 def _typed(cells: pd.Series, column: Column) -> list[Any]:
     """Return cells as Python values."""
-    make: Callable[[Any], Any] = {"number": float, "count": int, "flag": bool, "per_dc": _per_dc}.get(column.kind, str)
+    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool, "per_dc": _per_dc}
+    make = makers.get(column.kind, str)
     return [None if pd.isna(cell) else make(cell) for cell in cells]

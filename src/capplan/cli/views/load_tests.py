@@ -28,7 +28,7 @@ def imported(found: Import, written: Mapping[str, Path], console: Console) -> No
         else [*rows[:_MOST_FILES], [f"and {len(rows) - _MOST_FILES} more files", "", ""]]
     )
     if shown:
-        table(console, ("file", "from", "rows"), shown, lambda narrow: _stacked(shown, narrow))
+        table(console, ("file", "from", "taken"), shown, lambda narrow: _stacked(shown, narrow))
     for each in taken:
         for remark in each.remarks:
             paragraph(console, f"{each.path.name}: {remark}", hanging=2)
@@ -56,8 +56,8 @@ def _stacked(rows: Sequence[Sequence[str]], console: Console) -> None:
 
 
 def _count(each: FileReport) -> str:
-    parts = [(each.load_tests, "load test"), (each.microbenchmarks, "server")]
-    return ", ".join(f"{count} {kind}" for count, kind in parts if count)
+    parts = [(each.load_tests, "row"), (each.microbenchmarks, "server figure")]
+    return ", ".join(_many(count, kind) for count, kind in parts if count)
 
 
 def _by_reason(left: Sequence[FileReport]) -> Mapping[str, list[str]]:

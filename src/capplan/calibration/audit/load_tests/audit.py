@@ -93,6 +93,8 @@ def audit_load_tests(frame: pd.DataFrame) -> LoadTestAudit:
     order = {name: place for place, name in enumerate(RULES)}
     found.sort(key=lambda each: (each.severity != "refused", order[each.rule], each.line))
     refused = {each.line for each in found if each.severity == "refused"}
+    omitted = {each.run_id for each in found if each.rule == "coordinated-omission"}  # by every class of the run
+    refused |= {each.line for each in rows if each.row.run_id in omitted and each.row.run_id is not None}
     loads, repeated, range_ = scatter(sound)
     verdicts = tuple(_verdict(each, each.line not in refused, each.line in broken) for each in rows)
     return LoadTestAudit(tuple(found), verdicts, loads, repeated, range_)

@@ -1,5 +1,4 @@
-"""Checks of one row: values that are possible, percentiles in order, the mean between them, Little's law,
-saturation."""
+"""Checks of one row: possible values, percentiles in order, the mean between them, Little's law, saturation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The rules of the audit: what each finding means and what to do about it. The checks are in the files beside this
-one."""
+"""The rules of the audit: what each finding means, and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Checks of runs that belong together: repeats, loads of one series, caches, growing data, percentiles that never
-change."""
+"""Checks of runs that belong together: repeats, the loads of a series, caches, growing data, flat percentiles."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _rows(run: _Run, settings: dict[str, str], file: TextFile, alone: bool) -> I
     pauses = run.results.get("total gc count", {}).get(ALL, 0.0)
     seconds = run.results.get("total gc time", {}).get(ALL, 0.0)
     for each in classes:
-        latencies = {
+        latencies: dict[str, Any] = {
             column: run.results[line][each] for line, column in _LATENCIES.items() if each in run.results.get(line, {})
         }
         share = 1.0 if each == ALL or len(classes) == 1 else shares.get(each)

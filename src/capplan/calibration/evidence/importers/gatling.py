@@ -52,6 +52,7 @@ def _row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTestRow:
 
     count, rate = total("numberOfRequests"), total("meanNumberOfRequestsPerSecond")
     failed = at(stats, file, "numberOfRequests", "ko")
+    latencies: dict[str, Any] = {column: total(key) for key, column in _COLUMNS.items()}
     return LoadTestRow(
         run_id=run_id(file),
         request_class=name,
@@ -59,7 +60,7 @@ def _row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTestRow:
         throughput_tps=rate,
         errors=int(number(str(failed), str(file.path), "ko")) if failed != "-" else 0,
         source=f"{file.path.name}: Gatling",
-        **{column: total(key) for key, column in _COLUMNS.items()},  # type: ignore[arg-type]  # numbers
+        **latencies,
     )
 
 

@@ -43,14 +43,14 @@ def _read_points(file: TextFile) -> Imported:
                 continue
             value = float(data["value"])
             if metric in _LATENCIES:
-                name = str(data.get("tags", {}).get("name", ALL))
+                name = str((data.get("tags") or {}).get("name", ALL))
                 latencies.setdefault(name, array("d")).append(value)
                 time = data["time"]
                 start, end = min(start or time, time), max(end, time)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
-                f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is damaged "
-                "or cut off"
+                f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is "
+                "damaged or cut off"
             ) from None
         failed += value if metric == "http_req_failed" else 0.0
         dropped += value if metric == "dropped_iterations" else 0.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capplan.calibration.evidence.load_tests import PERCENTILES
 
 
-def percentile_columns(percentiles: Mapping[float, float]) -> dict[str, float]:
+def percentile_columns(percentiles: Mapping[float, float]) -> dict[str, Any]:
     """Return the columns of the percentiles that the table has.
 
     Parameters
@@ -24,7 +24,7 @@ def percentile_columns(percentiles: Mapping[float, float]) -> dict[str, float]:
     return {columns[round(key, 6)]: value for key, value in percentiles.items() if round(key, 6) in columns}
 
 
-def of_histogram(histogram: HdrHistogram, per_ms: float) -> dict[str, float]:
+def of_histogram(histogram: HdrHistogram, per_ms: float) -> dict[str, Any]:
     """Return the columns of latencies of a histogram.
 
     Parameters
@@ -44,7 +44,7 @@ def of_histogram(histogram: HdrHistogram, per_ms: float) -> dict[str, float]:
     }
 
 
-def of_samples(milliseconds: NDArray[np.float64]) -> dict[str, float]:
+def of_samples(milliseconds: NDArray[np.float64]) -> dict[str, Any]:
     """Return the columns of latencies of a list of samples: each percentile is one of them, as tools print it."""
     if not len(milliseconds):
         return {}

@@ -93,7 +93,7 @@ def _levels(level: str) -> dict[str, Any]:
     return dict.fromkeys(("consistency_read", "consistency_write"), name if name in READ_LEVELS else None)
 
 
-def _latencies(latency: Mapping[str, Any], percentiles: Sequence[float], file: TextFile) -> dict[str, float]:
+def _latencies(latency: Mapping[str, Any], percentiles: Sequence[float], file: TextFile) -> dict[str, Any]:
     values = [real(each, file, "value") for each in at(latency, file, "percentiles")]
     by_percentile = dict(zip(percentiles, values, strict=False))
     columns = {"latency_mean_ms": real(latency, file, "mean", "value"), **percentile_columns(by_percentile)}

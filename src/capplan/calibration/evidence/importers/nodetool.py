@@ -32,7 +32,9 @@ Rows = Iterator[MicrobenchRow]
 
 def _histograms(file: TextFile) -> Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica)."""
-    subject, names, units = "", (), ()
+    subject = ""
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
     for line_number, line in file.lines():
         where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
         if line.startswith("proxy histograms"):
@@ -134,7 +136,7 @@ def _tables(file: TextFile) -> Rows:
                 count, mean = facts.get(f"local_{operation}_count"), facts.get(f"local_{operation}_latency_ms")
                 if count and mean not in (None, "NaN"):
                     value = number(str(mean), str(file.path), f"local_{operation}_latency_ms") / 1000
-                    latency = {"quantity": "latency", "statistic": "mean", "value": value, "unit": "s"}
+                    latency: dict[str, Any] = {"quantity": "latency", "statistic": "mean", "value": value, "unit": "s"}
                     yield MicrobenchRow(**shared, operation=operation, **latency, samples=int(count))
             for name, quantity in (
                 ("space_used_live", "live data"),
@@ -145,19 +147,26 @@ def _tables(file: TextFile) -> Rows:
                     yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
 
 
+_WANTED = {
+    "Load": "data",
+    "Uncompressed load": "uncompressed data",
+    "Uptime (seconds)": "uptime",
+    "pending tasks": "pending compactions",
+    "compactions completed": "compactions completed",
+    "data compacted": "data compacted",
+    "Attempted": "read repairs attempted",
+    "Mismatch (Blocking)": "read repairs with a mismatch",
+}
+
+
 def _facts(file: TextFile) -> Rows:
     """Read info, netstats and compactionstats: names and figures."""
-    wanted = {
-        "Load": "data", "Uncompressed load": "uncompressed data", "Uptime (seconds)": "uptime",
-        "pending tasks": "pending compactions", "data compacted": "data compacted", "Attempted": "read repairs attempted",
-        "Mismatch (Blocking)": "read repairs with a mismatch", "compactions completed": "compactions completed",
-    }  # fmt: skip
     for line_number, line in file.lines():
         found = re.match(r"^(.*?)(?:\s*:\s+|\s{2,})(-?[\d.,]+)(?: ([KMGT]iB|bytes))?\s*$", line)
-        if found and found[1].strip() in wanted:
+        if found and found[1].strip() in _WANTED:
             value = number(found[2], f"{file.path}, line {line_number}", found[1].strip())
             size = _SIZES.get(found[3] or "")
-            quantity = wanted[found[1].strip()]
+            quantity = _WANTED[found[1].strip()]
             unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
             yield _constant("node", None, quantity, value * (size or 1.0), unit)
 

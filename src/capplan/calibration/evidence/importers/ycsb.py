@@ -57,7 +57,7 @@ def _read(file: TextFile) -> Imported:
     rate = sum(each["Operations"] for each in classes.values()) / duration_s
     printed = parts["OVERALL"].get("Throughput(ops/sec)")
     remark = (
-        f"the throughput of {printed:g}/s that YCSB prints is wrong, by an overflow: {rate:.6g}/s from operations and time"
+        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rate:.6g}/s by operations and run time"
         if printed is not None and abs(printed - rate) > _AGREES * rate
         else ""
     )
@@ -110,8 +110,7 @@ def _rows(
 
 def _options(line: str) -> dict[str, str]:
     """Return the options of a command line; properties by their names."""
-    found = {name: value for name, value in re.findall(r"-(threads|target|db) (\S+)", line)}
-    return {**found, **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
+    return {**dict(re.findall(r"-(threads|target|db) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
 
 
 def _latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
