@@ -287,13 +287,13 @@ def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) 
     if pa.types.is_dictionary(array.type):
         array = array.cast(pa.string())
     if pa.types.is_null(array.type):
-        return pd.Series([_missing(column)] * len(array), dtype=column.dtype)
+        return _series([_missing(column)] * len(array), column)
     if kind == "number" and pa.types.is_floating(array.type):
         return _finite(pd.Series(array.to_pandas(), dtype=column.dtype), column, where)
     if kind in ("number", "count") and pa.types.is_integer(array.type):
-        return _of_dtype(array, column)
+        return _series(array.to_pylist(), column)
     if kind == "flag" and pa.types.is_boolean(array.type):
-        return _of_dtype(array, column)
+        return _series(array.to_pylist(), column)
     try:
         words = pc.utf8_trim_whitespace(array.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -370,10 +370,10 @@ def _per_dc(word: str) -> int | tuple[int, ...]:
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _of_dtype(array: pa.Array, column: Column) -> Cells:
-    """Return an array of whole numbers or flags with the type of its column; cells may be missing."""
-    cells: Cells = pd.Series(array.to_pylist(), dtype=column.dtype)
-    return cells
+def _series(cells: list[Any], column: Column) -> Cells:
+    """Return cells with the type of their column."""
+    found: Cells = pd.Series(cells, dtype=column.dtype)
+    return found
 
 
 def _missing(column: Column) -> Any:

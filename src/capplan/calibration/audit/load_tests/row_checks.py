@@ -142,7 +142,8 @@ def _littles_law(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
     cycle_ms = row.latency_mean_ms + (row.think_time_ms or 0.0)
     busy = row.throughput_tps * cycle_ms / 1000
     # requests under way at the start and the end of the run, and the rounding of the latency
-    slack = LITTLE + row.clients / (measured.requests or math.inf) + resolution(cycle_ms) / max(cycle_ms, 1e-12)
+    half = resolution(row.latency_mean_ms)
+    slack = LITTLE + row.clients / (measured.requests or math.inf) + half / max(cycle_ms - half, 1e-12)
     stated = f"{rate(row.throughput_tps)} x {ms(cycle_ms)} is {busy:.3g} clients"
     if busy > row.clients * (1 + slack):
         thousand = ", a thousand times too many: is the latency in us?" if 300 < busy / row.clients < 3000 else ""

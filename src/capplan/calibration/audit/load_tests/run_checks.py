@@ -11,8 +11,8 @@ from capplan.calibration.audit.load_tests.rules import LoadTestFinding
 from capplan.calibration.evidence.load_tests import ALL
 
 _DIFFER = 0.05  # of the parts' percentiles, below which an average is no evidence
-_EXACTLY = 5e-4  # to which an average is one
-_AVERAGED = 2  # percentiles that are averages are no chance
+_EXACTLY = 5e-3  # of a percentile that its digits must show, so that an average is no chance
+_AVERAGED = 2  # percentiles must be averages, and all that tell
 
 
 def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
@@ -66,7 +66,7 @@ def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterato
             yield together.finding("averaged-percentiles", f"the maximum is {ms(top)}, that of its parts {ms(highest)}")
             return
     shares = [each.row.throughput_tps or 0.0 for each in parts]
-    averaged = []
+    averaged, told = [], 0
     for name, value in together.percentiles.items():
         found = [each.percentiles[name] for each in parts if name in each.percentiles]
         if len(found) < len(parts):
@@ -79,10 +79,12 @@ def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterato
                 f"{ms(max(found))}",
             )
             return
-        plain = sum(found) / len(found)
-        weighted = sum(a * b for a, b in zip(shares, found, strict=True)) / sum(shares) if sum(shares) else plain
-        near = min(abs(plain - value), abs(weighted - value)) <= _EXACTLY * value
-        if max(found) - min(found) > _DIFFER * value and resolution(value) <= _EXACTLY * value and near:
-            averaged.append(name)
-    if len(averaged) >= _AVERAGED:
+        if max(found) - min(found) > _DIFFER * value:
+            told += 1
+            plain = sum(found) / len(found)
+            weighted = sum(a * b for a, b in zip(shares, found, strict=True)) / sum(shares) if sum(shares) else plain
+            printed = resolution(value) + max(map(resolution, found)) + 1e-9 * value
+            if printed < _EXACTLY * value and min(abs(plain - value), abs(weighted - value)) <= printed:
+                averaged.append(name)
+    if len(averaged) == told >= _AVERAGED:
         yield together.finding("averaged-percentiles", f"{' and '.join(averaged)} are averages of the classes")

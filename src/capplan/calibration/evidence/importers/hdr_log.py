@@ -12,8 +12,8 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import numpy as np
 from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
@@ -31,30 +31,37 @@ _BAD = (
     *(binascii.Error, zlib.error, HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
     *(ValueError, IndexError, TypeError, OverflowError, MemoryError),
 )
-_MOST_VALUE = 2**53
+_MOST_VALUE = 2**53  # of what a histogram holds: a hundred days in nanoseconds
 _TAGS = {"cycles": ALL}  # of latte: a whole call of its workload, of which `requests` are parts
 _LEFT_OUT = {"requests": "times the parts of a cycle"}
 
 
-@dataclass
 class _Series:
-    """The sum of a tag's histograms, and the time that they span."""
+    """The sum of a tag's histograms, and the time that they span.
 
-    total: HdrHistogram
-    start_s: float
-    end_s: float
+    `HdrHistogram.add` takes several milliseconds where the lengths of arrays differ, and a log has thousands of
+    intervals. The arrays count the same values from their start on, so they are added as far as they go.
+    """
+
+    def __init__(self, first: HdrHistogram, start_s: float, end_s: float) -> None:
+        self.total = HdrHistogram(first.lowest_trackable_value, _MOST_VALUE, first.significant_figures)
+        self.start_s, self.end_s = start_s, end_s
+        self.add(first, end_s)
 
     def add(self, found: HdrHistogram, end_s: float) -> None:
         """Add the histogram of a later interval, or of another class."""
-        if found.get_total_count():
-            try:
-                self.total.add(found)
-            except IndexError:  # the sum must be able to hold it
-                wider = HdrHistogram(1, _MOST_VALUE, self.total.significant_figures)
-                wider.add(self.total)
-                wider.add(found)
-                self.total = wider
         self.end_s = max(self.end_s, end_s)
+        if not found.get_total_count():
+            return
+        alike = ("unit_magnitude", "sub_bucket_count", "word_size")
+        if any(getattr(self.total, name) != getattr(found, name) for name in alike):
+            self.total.add(found)
+            return
+        counts = np.frombuffer(found.counts, dtype=np.int64)[: self.total.counts_len]
+        np.frombuffer(self.total.counts, dtype=np.int64)[: len(counts)] += counts
+        self.total.total_count += found.get_total_count()
+        self.total.max_value = max(self.total.max_value, found.max_value)
+        self.total.min_value = min(self.total.min_value, found.min_value)
 
 
 def decode(text: str, where: str) -> HdrHistogram:
@@ -66,7 +73,10 @@ def decode(text: str, where: str) -> HdrHistogram:
         If it is damaged.
     """
     try:
-        return HdrHistogram.decode(text)
+        found = HdrHistogram.decode(text)
+        if found.max_value > _MOST_VALUE:
+            raise ValueError(found.max_value)
+        return found
     except _BAD:
         raise InputError(f"{where}: the histogram cannot be decoded: the file is damaged or cut off") from None
 
@@ -139,9 +149,9 @@ def _operation(tag: str) -> str:
 
 def _together(parts: list[_Series]) -> _Series:
     """Return the sum of several classes."""
-    total = HdrHistogram(1, _MOST_VALUE, max(each.total.significant_figures for each in parts))
-    series = _Series(total, min(each.start_s for each in parts), max(each.end_s for each in parts))
-    for each in parts:
+    first, *others = parts
+    series = _Series(first.total, min(each.start_s for each in parts), first.end_s)
+    for each in others:
         series.add(each.total, each.end_s)
     return series
 
