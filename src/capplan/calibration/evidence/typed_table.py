@@ -22,6 +22,7 @@ import io
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -106,7 +107,7 @@ class TypedTable(Generic[R]):
     name: str
     schema: str
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns by name, in order."""
         hints = get_type_hints(self.row)
