@@ -19,7 +19,14 @@ PAGES = (
     ROOT / "README.md",
     *(
         HOW_TO / name
-        for name in ("read-a-prediction.md", "size-a-layout.md", "check-objectives.md", "compare-layouts.md")
+        for name in (
+            "read-a-prediction.md",
+            "size-a-layout.md",
+            "check-objectives.md",
+            "compare-layouts.md",
+            "import-measurements.md",
+            "audit-measurements.md",
+        )
     ),
 )
 BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:capplan|cat) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)

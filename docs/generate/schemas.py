@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from capplan.calibration.evidence.load_tests import load_tests_schema
+from capplan.calibration.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import prediction_schema, simulation_schema, sizing_schema
 from capplan.systems.registry import every_system
@@ -35,6 +37,8 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
+        DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
+        DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

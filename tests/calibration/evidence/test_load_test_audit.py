@@ -12,6 +12,12 @@ from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load
 from capplan.calibration.audit.load_tests.rules import RULES
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
 
+
+def altered(row: LoadTestRow, **cells: Any) -> LoadTestRow:
+    """A row with other cells."""
+    return replace(row, **cells)
+
+
 OPEN = LoadTestRow(
     run_id="run",
     load_kind="open",
@@ -31,11 +37,11 @@ OPEN = LoadTestRow(
     errors=0,
     source="made up",
 )
-CLOSED = replace(
+CLOSED = altered(
     OPEN, load_kind="closed", offered_tps=None, clients=8, throughput_tps=1000 * 8 / 4.5, latency_mean_ms=4.5
 )
-READ = replace(OPEN, request_class="read", offered_tps=500.0, throughput_tps=499.0, latency_mean_ms=3.6)
-WRITE = replace(
+READ = altered(OPEN, request_class="read", offered_tps=500.0, throughput_tps=499.0, latency_mean_ms=3.6)
+WRITE = altered(
     OPEN,
     request_class="write",
     offered_tps=500.0,
@@ -43,7 +49,7 @@ WRITE = replace(
     latency_mean_ms=5.4,
     **{name: 1.2 * (getattr(OPEN, name) or 0) for name in LATENCIES[1:]},
 )
-TOGETHER = replace(
+TOGETHER = altered(
     OPEN, **{name: 1.08 * (getattr(OPEN, name) or 0) for name in LATENCIES[1:-1]}, latency_max_ms=WRITE.latency_max_ms
 )
 LAYOUT: dict[str, Any] = {"cass_nodes": 3, "rf": 3, "row_bytes": 1000.0, "read_fraction": 0.0}
@@ -51,43 +57,43 @@ LAYOUT: dict[str, Any] = {"cass_nodes": 3, "rf": 3, "row_bytes": 1000.0, "read_f
 
 def runs(*rows: LoadTestRow) -> list[LoadTestRow]:
     """Rows of runs of their own."""
-    return [replace(row, run_id=f"run {place}") for place, row in enumerate(rows)]
+    return [altered(row, run_id=f"run {place}") for place, row in enumerate(rows)]
 
 
 def louder(row: LoadTestRow, factor: float, **cells: Any) -> LoadTestRow:
     """The same run at another load, with other latencies."""
     changed = {name: (getattr(row, name) or 0) * (1 + 0.3 * factor) for name in LATENCIES}
     rates = {"offered_tps": 1000 * factor, "throughput_tps": 999 * factor}
-    return replace(row, **{**changed, **rates, **cells})
+    return altered(row, **{**changed, **rates, **cells})
 
 
 FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
-    "impossible-value": [replace(OPEN, node_cpu_percent=180.0)],
-    "overflowed-counter": [replace(OPEN, throughput_tps=-2345.7)],
-    "duplicate-row": [OPEN, replace(OPEN, throughput_tps=990.0)],
-    "percentile-order": [replace(OPEN, latency_p95_ms=16.0)],
-    "mean-bounds": [replace(OPEN, latency_mean_ms=9.5)],
-    "littles-law": [replace(CLOSED, throughput_tps=2500.0)],
-    "coordinated-omission": [replace(OPEN, load_kind="throttled", throughput_tps=700.0)],
-    "flat-percentiles": runs(*(replace(louder(OPEN, factor), **{name: getattr(OPEN, name) for name in LATENCIES[1:]},
+    "impossible-value": [altered(OPEN, node_cpu_percent=180.0)],
+    "overflowed-counter": [altered(OPEN, throughput_tps=-2345.7)],
+    "duplicate-row": [OPEN, altered(OPEN, throughput_tps=990.0)],
+    "percentile-order": [altered(OPEN, latency_p95_ms=16.0)],
+    "mean-bounds": [altered(OPEN, latency_mean_ms=9.5)],
+    "littles-law": [altered(CLOSED, throughput_tps=2500.0)],
+    "coordinated-omission": [altered(OPEN, load_kind="throttled", throughput_tps=700.0)],
+    "flat-percentiles": runs(*(altered(louder(OPEN, factor), **{name: getattr(OPEN, name) for name in LATENCIES[1:]},
                                        latency_mean_ms=4.5 + factor / 3) for factor in (0.5, 1.0, 2.0))),
-    "averaged-percentiles": [replace(TOGETHER, **{
+    "averaged-percentiles": [altered(TOGETHER, **{
         name: ((getattr(READ, name) or 0) + (getattr(WRITE, name) or 0)) / 2 for name in LATENCIES[1:-1]
     }), READ, WRITE],
-    "classes-disagree": [replace(TOGETHER, throughput_tps=1200.0, offered_tps=1200.0), READ, WRITE],
-    "load-kind": [replace(OPEN, load_kind=None)],
+    "classes-disagree": [altered(TOGETHER, throughput_tps=1200.0, offered_tps=1200.0), READ, WRITE],
+    "load-kind": [altered(OPEN, load_kind=None)],
     "overloaded": [louder(OPEN, 1.0, throughput_tps=800.0, latency_mean_ms=9000.0, latency_max_ms=20000.0,
                           **dict.fromkeys(LATENCIES[1:-1], 9000.0))],
     "backlogged": [louder(OPEN, 1.0, duration_s=1000.0, throughput_tps=970.0, latency_mean_ms=9000.0,
                           latency_max_ms=30000.0, **dict.fromkeys(LATENCIES[1:-1], 9000.0))],
-    "generator-ceiling": [replace(OPEN, client_cpu_percent=97.0)],
-    "idle-clients": [replace(CLOSED, throughput_tps=900.0)],
-    "scattered-repeats": runs(CLOSED, replace(CLOSED, throughput_tps=1400.0, latency_mean_ms=5.7)),
+    "generator-ceiling": [altered(OPEN, client_cpu_percent=97.0)],
+    "idle-clients": [altered(CLOSED, throughput_tps=900.0)],
+    "scattered-repeats": runs(CLOSED, altered(CLOSED, throughput_tps=1400.0, latency_mean_ms=5.7)),
     "copied-run": runs(OPEN, OPEN),
-    "cold-and-warm": runs(replace(OPEN, cache_state="cold"), louder(OPEN, 2.0, cache_state="warm")),
-    "growing-data": runs(replace(OPEN, data_gib=1.0), louder(OPEN, 2.0, data_gib=3.0)),
-    "failed-requests": [replace(OPEN, errors=5000)],
-    "few-requests": [replace(OPEN, duration_s=6.0)],
+    "cold-and-warm": runs(altered(OPEN, cache_state="cold"), louder(OPEN, 2.0, cache_state="warm")),
+    "growing-data": runs(altered(OPEN, data_gib=1.0), louder(OPEN, 2.0, data_gib=3.0)),
+    "failed-requests": [altered(OPEN, errors=5000)],
+    "few-requests": [altered(OPEN, duration_s=6.0)],
 }  # fmt: skip
 
 
@@ -115,7 +121,7 @@ def test_a_rule_fires_on_its_fault_and_no_other_does(rule: str) -> None:
         [CLOSED],
         [TOGETHER, READ, WRITE],
         runs(*(louder(OPEN, factor) for factor in (0.5, 1.0, 2.0))),
-        runs(CLOSED, replace(CLOSED, throughput_tps=1700.0, latency_mean_ms=4.7)),
+        runs(CLOSED, altered(CLOSED, throughput_tps=1700.0, latency_mean_ms=4.7)),
         [LoadTestRow(load_kind="open")],
         [LoadTestRow(load_kind="closed", throughput_tps=10.0)],
     ],
@@ -127,19 +133,19 @@ def test_a_table_without_a_fault_has_no_finding(rows: list[LoadTestRow]) -> None
 @pytest.mark.parametrize(
     ("rule", "rows"),
     [
-        ("coordinated-omission", [replace(OPEN, throughput_tps=700.0)]),
-        ("generator-ceiling", runs(replace(CLOSED, node_cpu_percent=30.0, clients=8),
-                                   replace(CLOSED, node_cpu_percent=31.0, clients=16, latency_mean_ms=9.0,
+        ("coordinated-omission", [altered(OPEN, throughput_tps=700.0)]),
+        ("generator-ceiling", runs(altered(CLOSED, node_cpu_percent=30.0, clients=8),
+                                   altered(CLOSED, node_cpu_percent=31.0, clients=16, latency_mean_ms=9.0,
                                            throughput_tps=1790.0,
                                            **{name: 2 * (getattr(OPEN, name) or 0) for name in LATENCIES[1:]}))),
-        ("growing-data", [replace(OPEN, data_gib=0.1, **LAYOUT)]),
-        ("averaged-percentiles", [replace(TOGETHER, latency_max_ms=52.0), READ, WRITE]),
-        ("classes-disagree", [replace(TOGETHER, latency_p99_ms=20.0), READ, WRITE]),
-        ("cold-and-warm", runs(replace(CLOSED, throughput_tps=1000 * 8 / 8.0, latency_mean_ms=8.0, latency_p50_ms=7.0,
+        ("growing-data", [altered(OPEN, data_gib=0.1, **LAYOUT)]),
+        ("averaged-percentiles", [altered(TOGETHER, latency_max_ms=52.0), READ, WRITE]),
+        ("classes-disagree", [altered(TOGETHER, latency_p99_ms=20.0), READ, WRITE]),
+        ("cold-and-warm", runs(altered(CLOSED, throughput_tps=1000 * 8 / 8.0, latency_mean_ms=8.0, latency_p50_ms=7.0,
                                        latency_p75_ms=8.0, latency_p90_ms=9.0), CLOSED,
-                               replace(CLOSED, throughput_tps=1790.0, latency_p50_ms=4.1))),
-        ("impossible-value", [replace(OPEN, read_fraction=50.0)]),
-        ("overflowed-counter", [replace(OPEN, errors=2**31 - 1)]),
+                               altered(CLOSED, throughput_tps=1790.0, latency_p50_ms=4.1))),
+        ("impossible-value", [altered(OPEN, read_fraction=50.0)]),
+        ("overflowed-counter", [altered(OPEN, errors=2**31 - 1)]),
     ],
 )  # fmt: skip
 def test_other_signs_of_a_fault(rule: str, rows: list[LoadTestRow]) -> None:
@@ -148,9 +154,9 @@ def test_other_signs_of_a_fault(rule: str, rows: list[LoadTestRow]) -> None:
 
 def test_what_is_refused_is_not_believed() -> None:
     """Coordinated omission concerns every class of its run, and no other run."""
-    omitting = [replace(row, load_kind="throttled") for row in (TOGETHER, READ, WRITE)]
-    omitting[0] = replace(omitting[0], offered_tps=2000.0)
-    report = audited([*omitting, replace(OPEN, run_id="other", throughput_tps=995.0)])
+    omitting = [altered(row, load_kind="throttled") for row in (TOGETHER, READ, WRITE)]
+    omitting[0] = altered(omitting[0], offered_tps=2000.0)
+    report = audited([*omitting, altered(OPEN, run_id="other", throughput_tps=995.0)])
 
     assert [each.believed for each in report.rows] == [False, False, False, True]
     assert {each.rule for each in report.refused} == {"coordinated-omission"}
@@ -161,7 +167,7 @@ def test_what_is_refused_is_not_believed() -> None:
 )
 def test_saturation_is_judged_against_the_noise_of_the_run(completed: float, verdict: str) -> None:
     """100 s at 1000/s: three standard errors of a Poisson count are 0.95 %, one second at start and end is 1 %."""
-    (row,) = audited([replace(OPEN, throughput_tps=completed)]).rows
+    (row,) = audited([altered(OPEN, throughput_tps=completed)]).rows
 
     assert row.saturation == verdict
     assert row.noise == pytest.approx(3 / 100_000**0.5 + 0.01)
@@ -177,7 +183,7 @@ def test_saturation_is_judged_against_the_noise_of_the_run(completed: float, ver
 )
 def test_an_unknown_kind_of_load_is_guessed_or_asked_for(cells: dict[str, Any], says: str) -> None:
     """998/s x 4.5 ms are 4.5 requests under way: more than 3 clients can wait for."""
-    (finding,) = audited([replace(OPEN, load_kind=None, **{"throughput_tps": 998.0, **cells})]).findings
+    (finding,) = audited([altered(OPEN, load_kind=None, **{"throughput_tps": 998.0, **cells})]).findings
 
     assert says in finding.sentence
 

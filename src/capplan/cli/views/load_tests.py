@@ -71,10 +71,10 @@ def audit(found: LoadTestAudit, path: Path, console: Console) -> None:
     """Print what must not be believed, then what a reader must know, then the verdicts about saturation."""
     runs = {each.run_id for each in found.rows}
     put(console, f"{path.name}: {_many(len(found.rows), 'row')} of {_many(len(runs), 'run')}", "bold")
-    refused = {each.line for each in found.refused}
+    refused = sum(not each.believed for each in found.rows)
     put(console)
     if refused:
-        put(console, f"Do not believe {_many(len(refused), 'row')}:", "bold red")
+        put(console, f"Do not believe {_many(refused, 'row')}:", "bold red")
         _rules([each for each in found.findings if each.severity == "refused"], console)
     else:
         put(console, "No figure is refused.", "green")

@@ -33,6 +33,11 @@ STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name i
 _PREFERRED = ("p99", "mean", "p95", "p50", "p90", "p999", "p75", "max")
 _PANEL_PIXELS, _BOTTOM_PIXELS, _LEGEND_PIXELS = 380, 62, 24
 _MOST_LINES = 28
+_FLAGS = {
+    "token_aware": "token awareness",
+    "encryption_client": "TLS of clients",
+    "encryption_internode": "TLS between nodes",
+}
 _SHORT = {
     "cass_nodes": "{} nodes",
     "rf": "RF {}",
@@ -40,7 +45,7 @@ _SHORT = {
     "consistency_read": "reads {}",
     "consistency_write": "writes {}",
     "row_bytes": "{} B rows",
-    "read_fraction": "{} reads",
+    "version": "version {}",
     "rtt_ms": "RTT {} ms",
     "think_time_ms": "think {} ms",
 }
@@ -60,6 +65,9 @@ def write_load_test_plot(frame: pd.DataFrame, name: str, path: Path, statistic: 
 def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
     """Return the figure.
 
+    The 99th percentile is drawn if at least half of the rows that have any latency have it, or else the mean, the 95th
+    percentile and so on.
+
     Parameters
     ----------
     frame : pandas.DataFrame
@@ -67,7 +75,7 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
     name : str
         Name of the table, for the title.
     statistic : str, optional
-        A key of `STATISTICS`; the 99th percentile if rows have it, or what most rows have.
+        A key of `STATISTICS`.
     page : bool
         Whether it is for a page with a toolbar.
     """
@@ -87,7 +95,7 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
     for place, (label, points) in enumerate(drawn):
         figure.add_trace(_line(label, sorted(points, key=_by_load), column, audit, Line.number(place)))
     left = f" {len(series) - _MOST_LINES} more series are not drawn." if len(series) > _MOST_LINES else ""
-    unit = "mean" if chosen == "mean" else ("longest" if chosen == "max" else f"{chosen} of the")
+    unit = "longest" if chosen == "max" else chosen
     below = textwrap.wrap(f"Open circles: more offered than sustained. Crosses: refused by the audit.{left}", NARROW)
     toolbar = TOOLBAR_PIXELS if page else 0
     top, legend = toolbar + title_pixels(below), _LEGEND_PIXELS * len(drawn)
@@ -106,7 +114,7 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
 
 def _most_common(rows: Sequence[MeasuredRow]) -> str:
     counts = {name: sum(getattr(each.row, STATISTICS[name]) is not None for each in rows) for name in _PREFERRED}
-    return max(_PREFERRED, key=lambda name: (counts[name], -_PREFERRED.index(name)))
+    return next(name for name in _PREFERRED if counts[name] >= max(counts.values()) / 2)
 
 
 def _by_load(measured: MeasuredRow) -> tuple[float, float]:
@@ -155,16 +163,15 @@ def _names(series: Sequence[tuple[object, ...]]) -> list[str]:
 
 
 def _named(column: str, value: Any) -> str:
+    """Return a cell as people say it."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return _FLAGS[column] if value else f"no {_FLAGS[column]}"
+    if column == "read_fraction":
+        return f"{100 * value:g} % reads"
     text = (
-        {True: f"{column.replace('_', ' ')}", False: f"no {column.replace('_', ' ')}"}.get(value)
-        if isinstance(value, bool)
-        else (
-            per_dc_text(value)
-            if isinstance(value, tuple)
-            else (f"{value:g}" if isinstance(value, float) else str(value))
-        )
+        per_dc_text(value) if isinstance(value, tuple) else (f"{value:g}" if isinstance(value, float) else str(value))
     )
     return _SHORT.get(column, "{}").format(text)
 

@@ -21,6 +21,7 @@ IDLE = 0.8  # of the clients that should be seen at work
 BUSY_PERCENT = 80.0  # CPU of a load generator that may delay its own requests
 FAILED = 0.01  # of the requests
 BEHIND = 10  # requests that a percentile should rest on
+WAITED = 0.5  # of the mean wait of a lasting shortfall, by which a backlog differs from a late start
 OMITTED = 0.2  # of the wait that a lasting shortfall implies
 _COUNTERS = frozenset(float(2**bits - 1) for bits in (31, 32, 63, 64)) | {-1.0 * 2**31, -1.0 * 2**63}
 _POSITIVE = ("duration_s", "offered_tps", "clients", "dcs", "node_cores", "front_cores")
@@ -49,16 +50,22 @@ class Saturation:
 
 
 def saturation(measured: MeasuredRow) -> Saturation:
-    """Judge whether the load of a row was sustained."""
+    """Judge whether the load of a row was sustained.
+
+    If a share s of the requests is missing after a run of length T because the backlog grew all the time, requests have
+    waited for s T / 2 in the mean. Where latencies are that long, chance alone excuses a shortfall; elsewhere a second
+    at the start and the end of the run does too.
+    """
     row = measured.row
     if row.load_kind == "closed":
         return Saturation("steady")
     if not row.offered_tps or not row.duration_s or row.throughput_tps is None or row.offered_tps < 0:
         return Saturation("unknown")
-    expected = row.offered_tps * row.duration_s
-    noise = STANDARD_ERRORS / math.sqrt(expected) + STARTUP_S / row.duration_s
+    chance = STANDARD_ERRORS / math.sqrt(row.offered_tps * row.duration_s)
+    noise = chance + STARTUP_S / row.duration_s
     shortfall = 1 - row.throughput_tps / row.offered_tps
-    if shortfall <= noise:
+    waited = row.latency_mean_ms is not None and row.latency_mean_ms > WAITED * 500 * shortfall * row.duration_s
+    if shortfall <= (chance if waited else noise):
         return Saturation("steady", shortfall, noise)
     return Saturation("overloaded" if shortfall > OVERLOADED else "backlogged", shortfall, noise)
 
@@ -172,7 +179,9 @@ def _load(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
         )
     else:
         rule = "overloaded" if found.verdict == "overloaded" else "backlogged"
-        yield measured.finding(rule, f"{behind}; chance, start and end explain {100 * found.noise:.2g} %")
+        lost = found.shortfall > found.noise
+        why = f"; chance, start and end explain {100 * found.noise:.2g} %" if lost else ", and requests waited as long"
+        yield measured.finding(rule, behind + why)
 
 
 def _guess(measured: MeasuredRow) -> str:

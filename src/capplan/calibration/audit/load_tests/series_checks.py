@@ -16,6 +16,7 @@ _LATENCY_SCATTER = 0.5  # the same of the mean latency, whose chance depends on 
 _FLAT_RUNS = 3
 _CHANGES = 0.1  # of mean or throughput, at which percentiles must change too
 _DIGITS = 0.01  # of a percentile: a coarser one may stay the same
+_EXACT, _TELLING = 1e-3, 3  # digits of a figure, and how many such figures, that no two runs have in common
 _GROWTH = 0.1  # of the data
 _COLD = 1.5  # times the mean of the other repeats
 _FLAT_LOAD = 0.03  # by which the throughput of twice the clients may differ, where something is saturated
@@ -49,7 +50,8 @@ def _copies(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
     seen: dict[tuple[object, ...], MeasuredRow] = {}
     for each in series:
         figures = tuple(getattr(each.row, name) for name in ("throughput_tps", *LATENCIES))
-        if sum(value is not None for value in figures) < 3:
+        exact = [value for value in figures if value and resolution(value) < _EXACT * value]
+        if len(exact) < _TELLING:
             continue
         if figures in seen:
             yield each.finding(
