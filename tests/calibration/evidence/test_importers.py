@@ -162,6 +162,17 @@ def test_wrk() -> None:
     assert row.latency_p99_ms is not None
 
 
+def test_the_points_of_k6_agree_with_its_summary() -> None:
+    (points,) = alone("k6-overloaded-points.json").values()
+    (summary,) = alone("k6-overloaded-summary.json").values()
+
+    for name in ("mean", "p50", "p75", "p90", "p95", "p99", "max"):
+        assert getattr(points, f"latency_{name}_ms") == pytest.approx(getattr(summary, f"latency_{name}_ms")), name
+    assert (points.drops, points.errors, points.clients) == (summary.drops, summary.errors, summary.clients)
+    assert points.drops
+    assert points.load_kind == summary.load_kind == "open"
+
+
 def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     figures = folder.microbenchmarks
     proxy = figures[figures["run_id"] == "nodetool-proxyhistograms"].set_index(["operation", "statistic"])["value"]

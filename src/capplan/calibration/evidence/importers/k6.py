@@ -1,4 +1,4 @@
-"""k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from k6's documentation.
+"""k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from real output.
 
 With an arrival-rate executor k6 does not send what no virtual user is free for: such iterations are `drops`. Their
 number is the one thing by which the files show that the load was open.
@@ -21,7 +21,7 @@ from capplan.calibration.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
 _LATENCIES = ("http_req_duration", "grpc_req_duration")
-_READ = (*_LATENCIES, "http_req_failed", "dropped_iterations", "vus")
+_READ = (*_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
 _MOST_CLASSES = 50
 
 
@@ -54,7 +54,7 @@ def _read_points(file: TextFile) -> Imported:
             ) from None
         failed += value if metric == "http_req_failed" else 0.0
         dropped += value if metric == "dropped_iterations" else 0.0
-        clients = max(clients, int(value)) if metric == "vus" else clients
+        clients = max(clients, int(value)) if metric == "vus_max" else clients
     if not latencies:
         raise InputError(f"{file.path} has no point of {' or '.join(_LATENCIES)}: k6 writes one per request")
     duration_s = (_time(end, file) - _time(start, file)).total_seconds()
@@ -76,7 +76,7 @@ def _read_points(file: TextFile) -> Imported:
             throughput_tps=len(samples) / duration_s if duration_s else None,
             errors=int(failed) if len(samples) == len(every) else None,
             drops=int(dropped) if len(samples) == len(every) else None,
-            **of_samples(samples),
+            **of_samples(samples, "linear"),
         )
         for name, samples in parts.items()
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -44,10 +44,20 @@ def of_histogram(histogram: HdrHistogram, per_ms: float) -> dict[str, Any]:
     }
 
 
-def of_samples(milliseconds: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the columns of latencies of a list of samples: each percentile is one of them, as tools print it."""
+def of_samples(
+    milliseconds: NDArray[np.float64], method: Literal["inverted_cdf", "linear"] = "inverted_cdf"
+) -> dict[str, Any]:
+    """Return the columns of latencies of a list of samples.
+
+    Parameters
+    ----------
+    milliseconds : ndarray of float (requests,)
+        Latencies.
+    method : str
+        How the tool finds a percentile: as one of the samples, or between two of them.
+    """
     if not len(milliseconds):
         return {}
-    found = np.quantile(milliseconds, list(PERCENTILES.values()), method="inverted_cdf")
+    found = np.quantile(milliseconds, list(PERCENTILES.values()), method=method)
     columns: dict[str, Any] = dict(zip(PERCENTILES, map(float, found), strict=True))
     return {"latency_mean_ms": float(milliseconds.mean()), **columns, "latency_max_ms": float(milliseconds.max())}
