@@ -157,6 +157,14 @@ def test_a_parquet_file_of_another_writer_is_checked_too(tmp_path: Path) -> None
     assert [(row.clients, row.rf) for row in LOAD_TESTS.rows(LOAD_TESTS.read(path))] == [(1, 3), (None, 5)]
 
 
+def test_a_list_of_requests_is_no_table_of_runs(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("run_id,latency_mean_ms\n" + "a,1\n" * 50_001)
+
+    with pytest.raises(InputError, match="not one for each request"):
+        LOAD_TESTS.read(path)
+
+
 def test_rows_fulfil_the_published_schemas() -> None:
     jsonschema.validate(json.loads(json.dumps([plain(FULL)])), load_tests_schema())
     figure = MicrobenchRow(run_id="a", quantity="latency", statistic="p99", value=0.001, unit="s")

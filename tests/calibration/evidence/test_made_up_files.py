@@ -189,6 +189,40 @@ def test_a_broken_histogram_is_refused(counts: tuple[int, ...], total: float, re
     assert reason in report.remarks[0]
 
 
+QUESTION = """[prometheus]
+url = "http://127.0.0.1:9"
+[histogram]
+metric = "api_seconds"
+unit = "s"
+[[runs]]
+start = 2026-01-01T00:00:00Z
+end = 2026-01-01T00:10:00Z
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("", "", "http://127.0.0.1:9 does not answer as Prometheus does"),
+        ("http:", "file:", "it must be an address"),
+        ("[histogram]", "[histograms]", "did you mean 'histogram'?"),
+        ("api_seconds", "api seconds", "it must be the name of a histogram"),
+        ('"s"', '"sec"', "unit is 'sec'"),
+        ("[[runs]]", "[[run]]", "did you mean 'runs'?"),
+        ("00:10:00Z", "00:00:00Z", "ends before it starts"),
+        ("00:10:00Z", "00:10:00", "with a time zone"),
+    ],
+)
+def test_a_wrong_question_to_prometheus_is_refused(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.toml"
+    path.write_text(QUESTION.replace(old, new, 1) if old else QUESTION)
+
+    with pytest.raises(InputError) as refused:
+        import_files([path])
+    assert sentence in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
 MAP = """[columns]
 run_id = "test"
 throughput_tps = "ops/s"

@@ -25,6 +25,7 @@ from capplan.calibration.evidence.importers import (
     latte,
     nodetool,
     openmetrics,
+    prometheus,
     wrk,
     ycsb,
 )
@@ -49,6 +50,7 @@ IMPORTERS: tuple[Importer, ...] = (
     k6.SUMMARY_IMPORTER,
     wrk.IMPORTER,
     openmetrics.IMPORTER,
+    prometheus.IMPORTER,
 )
 TABLE, MAPPED = "load-test table", "CSV by --map"
 _TEXTS = ("source", "note")

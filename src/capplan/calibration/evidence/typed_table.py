@@ -42,7 +42,7 @@ TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
 _FLAGS = {"yes": True, "no": False, "true": True, "false": False}
 _DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
 PARQUET = ".parquet"
-ENDINGS = (".csv", PARQUET)
+MOST_ROWS = 50_000
 _UNITS = {
     "_ms": "milliseconds",
     "_s": "seconds",
@@ -139,6 +139,11 @@ class TypedTable(Generic[R]):
                 raise InputError(f"{path}: column {name!r} is unknown in {self.name}{nearest(name, known)}")
         if not found.num_rows:
             raise InputError(f"{path} has a header and no rows: {self.name} needs at least one")
+        if found.num_rows > MOST_ROWS:
+            raise InputError(
+                f"{path} has {found.num_rows:,} rows: {self.name} may have {MOST_ROWS:,}, one for each run and class "
+                "and not one for each request"
+            )
         first = 1 if path.suffix.lower() == PARQUET else 2  # the header is line 1 of a CSV file
         return self._frame(
             {

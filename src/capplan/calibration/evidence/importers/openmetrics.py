@@ -2,8 +2,8 @@
 
 A scrape holds counts since the server started, without the load that caused them: it becomes rows of microbenchmarks.
 A percentile of a histogram is found by linear interpolation inside its bucket, as Prometheus's `histogram_quantile`
-does. One exporter is known that adds one to every bucket for every scrape, whatever happened: all buckets then hold
-the same count, and the mean lies outside the bucket that every observation would be in. Such histograms are refused.
+does. Some exporters fill every bucket with one count, whatever happened: percentiles then never change, and the mean
+lies outside the bucket that every observation would be in. Such histograms are refused.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _SECONDS = {
     "_micros": 1e-6,
     "_nanoseconds": 1e-9,
 }
+_EQUAL = 1e-9  # relative error of sums of counts
+_SAME = 1e-3  # of counts that a server extrapolates to the ends of a window
 _FEW = 3  # buckets, below which equal counts may be chance
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -51,20 +53,23 @@ class Histogram:
         counts = [self.buckets[bound] for bound in bounds]
         if any(math.isnan(each) or each < 0 for each in counts):
             return "has a bucket with a count that is no count"
-        if any(before > after for before, after in pairwise(counts)):
+        if any(before > after * (1 + _EQUAL) for before, after in pairwise(counts)):
             return "has cumulative counts that fall: it was read while it changed, or a counter overflowed"
-        steps = [after - before for before, after in pairwise([0.0, *counts])]
+        steps = [max(after - before, 0.0) for before, after in pairwise([0.0, *counts])]
         finite = steps[:-1] if bounds and math.isinf(bounds[-1]) else steps
-        if len(finite) >= _FEW and len(set(finite)) == 1 and finite[0] > 0:
+        if len(finite) >= _FEW and min(finite) > 0 and max(finite) - min(finite) <= _EQUAL * max(finite):
             return "has the same count in every bucket: the exporter fills them all, and its percentiles never change"
         if self.count and self.total is not None and bounds:
-            mean, holding = self.total / self.count, [bound for bound, step in zip(bounds, steps, strict=True) if step]
+            mean, holding = (
+                self.total / self.count,
+                [bound for bound, step in zip(bounds, steps, strict=True) if step > _EQUAL * self.count],
+            )
             lowest = (
                 max((bound for bound in bounds if bound < min(holding)), default=-math.inf) if holding else -math.inf
             )
-            if holding and not lowest <= mean <= max(holding):
+            if holding and not lowest * (1 - _SAME) <= mean <= max(holding) * (1 + _SAME):
                 return f"has a mean of {mean:.3g} outside the buckets that hold observations, up to {max(holding):g}"
-        if self.count is not None and counts and counts[-1] != self.count:
+        if self.count is not None and counts and not math.isclose(counts[-1], self.count, rel_tol=_SAME):
             return f"counts {self.count:g} observations and holds {counts[-1]:g} in its buckets"
         return ""
 
