@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,15 +15,16 @@ from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
+from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
-from capplan.planner.explore.ranges import parse_values, value_type
+from capplan.planner.explore.ranges import WHOLE, parse_values, value_type
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.prices import Prices, read_prices
-from capplan.planner.size.size import SizingQuestion, size
-from capplan.simulator.experiments import workers as pools
+from capplan.planner.size.shapes import read_shapes
+from capplan.planner.size.size import SizingQuestion, families, size
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -53,11 +52,18 @@ def size_(
     prices: Annotated[
         Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")
     ] = None,
+    shapes: Annotated[
+        Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
+    ] = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -69,9 +75,11 @@ def size_(
     --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
     check_plot(plot)
+    if shapes is not None and prices is not None:
+        raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     texts, chosen = given(ctx), read_target(target)
     its: System[Any] = system(chosen.scenario.system)
-    base, sized, families = _space(chosen.scenario, its, texts)
+    base, sized, fixed = _space(chosen.scenario, its, texts)
     say_what_has_no_effect([base])
     question = SizingQuestion(
         survive=tuple(survive or ()),
@@ -79,15 +87,16 @@ def size_(
         growth_per_year=_growth(growth),
         years=_years(years, growth),
         sized=sized,
-        families=families,
+        families=fixed,
         prices=Prices() if prices is None else read_prices(prices, its),
+        shapes=None if shapes is None else read_shapes(shapes, its),
+        cells=_cells(cells),
         engine=_engine(engine),
         seed=seed,
     )
-    count = min(processes or os.cpu_count() or 1, families_of(its, families))
     with (
         counting("searching families of layouts") as progress,
-        pools.processes(count) if count > 1 else pools.in_process() as workers,
+        workers_for(len(families(its, question)), processes, cluster) as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
     if plot is not None:
@@ -100,12 +109,6 @@ def size_(
         render(sizing, its, Screen(), explain)
     if not sizing.answer:
         raise typer.Exit(1)
-
-
-def families_of(its: System[Any], given: Mapping[str, tuple[Any, ...]]) -> int:
-    """Return how many families of layouts there are to search."""
-    own = {name: high - low + 1 for name, (low, high) in its.families.items()}
-    return math.prod({**own, **{name: len(values) for name, values in given.items()}}.values())
 
 
 def _space(
@@ -136,6 +139,18 @@ def _values(kind: type[Scenario], name: str, text: str) -> tuple[Any, ...]:
         return parse_values(text, value_type(kind, name))
     except InputError as error:
         raise InputError(f"{flag(name)}: {error}") from None
+
+
+def _cells(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return (1,)
+    try:
+        found = tuple(int(each) for each in parse_values(text, WHOLE))
+    except InputError as error:
+        raise InputError(f"--cells: {error}") from None
+    if min(found) < 1:
+        raise InputError(f"--cells {text}: there is at least one cell")
+    return found
 
 
 def _growth(text: str | None) -> float:

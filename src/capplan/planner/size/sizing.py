@@ -23,6 +23,9 @@ class Safety:
         Probability that a repeat of the load test does not sustain the rate with the objectives met.
     sustained_tps
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+    reached_ms
+        Latencies in the objectives, by name: what is not exceeded with the confidence at the planned rate, ms; null
+        where it is overloaded.
     limit
         What limits that rate: `overload`, an objective, or why there is no service.
     bottleneck
@@ -34,6 +37,7 @@ class Safety:
     conditions: str
     risk: float
     sustained_tps: float
+    reached_ms: Mapping[str, float | None]
     limit: str
     bottleneck: str | None
     guessed: bool
@@ -46,11 +50,15 @@ class SizedLayout:
     Attributes
     ----------
     layout
-        The layout in words.
+        The layout in words; that of one cell.
     fields
         The fields of the scenario that were sized.
     machines
-        Numbers of machines over all data centres, by kind.
+        Numbers of machines over all data centres and cells, by kind.
+    shapes
+        Names of their shapes by kind, where shapes were chosen from.
+    cells
+        Equal layouts that share the traffic, each with its own machines.
     cost
         What they cost, in the currency of the answer.
     safe
@@ -64,6 +72,8 @@ class SizedLayout:
     layout: str
     fields: Mapping[str, Any]
     machines: Mapping[str, int]
+    shapes: Mapping[str, str]
+    cells: int
     cost: float
     safe: bool
     safety: tuple[Safety, ...]
@@ -73,6 +83,16 @@ class SizedLayout:
     def binding(self) -> Safety:
         """The conditions with the highest risk; of equal ones those with the lowest sustained rate."""
         return max(self.safety, key=lambda each: (each.risk, -each.sustained_tps))
+
+    @property
+    def reached_ms(self) -> Mapping[str, float] | None:
+        """Latencies in the objectives that hold in every situation, ms; None if it is overloaded in one."""
+        names = self.safety[0].reached_ms
+        found = {name: [each.reached_ms[name] for each in self.safety] for name in names}
+        known = {name: [value for value in values if value is not None] for name, values in found.items()}
+        if not known or any(len(values) < len(self.safety) for values in known.values()):
+            return None
+        return {name: max(values) for name, values in known.items()}
 
     @property
     def sustained_tps(self) -> float:
