@@ -9,6 +9,7 @@ import pytest
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.main import main
+from capplan.planner.schemas import import_schema, load_test_audit_schema
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CLOSED, THROTTLED = SAMPLES / "cstress-mixed-closed.txt", SAMPLES / "ycsb-mongodb-run.txt"
@@ -44,7 +45,8 @@ def test_the_report_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     report = json.loads(out)
 
     assert code == 0
-    assert report["tables"] == {"load_tests": str(table)}
+    assert (report["load_tests"], report["microbenchmarks"]) == (str(table), None)
+    jsonschema.validate(report, import_schema())
     assert report["files"][0]["load_tests"] == 3
     assert len(pd.read_parquet(table)) == 3
 
@@ -70,6 +72,7 @@ def test_the_audit_exits_with_1_if_something_must_not_be_believed(
         assert (found, err) == (code, "")
         assert max(map(len, out.splitlines())) <= 80 or arguments
     report = json.loads(run(capsys, "evidence", "audit", table, "--json")[1])
+    jsonschema.validate(report, load_test_audit_schema())
     assert [row["believed"] for row in report["rows"]] == [code == 0] * 3
 
 

@@ -15,7 +15,8 @@ from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.audit.load_tests.audit import SCHEMA as AUDIT_SCHEMA
 from capplan.calibration.audit.load_tests.audit import audit_load_tests
 from capplan.calibration.audit.load_tests.rules import LoadTestFinding
-from capplan.calibration.evidence.import_files import Import, import_files
+from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
+from capplan.calibration.evidence.import_files import Import, ImportReport, import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
@@ -62,7 +63,10 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
-    """List every documented figure with its rounding, what is known of it, and what it is used for."""
+    """List every documented figure.
+
+    With its rounding, what is known of it, and what it is used for.
+    """
     refuse_both(as_json, as_csv)
     rows = system(target).evidence
     if as_json:
@@ -82,7 +86,10 @@ def show(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Show one documented figure with every field, and its source; its system may stand before or after its id."""
+    """Show one documented figure and its source.
+
+    Its system may stand before or after its id.
+    """
     refuse_both(as_json, as_csv)
     found = _find(*((target, row) if row in names() and target else (row, target)))
     source = next(each for each in system(found.system).sources if each.id == found.source)
@@ -121,7 +128,10 @@ def audit_(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Say what must not be believed, and why: in a table of load tests (exit code 1), or in a system's documents."""
+    """Say what must not be believed in a table, or in documents.
+
+    Exit code 1 if something in a load-test table must not be believed.
+    """
     refuse_both(as_json, as_csv)
     if target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists()):
         _audit_table(Path(target), as_json, as_csv)
@@ -138,7 +148,7 @@ def audit_(
 def _audit_table(path: Path, as_json: bool, as_csv: bool) -> None:
     found = audit_load_tests(LOAD_TESTS.read(path))
     if as_json:
-        write_json({"schema": AUDIT_SCHEMA, "table": str(path), **vars(found)})
+        write_json({"schema": AUDIT_SCHEMA, **vars(found)})
     elif as_csv:
         write_csv(AUDITED, [list(asdict(each).values()) for each in found.findings])
     else:
@@ -171,7 +181,7 @@ def import_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Import what load generators and servers have written into one table of load tests."""
+    """Import outputs of load generators into one table."""
     if as_json and out is None:
         raise InputError("--json prints the report of an import: say by -o where the table goes")
     check_output(out, TABLE_ENDINGS)
@@ -182,7 +192,9 @@ def import_(
         return
     written = _write(found, out)
     if as_json:
-        write_json({"tables": {kind: str(path) for kind, path in written.items()}, "files": _file_reports(found)})
+        paths = {name: str(path) for name, path in written.items()}
+        report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
+        write_json({"schema": IMPORT_SCHEMA, **vars(report)})
     else:
         load_test_view.imported(found, written, Screen())
 
@@ -198,10 +210,6 @@ def _write(found: Import, out: Path) -> Mapping[str, Path]:
         MICROBENCHMARKS.write(found.microbenchmarks, beside)
         written["microbenchmarks"] = beside
     return written
-
-
-def _file_reports(found: Import) -> list[dict[str, Any]]:
-    return [{**vars(each), "path": str(each.path)} for each in found.files]
 
 
 def _constants(options: list[str]) -> dict[str, str]:
@@ -225,7 +233,10 @@ def plot(
         str, typer.Option("--statistic", help="The latency to draw: mean, p50, p75, p90, p95, p99, p999 or max.")
     ] = "",
 ) -> None:
-    """Draw latency against throughput, one line for each layout and request class."""
+    """Draw latency against throughput, one line for each series.
+
+    A series is a layout and a request class.
+    """
     from capplan.planner.reports.load_test_plot import STATISTICS, write_load_test_plot  # slow to import
 
     check_plot(plot_file)
@@ -241,7 +252,7 @@ def schema(
         str, typer.Argument(metavar="TABLE", help="load-tests, or microbench for measurements of one part.")
     ] = "load-tests",
 ) -> None:
-    """Print the JSON schema of a table: its columns, their types and units."""
+    """Print the JSON schema of a table of measurements."""
     if table not in SCHEMAS:
         raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
     write_json(SCHEMAS[table]())

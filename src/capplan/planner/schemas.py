@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from capplan.calibration.audit.load_tests.audit import SCHEMA as LOAD_TEST_AUDIT
+from capplan.calibration.audit.load_tests.audit import LoadTestAudit
+from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
+from capplan.calibration.evidence.import_files import ImportReport
 from capplan.models.language.document import schema
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
@@ -44,6 +48,16 @@ def check_schema() -> dict[str, Any]:
 def comparison_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Comparison.to_json`."""
     return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
+
+
+def load_test_audit_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
+    return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+
+
+def import_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence import --json`."""
+    return _strict(ImportReport, IMPORT, [])
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def test_a_folder_leaves_out_what_it_does_not_know(tmp_path: Path) -> None:
 
     found = import_files([tmp_path])
 
-    assert [(each.path.name, bool(each.tool)) for each in found.files] == [
+    assert [(Path(each.path).name, bool(each.tool)) for each in found.files] == [
         ("broken.txt", False),
         ("notes.txt", False),
         ("ycsb.txt", True),

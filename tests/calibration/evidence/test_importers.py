@@ -29,7 +29,7 @@ def alone(name: str) -> dict[str | None, LoadTestRow]:
 
 
 def test_one_command_takes_every_output_and_reports_the_rest(folder: Import) -> None:
-    taken = {each.path.name for each in folder.files if each.tool}
+    taken = {Path(each.path).name for each in folder.files if each.tool}
 
     assert {each.name for each in SAMPLES.iterdir()} - taken == {"README.md"}
     assert not [each for each in folder.files if each.tool and not each.load_tests + each.microbenchmarks]

@@ -183,7 +183,7 @@ def test_a_broken_histogram_is_refused(counts: tuple[int, ...], total: float, re
     path.write_text(text)
     other = tmp_path / "log.txt"
     other.write_text("[OVERALL], RunTime(ms), 1000\n[READ], Operations, 5\n")
-    report = {each.path.name: each for each in import_files([path, other]).files}["metrics.txt"]
+    report = {Path(each.path).name: each for each in import_files([path, other]).files}["metrics.txt"]
 
     assert report.microbenchmarks == 0
     assert reason in report.remarks[0]

@@ -52,6 +52,7 @@ IMPORTERS: tuple[Importer, ...] = (
     openmetrics.IMPORTER,
     prometheus.IMPORTER,
 )
+SCHEMA = "capplan.import/1"
 TABLE, MAPPED = "load-test table", "CSV by --map"
 _TEXTS = ("source", "note")
 _MOST_TABLES = 10
@@ -63,21 +64,42 @@ class FileReport:
 
     Attributes
     ----------
-    path : Path
+    path
         The file.
-    tool : str
+    tool
         What wrote it; empty if nothing was taken.
-    load_tests, microbenchmarks : int
-        Rows that it has.
-    remarks : tuple of str
+    load_tests
+        Rows of load tests that it has.
+    microbenchmarks
+        Rows of microbenchmarks that it has.
+    remarks
         What was left out or computed again, or why nothing was taken.
     """
 
-    path: Path
+    path: str
     tool: str
     load_tests: int
     microbenchmarks: int
     remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import wrote, and what it took from where.
+
+    Attributes
+    ----------
+    load_tests
+        File of the load-test table; none if there was no load test.
+    microbenchmarks
+        File of the table of microbenchmarks; none if there was none.
+    files
+        What was taken from each file.
+    """
+
+    load_tests: str | None
+    microbenchmarks: str | None
+    files: tuple[FileReport, ...]
 
 
 @dataclass(frozen=True)
@@ -86,11 +108,11 @@ class Import:
 
     Attributes
     ----------
-    load_tests : pandas.DataFrame
+    load_tests
         One row per run and request class.
-    microbenchmarks : pandas.DataFrame
+    microbenchmarks
         One row per figure of a part.
-    files : tuple of FileReport
+    files
         In the order of the files.
     """
 
@@ -135,9 +157,9 @@ def import_files(
         except InputError as error:
             if named:
                 raise
-            reports.append(FileReport(path, "", 0, 0, (str(error).removeprefix(str(path)).lstrip(",: "),)))
+            reports.append(FileReport(str(path), "", 0, 0, (str(error).removeprefix(str(path)).lstrip(",: "),)))
             continue
-        reports.append(FileReport(path, tool, len(found.load_tests), len(found.microbenchmarks), found.remarks))
+        reports.append(FileReport(str(path), tool, len(found.load_tests), len(found.microbenchmarks), found.remarks))
         parts.extend(found.microbenchmarks)
         for row in found.load_tests:
             runs.setdefault((path.parent, row.run_id, row.request_class), []).append((exactness, row))

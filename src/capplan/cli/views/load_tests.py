@@ -21,7 +21,7 @@ def imported(found: Import, written: Mapping[str, Path], console: Console) -> No
     """Print what was taken from which file, and what was written."""
     taken = [each for each in found.files if each.tool]
     left = [each for each in found.files if not each.tool]
-    rows = [[each.path.name, each.tool, _count(each)] for each in taken]
+    rows = [[Path(each.path).name, each.tool, _count(each)] for each in taken]
     shown = (
         rows
         if len(rows) <= _MOST_FILES
@@ -31,7 +31,7 @@ def imported(found: Import, written: Mapping[str, Path], console: Console) -> No
         table(console, ("file", "from", "taken"), shown, lambda narrow: _stacked(shown, narrow))
     for each in taken:
         for remark in each.remarks:
-            paragraph(console, f"{each.path.name}: {remark}", hanging=2)
+            paragraph(console, f"{Path(each.path).name}: {remark}", hanging=2)
     if left:
         put(console)
         put(console, "Left out", "bold")
@@ -63,7 +63,7 @@ def _count(each: FileReport) -> str:
 def _by_reason(left: Sequence[FileReport]) -> Mapping[str, list[str]]:
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for each in left:
-        reasons["; ".join(each.remarks)].append(each.path.name)
+        reasons["; ".join(each.remarks)].append(Path(each.path).name)
     return reasons
 
 

@@ -22,17 +22,19 @@ class RowVerdict:
 
     Attributes
     ----------
-    line : int
+    line
         Number of the row, from 1.
-    run_id, request_class : str or None
-        Those of the row.
-    believed : bool
+    run_id
+        That of the row.
+    request_class
+        That of the row.
+    believed
         Whether no finding refuses a figure of the row.
-    saturation : str
+    saturation
         `steady`, `backlogged`, `overloaded` or `unknown`.
-    shortfall : float or None
+    shortfall
         Share of the offered requests that was not completed.
-    noise : float or None
+    noise
         Share that chance, start and end of the run explain.
     """
 
@@ -51,13 +53,15 @@ class LoadTestAudit:
 
     Attributes
     ----------
-    findings : tuple of LoadTestFinding
+    findings
         Refused figures first, in the order of the rules and the rows.
-    rows : tuple of RowVerdict
+    rows
         One for each row.
-    loads, repeated : int
-        Different loads, and those that were measured more than once.
-    scatter : float or None
+    loads
+        Different loads.
+    repeated
+        Loads that were measured more than once.
+    scatter
         Median range of the throughput of repeats, relative to their median.
     """
 

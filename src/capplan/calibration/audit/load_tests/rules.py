@@ -14,12 +14,12 @@ class Rule:
 
     Attributes
     ----------
-    severity : str
+    severity
         `refused`: a figure cannot be right, or does not mean what its name says, so it must not be believed. `caution`:
         the figures may be right, and a reader must know something about them.
-    means : str
+    means
         What a finding means.
-    action : str
+    action
         What to do about it.
     """
 
@@ -145,18 +145,22 @@ class LoadTestFinding:
 
     Attributes
     ----------
-    line : int
+    line
         Number of the row in its table, from 1.
-    run_id, request_class : str or None
-        Those of the row.
-    rule : str
+    run_id
+        That of the row.
+    request_class
+        That of the row.
+    rule
         A key of `RULES`.
-    severity : str
+    severity
         That of the rule.
-    sentence : str
+    sentence
         What was found, with its figures.
-    means, action : str
-        Those of the rule.
+    means
+        What it means.
+    action
+        What to do about it.
     """
 
     line: int
