@@ -69,6 +69,28 @@ def test_a_rate_on_the_console_of_cassandra_stress_may_be_open_or_throttled() ->
     assert (row.load_kind, row.offered_tps) == (None, 1500)
 
 
+def test_results_of_cassandra_stress_without_their_settings(tmp_path: Path) -> None:
+    """As people paste them: what the settings say stays open, and the time is in whole seconds."""
+    text = (SAMPLES / "cstress-mixed-closed.txt").read_text()
+    (tmp_path / "pasted.txt").write_text(text[text.index("Results:") :])
+    row = next(LOAD_TESTS.rows(import_files([tmp_path / "pasted.txt"]).load_tests))
+
+    assert (row.throughput_tps, row.duration_s, row.clients, row.load_kind) == (3942, 12, None, None)
+
+
+def test_each_number_of_threads_of_cassandra_stress_is_a_run(tmp_path: Path) -> None:
+    text = (SAMPLES / "cstress-write-closed.txt").read_text()
+    settings, run = text[: text.index("Running ")], text[text.index("Running ") : text.index("END")]
+    other = run.replace("with 32 threads", "with 64 threads").replace("6,192 op/s", "7,001 op/s")
+    (tmp_path / "auto.txt").write_text(f"{settings.replace('Thread Count: 32', 'Thread Count: -')}{run}{other}END\n")
+    rows = LOAD_TESTS.rows(import_files([tmp_path / "auto.txt"]).load_tests)
+
+    assert [(row.run_id, row.clients, row.throughput_tps) for row in rows] == [
+        ("auto-32-threads", 32, 6192),
+        ("auto-64-threads", 64, 7001),
+    ]
+
+
 def test_the_histograms_of_cassandra_stress_agree_with_its_console() -> None:
     """Response times of all intervals, merged; the console prints one decimal, and a histogram is exact to 0.1 %."""
     printed, merged = alone("cstress-mixed-fixed1500.txt"), alone("cstress-mixed-fixed1500.hdr")

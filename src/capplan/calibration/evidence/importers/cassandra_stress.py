@@ -22,6 +22,8 @@ _FIGURE = re.compile(
 )
 _CLASS = re.compile(r"([A-Za-z_][\w-]*):\s*([\d,.]+?|NaN)(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
 _SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
+_RATE = re.compile(r"^Op rate\s*:", re.MULTILINE)
+_ELAPSED = re.compile(r"^Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
 _RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) threads?")
 _LATENCIES = {
     "latency mean": "latency_mean_ms",
@@ -46,7 +48,7 @@ class _Run:
 
 def _recognises(file: TextFile) -> bool:
     head = file.head
-    return "Stress Settings" in head or ("total ops" in head and "stderr, errors" in head) or "\nOp rate  " in head
+    return "Stress Settings" in head or ("total ops" in head and "stderr, errors" in head) or bool(_RATE.search(head))
 
 
 def _read(file: TextFile) -> Imported:
@@ -61,6 +63,8 @@ def _read(file: TextFile) -> Imported:
         elif found := _FIGURE.match(line):
             _take(current, found, where)
         elif line.lower().startswith(_END):
+            if current.ended_s is None and (found := _ELAPSED.match(line)):
+                current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
             runs.append(current)
             current = _Run(current.threads)
         elif found := _SETTING.match(line):
