@@ -282,8 +282,8 @@ def test_constants_fill_in_what_no_tool_knows_and_overwrite_nothing(tmp_path: Pa
     (row,) = LOAD_TESTS.rows(import_files([path], constants={"cass_nodes": "3", "cache_state": "warm"}).load_tests)
 
     assert (row.cass_nodes, row.cache_state) == (3, "warm")
-    with pytest.raises(InputError, match="clients is 9 by what was set, and 1 in run"):
-        import_files([path], constants={"clients": "9"})
+    with pytest.raises(InputError, match=r"read_fraction is 0\.5 by what was set, and 1\.0 in run"):
+        import_files([path], constants={"read_fraction": "0.5"})
     with pytest.raises(InputError, match="did you mean 'cass_nodes'"):
         import_files([path], constants={"cas_nodes": "3"})
 
@@ -302,3 +302,11 @@ def test_a_table_is_imported_as_it_is(tmp_path: Path) -> None:
     LOAD_TESTS.write(LOAD_TESTS.frame(rows), path)
 
     assert list(LOAD_TESTS.rows(import_files([path]).load_tests)) == rows
+
+
+def test_ycsb_without_its_command_line_says_nothing_of_the_clients(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("[OVERALL], RunTime(ms), 1000\n[READ], Operations, 5\n[READ], Return=0, 3\n[READ], Return=-1, 2\n")
+    row = only(path)
+
+    assert (row.clients, row.load_kind, row.errors, row.throughput_tps) == (None, None, 2, 5)

@@ -22,6 +22,7 @@ _METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)\s*
 _PERCENTILE = re.compile(r"^([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\)$")
 _NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC")
 _INTENDED, _FAILED = "Intended-", "-FAILED"
+_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
 _READS = {"READ", "SCAN"}
 _AGREES = 0.01  # of the printed throughput and the one from operations and run time
 
@@ -95,8 +96,8 @@ def _rows(
             duration_s=duration_s,
             throughput_tps=count / duration_s,
             offered_tps=target if target and (name == ALL or len(classes) == 1) else None,
-            load_kind=("open" if intended else "throttled") if target else "closed",
-            clients=int(options.get("threads", "1")),
+            load_kind=_load_kind(options, target, intended),
+            clients=int(options.get("threads", "1")) if options else None,
             errors=int(failed),
             read_fraction=sum(counts.get(each, 0.0) for each in _READS) / total,
             row_bytes=_row_bytes(options),
@@ -108,8 +109,18 @@ def _rows(
         )
 
 
+def _load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:
+    """Return the kind of load; without the command line it is not known."""
+    if not options:
+        return "open" if intended else None
+    return ("open" if intended else "throttled") if target else "closed"
+
+
 def _options(line: str) -> dict[str, str]:
-    """Return the options of a command line; properties by their names."""
+    """Return the options of a command line; properties by their names.
+
+    YCSB starts one thread where none is asked for.
+    """
     return {**dict(re.findall(r"-(threads|target|db) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
 
 
@@ -127,7 +138,7 @@ def _latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _failures(parts: Mapping[str, Mapping[str, float]], name: str) -> float:
-    returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key != "Return=OK"]
+    returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key not in _GOOD]
     return sum(returned) or parts.get(name + _FAILED, {}).get("Operations", 0.0)
 
 
