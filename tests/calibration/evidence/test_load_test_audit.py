@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -74,6 +75,11 @@ FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
     "percentile-order": [altered(OPEN, latency_p95_ms=16.0)],
     "mean-bounds": [altered(OPEN, latency_mean_ms=9.5)],
     "littles-law": [altered(CLOSED, throughput_tps=2500.0)],
+    "mixed-units": runs(
+        *(louder(OPEN, factor) for factor in (0.5, 1.0)),
+        altered(OPEN, **{name: 1000 * (getattr(OPEN, name) or 0) for name in LATENCIES}, offered_tps=1500.0,
+                throughput_tps=1500.0),
+    ),
     "coordinated-omission": [altered(OPEN, load_kind="throttled", throughput_tps=700.0)],
     "flat-percentiles": runs(*(altered(louder(OPEN, factor), **{name: getattr(OPEN, name) for name in LATENCIES[1:]},
                                        latency_mean_ms=4.5 + factor / 3) for factor in (0.5, 1.0, 2.0))),
@@ -103,6 +109,12 @@ def audited(rows: Sequence[LoadTestRow]) -> LoadTestAudit:
 
 def found(rows: Sequence[LoadTestRow]) -> set[str]:
     return {each.rule for each in audited(rows).findings}
+
+
+def test_the_page_on_the_audit_explains_every_rule() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "audit-measurements.md").read_text("utf-8")
+
+    assert [name for name, rule in RULES.items() if f"| `{name}` | {rule.means} | {rule.action} |" not in page] == []
 
 
 def test_every_rule_has_a_table_with_its_fault() -> None:

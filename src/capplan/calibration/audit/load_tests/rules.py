@@ -60,6 +60,11 @@ RULES = {
         "Throughput x (latency + think time) exceeds the number of clients, so one of the three is wrong.",
         "Check the unit of the latency, the number of clients, and whether the load was open.",
     ),
+    "mixed-units": Rule(
+        "refused",
+        "Latencies of one series differ a thousandfold, as if some were in another unit.",
+        "Convert all latencies to milliseconds, for instance by a unit in the file of --map.",
+    ),
     "coordinated-omission": Rule(
         "refused",
         "Requests were sent late or not at all, and no latency holds their wait: real clients would have waited.",

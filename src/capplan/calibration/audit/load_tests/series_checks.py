@@ -17,6 +17,7 @@ _FLAT_RUNS = 3
 _CHANGES = 0.1  # of mean or throughput, at which percentiles must change too
 _DIGITS = 0.01  # of a percentile: a coarser one may stay the same
 _EXACT, _TELLING = 1e-3, 3  # digits of a figure, and how many such figures, that no two runs have in common
+_OTHER_UNIT = 200.0  # times slower than another steady run of a series
 _GROWTH = 0.1  # of the data
 _COLD = 1.5  # times the mean of the other repeats
 _FLAT_LOAD = 0.03  # by which the throughput of twice the clients may differ, where something is saturated
@@ -28,6 +29,7 @@ def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
     for series in _grouped(rows, lambda each: each.series):
         yield from _copies(series)
         yield from _flat(series)
+        yield from _units(series)
         yield from _caches(series)
         yield from _growth(series)
         yield from _generator(series)
@@ -75,6 +77,20 @@ def _flat(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
                 each.finding("flat-percentiles", f"{shown} in {len(figures)} runs, whatever the load")
                 for each in figures
             )
+
+
+def _units(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+    """Look for latencies in other units: a steady system does not answer hundreds of times slower at another load."""
+    steady = [each for each in series if saturation(each).verdict not in ("backlogged", "overloaded")]
+    known = [(typical, each) for each in steady if (typical := each.row.latency_p50_ms or each.row.latency_mean_ms)]
+    if len(known) < 2:
+        return
+    least, most = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
+    if most[0] > _OTHER_UNIT * least[0]:
+        middle = median(typical for typical, _ in known)
+        odd = [pair for pair in known if max(pair[0] / middle, middle / pair[0]) > _OTHER_UNIT] or [most]
+        for typical, each in odd:
+            yield each.finding("mixed-units", f"{ms(typical)}, where other runs of the series say {ms(middle)}")
 
 
 def _caches(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
