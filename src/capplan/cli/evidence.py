@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capplan.calibration.audit.audit import AuditReport
-from capplan.calibration.audit.load_tests.audit import SCHEMA as AUDIT_SCHEMA
-from capplan.calibration.audit.load_tests.audit import audit_load_tests
-from capplan.calibration.audit.load_tests.rules import LoadTestFinding
-from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
-from capplan.calibration.evidence.import_files import Import, ImportReport, import_files
-from capplan.calibration.evidence.importers.mapped_table import read_mapping
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli.groups import Commands, hint
 from capplan.cli.terminal import (
@@ -28,16 +17,12 @@ from capplan.cli.terminal import (
     Csv,
     Json,
     Screen,
-    check_output,
-    check_plot,
     refuse_both,
     write_csv,
-    write_frame,
     write_json,
 )
 from capplan.cli.views import evidence as view
-from capplan.cli.views import load_tests as load_test_view
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.systems.audit import audit
 from capplan.systems.registry import DEFAULT, names, system
 
@@ -46,10 +31,6 @@ FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_h
 
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
-
-AUDITED = tuple(field.name for field in fields(LoadTestFinding))
-SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
-REFUSED = 1  # exit code: a figure must not be believed
 
 Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A load-test table, .csv or .parquet.")]
 
@@ -134,7 +115,9 @@ def audit_(
     """
     refuse_both(as_json, as_csv)
     if target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists()):
-        _audit_table(Path(target), as_json, as_csv)
+        from capplan.cli.evidence_tables import audit_table  # slow to import
+
+        audit_table(Path(target), as_json, as_csv)
         return
     report = audit(target)
     if as_json:
@@ -143,18 +126,6 @@ def audit_(
         write_csv(FINDING, _findings(report))
     else:
         view.report(report, Screen())
-
-
-def _audit_table(path: Path, as_json: bool, as_csv: bool) -> None:
-    found = audit_load_tests(LOAD_TESTS.read(path))
-    if as_json:
-        write_json({"schema": AUDIT_SCHEMA, **vars(found)})
-    elif as_csv:
-        write_csv(AUDITED, [list(asdict(each).values()) for each in found.findings])
-    else:
-        load_test_view.audit(found, path, Screen())
-    if found.refused:
-        raise typer.Exit(REFUSED)
 
 
 @app.command("import")
@@ -182,47 +153,9 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import outputs of load generators into one table."""
-    if as_json and out is None:
-        raise InputError("--json prints the report of an import: say by -o where the table goes")
-    check_output(out, TABLE_ENDINGS)
-    found = import_files(files, None if map_ is None else read_mapping(map_), _constants(set_ or []))
-    if out is None:
-        load_test_view.imported(found, {}, Screen(stderr=True))
-        write_frame(found.load_tests)
-        return
-    written = _write(found, out)
-    if as_json:
-        paths = {name: str(path) for name, path in written.items()}
-        report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
-        write_json({"schema": IMPORT_SCHEMA, **vars(report)})
-    else:
-        load_test_view.imported(found, written, Screen())
+    from capplan.cli.evidence_tables import import_tables  # slow to import
 
-
-def _write(found: Import, out: Path) -> Mapping[str, Path]:
-    """Write the tables that have rows, and return their paths."""
-    beside = out.with_name(f"{out.stem}.microbench{out.suffix}")
-    written: dict[str, Path] = {}
-    if len(found.load_tests):
-        LOAD_TESTS.write(found.load_tests, out)
-        written["load_tests"] = out
-    if len(found.microbenchmarks):
-        MICROBENCHMARKS.write(found.microbenchmarks, beside)
-        written["microbenchmarks"] = beside
-    return written
-
-
-def _constants(options: list[str]) -> dict[str, str]:
-    """Read `name=value` pairs, separated by commas; a value may hold commas that no name follows."""
-    found: dict[str, str] = {}
-    for pair in (pair for option in options for pair in re.split(r",(?=\s*[a-z_0-9]+\s*=)", option)):
-        name, equals, value = pair.partition("=")
-        if not equals or not value.strip():
-            raise InputError(f"--set {pair.strip()!r} must be name=value, such as cass_nodes=3")
-        if name.strip() in found:
-            raise InputError(f"--set gives {name.strip()!r} twice: give it once")
-        found[name.strip()] = value.strip()
-    return found
+    import_tables(files, out, map_, set_ or [], as_json)
 
 
 @app.command()
@@ -237,13 +170,9 @@ def plot(
 
     A series is a layout and a request class.
     """
-    from capplan.planner.reports.load_test_plot import STATISTICS, write_load_test_plot  # slow to import
+    from capplan.cli.evidence_tables import plot_table  # slow to import
 
-    check_plot(plot_file)
-    if statistic and statistic not in STATISTICS:
-        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, STATISTICS)}")
-    write_load_test_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
-    sys.stdout.write(f"{plot_file}\n")
+    plot_table(table, plot_file, statistic)
 
 
 @app.command()
@@ -253,9 +182,9 @@ def schema(
     ] = "load-tests",
 ) -> None:
     """Print the JSON schema of a table of measurements."""
-    if table not in SCHEMAS:
-        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
-    write_json(SCHEMAS[table]())
+    from capplan.cli.evidence_tables import print_schema  # slow to import
+
+    print_schema(table)
 
 
 def _cells(row: Evidence) -> list[Any]:

@@ -184,6 +184,16 @@ def test_wrk() -> None:
     assert row.latency_p99_ms is not None
 
 
+def test_jmeter_agrees_with_its_summary() -> None:
+    """It printed: summary = 480 in 00:00:03 = 145.0/s Avg: 26 Min: 10 Max: 51 Err: 0 (0.00%)."""
+    found = alone("jmeter-closed.jtl")
+
+    assert found.keys() == {"all", "read, by key", "write"}
+    assert found["all"].throughput_tps == pytest.approx(145.0, abs=0.05)
+    assert int(found["all"].latency_mean_ms or 0) == 26
+    assert (found["all"].latency_max_ms, found["all"].errors, found["all"].clients) == (51, 0, 4)
+
+
 def test_the_points_of_k6_agree_with_its_summary() -> None:
     (points,) = alone("k6-overloaded-points.json").values()
     (summary,) = alone("k6-overloaded-summary.json").values()

@@ -1,4 +1,4 @@
-"""JMeter: its results as CSV (JTL), one line per sample. Written from JMeter's documentation of the columns.
+"""JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
 
 A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
 open model thread group), so that the kind of load stays open.
