@@ -26,6 +26,7 @@ PAGES = (
             "compare-layouts.md",
             "import-measurements.md",
             "audit-measurements.md",
+            "watch-for-drift.md",
         )
     ),
 )

@@ -18,6 +18,7 @@ from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     check_schema,
     comparison_schema,
+    drift_schema,
     import_schema,
     load_test_audit_schema,
     prediction_schema,
@@ -51,6 +52,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "import.schema.json": _text(import_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
+        DOCS / "reference" / "drift.schema.json": _text(drift_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

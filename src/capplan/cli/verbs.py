@@ -36,6 +36,7 @@ VERBS = {
     "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),

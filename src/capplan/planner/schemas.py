@@ -10,6 +10,8 @@ from capplan.calibration.audit.load_tests.audit import LoadTestAudit
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
 from capplan.models.language.document import schema
+from capplan.planner.drift.drift import SCHEMA as DRIFT
+from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
@@ -53,6 +55,11 @@ def comparison_schema() -> dict[str, Any]:
 def load_test_audit_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
     return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+
+
+def drift_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Drift.to_json`."""
+    return _strict(Drift, DRIFT, [])
 
 
 def import_schema() -> dict[str, Any]:
