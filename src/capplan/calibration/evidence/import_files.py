@@ -194,13 +194,35 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
     file = TextFile(path)
     for importer in IMPORTERS:
         if importer.recognises(file):
-            return importer.tool, importer.exactness, importer.read(file)
+            return importer.tool, importer.exactness, _read(importer, file)
     header = {name.strip().strip('"') for name in file.head.lstrip("\N{BYTE ORDER MARK}").partition("\n")[0].split(",")}
     if mapping is not None and {each.column for each in mapping.columns.values()} & header:
         return MAPPED, 1, _with_mapped_constants(read_mapped(file, mapping), mapping)
     if len(header & LOAD_TESTS.columns.keys()) > 1:
         return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
     raise InputError(f"{path} is of no known tool; known: {_known()}; a CSV file needs --map")
+
+
+def _read(importer: Importer, file: TextFile) -> Imported:
+    """Read a file; whatever the importer did not expect in a file of others is refused in one sentence.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged.
+    """
+    try:
+        found = importer.read(file)
+        LOAD_TESTS.frame(found.load_tests)  # every cell has the type of its column
+        MICROBENCHMARKS.frame(found.microbenchmarks)
+    except InputError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise InputError(
+            f"{file.path} looks like output of {importer.tool}, and has something that it never writes "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): the file is damaged"
+        ) from None
+    return found
 
 
 def _with_mapped_constants(found: Imported, mapping: ColumnMap) -> Imported:

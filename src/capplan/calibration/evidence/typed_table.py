@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -39,6 +40,7 @@ from capplan.models.language.per_dc import SEPARATOR, is_per_dc, per_dc_text
 from capplan.models.replaced_file import replace_file
 
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
+_MOST_COUNT = 2**53  # beyond which a double does not count exactly
 _FLAGS = {"yes": True, "no": False, "true": True, "false": False}
 _DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
 PARQUET = ".parquet"
@@ -358,7 +360,7 @@ def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> 
 
 def _whole(word: str) -> int:
     number = float(word)
-    if not number.is_integer() or abs(number) > 2**53:
+    if not number.is_integer() or abs(number) > _MOST_COUNT:
         raise ValueError(word)
     return int(number)
 
@@ -387,8 +389,19 @@ def _missing(column: Column) -> Any:
 
 
 def _cell(value: Any, column: Column) -> Any:
+    """Return the value of a field as a cell.
+
+    Raises
+    ------
+    ValueError
+        If it is not of the column's type.
+    """
     if value is None:
         return _missing(column)
+    if column.kind == "number" and (isinstance(value, (str, bool)) or math.isinf(value)):
+        raise ValueError(f"{column.name} is {value!r}")
+    if column.kind == "count" and abs(value) > _MOST_COUNT:
+        raise ValueError(f"{column.name} is {value!r}")
     return per_dc_text(value) if column.kind == "per_dc" else value
 
 

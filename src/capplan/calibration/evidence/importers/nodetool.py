@@ -124,7 +124,8 @@ def _pauses(file: TextFile) -> Rows:
     yield MicrobenchRow(
         **shared, quantity="pause", statistic="deviation", value=deviation / 1000, unit="s", samples=int(count)
     )
-    yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=total / interval, unit="1")
+    if interval:
+        yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=total / interval, unit="1")
 
 
 def _tables(file: TextFile) -> Rows:

@@ -76,7 +76,7 @@ def _rows(
 ) -> Iterator[LoadTestRow]:
     counts = {name: metrics["Operations"] for name, metrics in classes.items()}
     total = sum(counts.values())
-    target = float(options.get("target", 0) or 0)
+    target = number(options.get("target", "0"), str(file.path), "the number after -target")
     latencies = {name: _latencies(parts.get(_INTENDED + name, metrics)) for name, metrics in classes.items()}
     together = {
         "latency_mean_ms": sum(counts[each] * latencies[each]["latency_mean_ms"] for each in classes) / total
@@ -97,7 +97,9 @@ def _rows(
             throughput_tps=count / duration_s,
             offered_tps=target if target and (name == ALL or len(classes) == 1) else None,
             load_kind=_load_kind(options, target, intended),
-            clients=int(options.get("threads", "1")) if options else None,
+            clients=int(number(options.get("threads", "1"), str(file.path), "the number after -threads"))
+            if options
+            else None,
             errors=int(failed),
             read_fraction=sum(counts.get(each, 0.0) for each in _READS) / total,
             row_bytes=_row_bytes(options),
