@@ -1,5 +1,6 @@
 """The audit of load-test tables: every rule fires on a table with its fault, and none on clean tables of the engine."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.calibration.evidence.engine_tables import clean_table
 
 from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load_tests
 from capplan.calibration.audit.load_tests.rules import RULES
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.models.results import plain
 
 
 def altered(row: LoadTestRow, **cells: Any) -> LoadTestRow:
@@ -224,3 +228,36 @@ def test_clean_tables_have_no_finding() -> None:
 def test_less_than_one_clean_table_in_a_hundred_has_a_finding() -> None:
     """No alarm in 300 tables: with 95 % confidence fewer than 1 in 100 tables has one (the rule of three)."""
     assert alarms(range(100, 400)) == []
+
+
+NUMBERS = st.none() | st.sampled_from((0.0, -1.0, 1e-300, 1e-9, 1.0, 1000.0, 1e12, 1e300)) | st.floats(-1e6, 1e6)
+COUNTS = st.none() | st.sampled_from((0, -1, 1, 2**31 - 1, 2**53)) | st.integers(-5, 5000)
+STRANGE = st.builds(
+    LoadTestRow,
+    run_id=st.none() | st.sampled_from(("a", "b")),
+    request_class=st.none() | st.sampled_from(("all", "read", "write")),
+    load_kind=st.none() | st.sampled_from(("open", "closed", "throttled")),
+    cache_state=st.none() | st.sampled_from(("cold", "warm")),
+    cass_nodes=st.none() | st.sampled_from((0, 3, (6, 6, 3))),
+    rf=st.none() | st.sampled_from((0, 3)),
+    clients=COUNTS,
+    errors=COUNTS,
+    drops=COUNTS,
+    **dict.fromkeys(
+        (
+            *("offered_tps", "throughput_tps", "duration_s", "think_time_ms", "read_fraction", "row_bytes", "data_gib"),
+            *("node_cpu_percent", "client_cpu_percent", *LATENCIES),
+        ),
+        NUMBERS,
+    ),
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(STRANGE, min_size=1, max_size=5))
+def test_any_table_has_an_audit(rows: list[LoadTestRow]) -> None:
+    report = audited(rows)
+
+    assert [each.line for each in report.rows] == list(range(1, len(rows) + 1))
+    assert all(each.sentence and each.rule in RULES for each in report.findings)
+    json.dumps(plain(report), allow_nan=False)
