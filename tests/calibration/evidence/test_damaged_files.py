@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capplan.calibration.evidence.import_files import import_files
@@ -56,6 +56,7 @@ def test_a_report_without_its_end_is_refused(name: str, tmp_path: Path) -> None:
     assert "cut off" in refusal(path) or "must be" in refusal(path)
 
 
+@settings(max_examples=60)
 @given(st.sampled_from(SMALL), st.data())
 def test_any_bytes_in_a_file_are_refused_or_give_rows(sample: Path, data: st.DataObject) -> None:
     content = bytearray(sample.read_bytes())

@@ -220,8 +220,8 @@ def alarms(seeds: range) -> list[str]:
 
 
 def test_clean_tables_have_no_finding() -> None:
-    """By chance: fails in 8 % of all choices of the seeds at 1 alarm in 100 tables, passes in 4 % at 1 in 3."""
-    assert alarms(range(8)) == []
+    """By chance: fails in 6 % of all choices of the seeds at 1 alarm in 100 tables, passes in 9 % at 1 in 3."""
+    assert alarms(range(6)) == []
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ STRANGE = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STRANGE, min_size=1, max_size=5))
 def test_any_table_has_an_audit(rows: list[LoadTestRow]) -> None:
     report = audited(rows)

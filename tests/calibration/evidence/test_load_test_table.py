@@ -71,7 +71,7 @@ def test_a_table_is_read_as_it_was_written(ending: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / f"table{ending}"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(rows, min_size=1, max_size=4))
 def test_any_rows_survive_both_formats(found: list[LoadTestRow]) -> None:
     frame = LOAD_TESTS.frame(found)
