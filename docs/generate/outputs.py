@@ -27,6 +27,7 @@ PAGES = (
             "import-measurements.md",
             "audit-measurements.md",
             "watch-for-drift.md",
+            "describe-demand.md",
         )
     ),
 )

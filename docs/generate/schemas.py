@@ -18,6 +18,7 @@ from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     check_schema,
     comparison_schema,
+    demand_schema,
     drift_schema,
     import_schema,
     load_test_audit_schema,
@@ -50,6 +51,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
         DOCS / "reference" / "load-test-audit.schema.json": _text(load_test_audit_schema()),
         DOCS / "reference" / "import.schema.json": _text(import_schema()),
+        DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
         DOCS / "reference" / "drift.schema.json": _text(drift_schema()),

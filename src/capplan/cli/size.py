@@ -11,7 +11,14 @@ import typer
 
 from capplan.calibration.system import System
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
+from capplan.cli.scenario_command import (
+    flag,
+    given,
+    given_demand,
+    replaced_fields,
+    say_what_has_no_effect,
+    with_options,
+)
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
@@ -91,6 +98,7 @@ def size_(
         prices=Prices() if prices is None else read_prices(prices, its),
         shapes=None if shapes is None else read_shapes(shapes, its),
         cells=_cells(cells),
+        demand=given_demand(ctx),
         engine=_engine(engine),
         seed=seed,
     )

@@ -34,6 +34,7 @@ VERBS = {
     ),
     "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
     "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
+    "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
     "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),

@@ -10,6 +10,8 @@ from capplan.calibration.audit.load_tests.audit import LoadTestAudit
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
 from capplan.models.language.document import schema
+from capplan.planner.demand.forecast import SCHEMA as DEMAND
+from capplan.planner.demand.forecast import Forecast
 from capplan.planner.drift.drift import SCHEMA as DRIFT
 from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
@@ -40,6 +42,11 @@ def simulation_schema() -> dict[str, Any]:
 def sizing_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
     return _strict(Sizing, SIZING, [])
+
+
+def demand_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Forecast.to_json`."""
+    return _strict(Forecast, DEMAND, _UNBOUNDED)
 
 
 def check_schema() -> dict[str, Any]:
