@@ -18,6 +18,7 @@ from capplan.calibration.evidence.import_files import Import, ImportReport, impo
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
+from capplan.cli.progress import counting
 from capplan.cli.terminal import TABLE_ENDINGS, Screen, check_output, check_plot, write_csv, write_frame, write_json
 from capplan.cli.views import load_tests as view
 from capplan.models.errors import InputError, nearest
@@ -53,7 +54,9 @@ def import_tables(
     if as_json and out is None:
         raise InputError("--json prints the report of an import: say by -o where the table goes")
     check_output(out, TABLE_ENDINGS)
-    found = import_files(files, None if map_ is None else read_mapping(map_), _constants(set_))
+    mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_)
+    with counting("importing files") as progress:
+        found = import_files(files, mapping, constants, progress)
     if out is None:
         view.imported(found, {}, Screen(stderr=True))
         write_frame(found.load_tests)

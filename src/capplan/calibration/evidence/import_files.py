@@ -8,7 +8,7 @@ console.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,10 @@ class Import:
 
 
 def import_files(
-    paths: Sequence[Path], mapping: ColumnMap | None = None, constants: Mapping[str, str] | None = None
+    paths: Sequence[Path],
+    mapping: ColumnMap | None = None,
+    constants: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Import:
     """Import files and folders into one table.
 
@@ -136,6 +139,8 @@ def import_files(
     constants : mapping of str to str, optional
         Cells by column, for what a tool does not know, such as the number of nodes. A cell that a file has must not be
         given another value.
+    progress : callable
+        Called with the number of files that are read, and of all.
 
     Returns
     -------
@@ -151,7 +156,9 @@ def import_files(
     reports: list[FileReport] = []
     runs: dict[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]] = {}
     parts: list[MicrobenchRow] = []
-    for path, named in _files(paths):
+    every = list(_files(paths))
+    for done, (path, named) in enumerate(every):
+        progress(done, len(every))
         try:
             tool, exactness, found = _imported(path, mapping)
         except InputError as error:

@@ -91,8 +91,8 @@ def audit(found: LoadTestAudit, path: Path, console: Console) -> None:
     repeats = (
         "none: how much a repeat would differ is unknown"
         if not found.repeated
-        else f"{found.repeated} of {_many(found.loads, 'load')}"
-        + ("" if found.scatter is None else f"; their throughput ranges over {100 * found.scatter:.2g} %")
+        else f"of {found.repeated} of {_many(found.loads, 'load')}"
+        + ("" if found.scatter is None else f"; their throughput differs by {100 * found.scatter:.2g} % in the median")
     )
     paragraph(console, f"Repeats      {repeats}", hanging=13)
 
