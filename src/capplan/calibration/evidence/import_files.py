@@ -125,7 +125,7 @@ def import_files(
     paths: Sequence[Path],
     mapping: ColumnMap | None = None,
     constants: Mapping[str, str] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Import:
     """Import files and folders into one table.
 
