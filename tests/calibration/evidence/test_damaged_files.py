@@ -1,5 +1,6 @@
 """Files that are damaged, of another tool or of none give rows, or one sentence that names the file."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def test_the_sentence_says_where_and_what_was_expected(
     path.write_bytes(content)
 
     assert sentence in refusal(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    assert "is a pipe" in refusal(tmp_path / "pipe")
 
 
 def test_a_folder_leaves_out_what_it_does_not_know(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ class TextFile:
     def _start(self) -> bytes:
         if self.path.is_dir():
             raise InputError(f"{self.path} is a folder: give a file")
+        if self.path.exists() and not self.path.is_file():
+            raise InputError(f"{self.path} is a pipe or a device: save what it has to a file first")
         try:
             with self.path.open("rb") as file:
                 return file.read(HEAD_BYTES)

@@ -32,6 +32,7 @@ _BAD = (
     *(ValueError, IndexError, TypeError, OverflowError, MemoryError),
 )
 _MOST_VALUE = 2**53  # of what a histogram holds: a hundred days in nanoseconds
+_SERVICE = "service times: without -rate fixed=, cassandra-stress does not count from an intended start"
 _TAGS = {"cycles": ALL}  # of latte: a whole call of its workload, of which `requests` are parts
 _LEFT_OUT = {"requests": "times the parts of a cycle"}
 
@@ -136,7 +137,7 @@ def _rows(series: dict[str, _Series], about: str, file: TextFile) -> Iterator[Lo
             duration_s=duration_s,
             throughput_tps=count / duration_s if duration_s else None,
             source=f"{file.path.name}: HdrHistogram log",
-            note=_note(series, name) if name in timed else None,
+            note=(_note(series, name) if kind == "rt" else _SERVICE) if name in timed else None,
             **of_histogram(found.total, per_ms),
         )
 
