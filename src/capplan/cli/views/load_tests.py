@@ -38,13 +38,14 @@ def imported(found: Import, written: Mapping[str, Path], console: Console) -> No
         for reason, names in _by_reason(left).items():
             paragraph(console, f"{', '.join(names)}: {reason}", indent=2, hanging=4)
     put(console)
-    rows_found = f"{len(found.load_tests)} rows of {found.load_tests['run_id'].nunique()} runs"
+    runs = found.load_tests["run_id"].nunique()
+    rows_found = f"{_many(len(found.load_tests), 'row')} of {_many(runs, 'run')}"
     if "load_tests" in written:
         put(console, f"{rows_found} in {written['load_tests']}")
     elif not written:
         put(console, rows_found)
     if "microbenchmarks" in written:
-        put(console, f"{len(found.microbenchmarks)} figures of servers in {written['microbenchmarks']}")
+        put(console, f"{_many(len(found.microbenchmarks), 'server figure')} in {written['microbenchmarks']}")
     if "load_tests" in written:
         put(console, f"Next: capplan evidence audit {written['load_tests']}", "dim")
 
