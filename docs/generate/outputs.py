@@ -25,6 +25,9 @@ PAGES = (
             "plan-for-outages.md",
             "check-objectives.md",
             "compare-layouts.md",
+            "import-measurements.md",
+            "audit-measurements.md",
+            "watch-for-drift.md",
             "describe-demand.md",
         )
     ),

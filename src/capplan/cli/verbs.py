@@ -40,8 +40,9 @@ VERBS = {
         "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
     ),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
-    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
+    "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
 }
