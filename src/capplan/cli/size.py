@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ import typer
 from capplan.calibration.system import System
 from capplan.cli.progress import counting
 from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
-from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
 from capplan.models.errors import InputError, nearest
@@ -32,32 +33,38 @@ ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
 _GROWTH = re.compile(r"\s*(.+?)\s*/\s*(?:y|yr|year|a)\s*")
 
 
+Survive = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SITUATIONS",
+        help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
+        "at once.",
+    ),
+]
+Confidence = Annotated[
+    str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
+]
+Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")]
+Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
+PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
+Engine = Annotated[
+    str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random number.")]
+Processes = Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")]
+
+
 def size_(
     ctx: typer.Context,
     target: TargetText = DEFAULT_TARGET,
-    survive: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SITUATIONS",
-            help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
-            "at once.",
-        ),
-    ] = None,
-    confidence: Annotated[
-        str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
-    ] = "90%",
-    growth: Annotated[
-        str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")
-    ] = None,
-    years: Annotated[float | None, typer.Option(help="Years to plan for.")] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")
-    ] = None,
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
-    ] = ENGINES[0],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    survive: Survive = None,
+    confidence: Confidence = "90%",
+    growth: Growth = None,
+    years: Years = None,
+    prices: PriceList = None,
+    engine: Engine = ENGINES[0],
+    seed: Seed = 1,
+    processes: Processes = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -69,26 +76,10 @@ def size_(
     --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
     check_plot(plot)
-    texts, chosen = given(ctx), read_target(target)
-    its: System[Any] = system(chosen.scenario.system)
-    base, sized, families = _space(chosen.scenario, its, texts)
-    say_what_has_no_effect([base])
-    question = SizingQuestion(
-        survive=tuple(survive or ()),
-        confidence=parse_share(confidence),
-        growth_per_year=_growth(growth),
-        years=_years(years, growth),
-        sized=sized,
-        families=families,
-        prices=Prices() if prices is None else read_prices(prices, its),
-        engine=_engine(engine),
-        seed=seed,
-    )
-    count = min(processes or os.cpu_count() or 1, families_of(its, families))
-    with (
-        counting("searching families of layouts") as progress,
-        pools.processes(count) if count > 1 else pools.in_process() as workers,
-    ):
+    chosen = read_target(target)
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
+    its: System[Any] = system(base.system)
+    with counting("searching families of layouts") as progress, workers_for(its, question, processes) as workers:
         sizing = size(base, question, workers, chosen.fitted, progress)
     if plot is not None:
         from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
@@ -102,7 +93,43 @@ def size_(
         raise typer.Exit(1)
 
 
-def families_of(its: System[Any], given: Mapping[str, tuple[Any, ...]]) -> int:
+def asked(
+    ctx: typer.Context,
+    chosen: Target,
+    survive: list[str] | None,
+    confidence: str,
+    growth: str | None,
+    years: float | None,
+    prices: Path | None,
+    engine: str,
+    seed: int,
+) -> tuple[Scenario, SizingQuestion]:
+    """Return the fields that are not sized, and the question, from the options of a command."""
+    its: System[Any] = system(chosen.scenario.system)
+    base, sized, families = _space(chosen.scenario, its, given(ctx))
+    say_what_has_no_effect([base])
+    return base, SizingQuestion(
+        survive=tuple(survive or ()),
+        confidence=parse_share(confidence),
+        growth_per_year=_growth(growth),
+        years=_years(years, growth),
+        sized=sized,
+        families=families,
+        prices=Prices() if prices is None else read_prices(prices, its),
+        engine=_engine(engine),
+        seed=seed,
+    )
+
+
+def workers_for(
+    its: System[Any], question: SizingQuestion, processes: int | None
+) -> AbstractContextManager[pools.Workers]:
+    """Return where families are searched: one process each, as far as there are processors."""
+    count = min(processes or os.cpu_count() or 1, families_of(its, question.families))
+    return pools.processes(count) if count > 1 else pools.in_process()
+
+
+def families_of(its: System[Any], given: Mapping[str, Sequence[Any]]) -> int:
     """Return how many families of layouts there are to search."""
     own = {name: high - low + 1 for name, (low, high) in its.families.items()}
     return math.prod({**own, **{name: len(values) for name, values in given.items()}}.values())

@@ -1,4 +1,4 @@
-"""JSON schemas of what `predict`, `simulate` and `size` answer, from their dataclasses."""
+"""JSON schemas of what `predict`, `simulate`, `size` and `proposal` answer, from their dataclasses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from capplan.models.language.document import schema
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
+from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.size.sizing import SCHEMA as SIZING
@@ -30,6 +32,18 @@ def simulation_schema() -> dict[str, Any]:
 def sizing_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
     return _strict(Sizing, SIZING, [])
+
+
+def proposal_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Proposal.to_json`."""
+    published = _strict(Proposal, PROPOSAL, _UNBOUNDED)
+    published["properties"]["digest"] = {
+        "type": "string",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of the rest, as JSON with sorted keys and without blanks.",
+    }
+    published["required"].append("digest")
+    return published
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Literal
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.sustained_rate import Relations
-from capplan.planner.situations.sustained import NONE, Strained
+from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
@@ -138,10 +138,12 @@ class _Sizes:
         bottleneck, confidence = None, self.target.confidence
         if not strain.why:
             bottleneck = self.system.resource_name(strain.case.scenario, strain.solution.bottleneck)
+        rates = strain.sustained_rates(self.relations)
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(self.relations),
-            sustained_tps=strain.sustained_per_s(confidence, self.relations),
+            sustained_tps=at_confidence(rates, confidence),
+            capacity_tps=band_of_rates(rates),
             limit=strain.limit(confidence, self.relations),
             bottleneck=bottleneck,
             guessed=strain.conditions.guessed,

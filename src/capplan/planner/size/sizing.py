@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.models.results import plain
+from capplan.models.results import Band, plain
 
 SCHEMA = "capplan.sizing/1"
 
@@ -23,6 +23,8 @@ class Safety:
         Probability that a repeat of the load test does not sustain the rate with the objectives met.
     sustained_tps
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+    capacity_tps
+        The highest normal peak rate that meets the objectives, requests per second, with its 90 % band.
     limit
         What limits that rate: `overload`, an objective, or why there is no service.
     bottleneck
@@ -34,6 +36,7 @@ class Safety:
     conditions: str
     risk: float
     sustained_tps: float
+    capacity_tps: Band
     limit: str
     bottleneck: str | None
     guessed: bool

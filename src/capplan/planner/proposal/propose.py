@@ -1,0 +1,262 @@
+"""`proposal`: from a question about size to everything that its document shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import Case, System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.number_words import rate, tenths_of_percent
+from capplan.models.results import STATISTICS, rounded
+from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.predict.predict import Question, predict_case
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.assumptions import assumptions
+from capplan.planner.proposal.details import Details
+from capplan.planner.proposal.evidence import evidence_used
+from capplan.planner.proposal.inputs import measured_inputs
+from capplan.planner.proposal.limits import limits
+from capplan.planner.proposal.options import confidence_options, survival_options
+from capplan.planner.proposal.proposal import (
+    Asked,
+    FitsUntil,
+    LatencyCurve,
+    MachineCount,
+    Place,
+    Proposal,
+    Provenance,
+    YearOfGrowth,
+)
+from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.size.sizing import SizedLayout, Sizing
+from capplan.simulator.experiments.workers import Workers
+from capplan.systems.registry import resolve, system
+
+LOADS = 25
+DRAWS = 64  # of 512: medians within 1 %, see `sweep`
+BEYOND = 1.08  # times the larger of the capacity and the planned rate, where curves end
+MOST_YEARS = 10
+_MONTHS = 12
+Stage = Callable[[str], None]
+"""Told the name of each stage of the work as it starts."""
+STAGES = ("searching families of layouts", "predicting the layout", "pricing the options", "comparing with evidence")
+
+
+class NoLayoutError(InputError):
+    """No layout is safe enough, so there is nothing to propose; the message names the nearest one."""
+
+
+@dataclass(frozen=True)
+class ProposalQuestion:
+    """What is asked.
+
+    Attributes
+    ----------
+    details : Details
+        Who the proposal is for and who makes it.
+    base : Scenario
+        The fields that are not sized, with the offered rate and the objectives.
+    sizing : SizingQuestion
+        What to choose from, and what the layout must survive.
+    fitted : Fitted or None
+        The calibration to use; the system's own by default.
+    command : str
+        The command line that asked; empty where there is none.
+    """
+
+    details: Details
+    base: Scenario
+    sizing: SizingQuestion
+    fitted: Fitted | None = None
+    command: str = ""
+
+
+def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda _: None) -> Proposal:
+    """Size a layout, and collect what a customer asks about it.
+
+    Parameters
+    ----------
+    question : ProposalQuestion
+        What is asked.
+    workers : Workers
+        Where layouts are searched; the answer does not depend on it.
+    stage : function
+        Told the name of each stage as it starts.
+
+    Returns
+    -------
+    Proposal
+        The layout with its figures, its evidence and its limits.
+
+    Raises
+    ------
+    InputError
+        If something in the question cannot be read.
+    NoLayoutError
+        If no layout is safe enough.
+    """
+    stage(STAGES[0])
+    its: System[Any] = system(question.base.system)
+    sizing = size(question.base, question.sizing, workers, question.fitted)
+    if sizing.chosen is None:
+        raise NoLayoutError(_nothing_to_propose(sizing))
+    stage(STAGES[1])
+    scenario = chosen_scenario(question.base, sizing, sizing.chosen)
+    case = resolve(scenario, question.fitted, question.sizing.seed)
+    prediction = predict_case(case, Question(engine=question.sizing.engine))
+    stage(STAGES[2])
+    survival = survival_options(question.base, question.sizing, question.fitted, sizing, workers)
+    confidence = confidence_options(question.base, question.sizing, question.fitted, sizing, workers)
+    stage(STAGES[3])
+    return Proposal(
+        details=question.details,
+        asked=asked(question),
+        sizing=sizing,
+        prediction=prediction,
+        places=_places(its, scenario),
+        round_trips_ms=_round_trips(its, case),
+        bill=_bill(its, sizing.chosen, question.sizing),
+        growth=growth(sizing, sizing.chosen),
+        fits_until=fits_until(sizing, sizing.chosen),
+        latency_curves=tuple(_curves(case, prediction)),
+        survival_options=survival,
+        confidence_options=confidence,
+        assumptions=assumptions(its, case, sizing.planned_tps),
+        inputs=measured_inputs(its, scenario),
+        evidence=evidence_used(case),
+        limits=limits(its, sizing, prediction),
+        provenance=provenance(case.fitted, question.sizing.seed),
+    )
+
+
+def asked(question: ProposalQuestion) -> Asked:
+    """Return the question as the proposal keeps it."""
+    its = question.sizing
+    return Asked(
+        scenario=question.base.given(),
+        survive=its.survive,
+        confidence=its.confidence,
+        growth_per_year=its.growth_per_year,
+        years=its.years,
+        sized=dict(its.sized),
+        families={name: tuple(values) for name, values in its.families.items()},
+        currency=its.prices.currency,
+        prices=its.prices.each,
+        engine=its.engine,
+        seed=its.seed,
+        command=question.command,
+    )
+
+
+def provenance(fitted: Fitted, seed: int) -> Provenance:
+    """Return what figures are computed with."""
+    drawn = json.dumps([fitted.names, fitted.draws], separators=(",", ":"))
+    return Provenance(version("capplan"), seed, fitted.data_hash, hashlib.sha256(drawn.encode()).hexdigest())
+
+
+def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scenario:
+    """Return the scenario of a sized layout at the planned rate."""
+    rates: dict[str, Any] = dict.fromkeys(rate_fields(type(base)))
+    return changed(base, **{**rates, **layout.fields, "tps": sizing.planned_tps})
+
+
+def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
+    """Return the offered rate year by year, to two years beyond the plan; today only without growth."""
+    last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
+    rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
+    return tuple(
+        YearOfGrowth(float(year), each, each / layout.sustained_tps, each <= layout.sustained_tps)
+        for year, each in enumerate(rates)
+    )
+
+
+def fits_until(sizing: Sizing, layout: SizedLayout) -> tuple[FitsUntil, ...]:
+    """Return when growth reaches the sustained rate of each situation, the earliest first."""
+    found = [
+        FitsUntil("rate", each.conditions, each.sustained_tps, _months(sizing, each.sustained_tps))
+        for each in layout.safety
+    ]
+    return tuple(sorted(found, key=lambda each: each.limit))
+
+
+def _months(sizing: Sizing, limit: float) -> float | None:
+    if not sizing.growth_per_year or limit <= 0:
+        return None
+    return _MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year)
+
+
+def _nothing_to_propose(sizing: Sizing) -> str:
+    nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
+    text = f"there is nothing to propose: none of {sizing.layouts:,} layouts is safe enough for {rate(sizing.planned_tps)} TPS"
+    if nearest is None:
+        return text + "; `capplan size` says why"
+    if nearest.sustained_tps > 0:
+        return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.sustained_tps)}: ask for less, or search more"
+    return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}"
+
+
+def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
+    machines = its.machines_by_dc(scenario)
+    names = [f"DC {number}" for number, _ in enumerate(machines, 1)] if len(machines) > 1 else ["one data centre"]
+    return tuple(Place(name, dict(each)) for name, each in zip(names, machines, strict=True))
+
+
+def _round_trips(its: System[Any], case: Case[Any]) -> tuple[tuple[float, ...], ...]:
+    found = its.round_trips_by_dc(case.scenario, case.values)
+    return tuple(tuple(rounded(1e3 * each) for each in row) for row in found)
+
+
+def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
+    prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
+    return tuple(
+        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0))
+        for kind, count in layout.machines.items()
+    )
+
+
+def _curves(case: Case[Any], prediction: Prediction) -> Iterator[LatencyCurve]:
+    """Yield the curves of the classes that have objectives; of all classes where no objective is about a time."""
+    if prediction.capacity is None or prediction.offered is None:
+        return
+    limits: dict[tuple[str, str], list[float]] = {}
+    for objective in case.objectives:
+        for each in objective.comparisons():
+            if each.metric.kind == "duration":
+                limits.setdefault((each.metric.subject, each.metric.statistic), []).extend(
+                    1e3 * bound for bound in each.bounds if 0 < bound < math.inf
+                )
+    end = BEYOND * max(prediction.capacity.overload_tps.value, prediction.offered.peak_tps)
+    offered = [float(each) for each in end * (1 - (1 - np.linspace(0.05, 1.0, LOADS)) ** 1.5)]
+    points = list(AnalyticPoints(replace(case, draws=DRAWS)).at(offered))
+    classes = dict.fromkeys(name for name, _ in limits) or prediction.latency_ms
+    for name in classes:
+        wanted = {"mean", *(statistic for its, statistic in limits if its == name)} | ({"p99"} if not limits else set())
+        for statistic in (each for each in STATISTICS if each in wanted):
+            column = f"{name}_{statistic}_ms"
+            if column not in points[0]:
+                continue
+            yield LatencyCurve(
+                name,
+                statistic,
+                tuple(rounded(each) for each in offered),
+                *(_cells(points, f"{column}{part}") for part in ("", "_low", "_high")),
+                limits_ms=tuple(limits.get((name, statistic), ())),
+            )
+
+
+def _cells(points: Sequence[Mapping[str, Any]], column: str) -> tuple[float | None, ...]:
+    values = [point[column] for point in points]
+    return tuple(
+        None if value is None or not math.isfinite(value) else rounded(float(value)) for value in values
+    )
