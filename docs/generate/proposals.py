@@ -1,7 +1,7 @@
 """Write the proposals under docs/examples: 20,000 requests per second on openprovider, surviving a data centre.
 
-Run from anywhere: `uv run python docs/generate/proposals.py`. With `--check` it writes nothing, and exits with 1 if a file
-is out of date. PDF and workbook are compared by their bytes, the page and the JSON by their text.
+Run from anywhere: `uv run python docs/generate/proposals.py`. With `--check` it writes nothing, and exits with 1 if a
+file is out of date. All files are compared byte by byte.
 """
 
 from __future__ import annotations

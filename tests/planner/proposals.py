@@ -17,7 +17,7 @@ HOSTILE = '=1+1"; <script>alert(1)</script> #panic("typst") $x$ *b* {{7*7}} @SUM
 
 def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any) -> ProposalQuestion:
     """Return a question that takes a second to answer."""
-    base = changed(scenario(name), **{"tps": 200.0, "slo": ("read.p95<80ms",), **fields})
+    base = changed(scenario(name), **{"tps": 300.0, "slo": ("read.p95<80ms",), **fields})
     sizing = SizingQuestion(
         survive=("node",),
         growth_per_year=0.2,
@@ -26,7 +26,9 @@ def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any
         prices=Prices("EUR", {"node": 900.0}),
         engine="analytic",
     )
-    return ProposalQuestion(Details(customer, "Archive", date="2026-11-22"), base, sizing, None, "capplan proposal fedora4")
+    return ProposalQuestion(
+        Details(customer, "Archive", date="2026-11-22"), base, sizing, None, "capplan proposal fedora4"
+    )
 
 
 @cache

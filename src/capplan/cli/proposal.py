@@ -76,7 +76,9 @@ def proposal_(
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
     if currency:
         if question.prices.currency not in (MACHINES, currency):
-            raise InputError(f"prices are in {question.prices.currency} and the details say {currency}: use one currency")
+            raise InputError(
+                f"prices are in {question.prices.currency} and the details say {currency}: use one currency"
+            )
         question = replace(question, prices=replace(question.prices, currency=currency)) if prices else question
     words = _command(ctx, target, its_details.customer)
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)

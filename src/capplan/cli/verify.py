@@ -72,7 +72,11 @@ def _render(found: Verification, file: Path) -> None:
     if not found.intact:
         paragraph(console, "- The file was changed after it was written: its digest does not match.", hanging=2)
     for each in found.origins:
-        paragraph(console, f"- Another {each.figure}: it was made with {_short(each.stored)}, here is {_short(each.computed)}.", hanging=2)
+        paragraph(
+            console,
+            f"- Another {each.figure}: it was made with {_short(each.stored)}, here is {_short(each.computed)}.",
+            hanging=2,
+        )
     if not found.changes:
         paragraph(console, f"All {found.figures} values are the same all the same.")
         return

@@ -8,7 +8,7 @@ from typing import Any
 from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, System
 from capplan.models.language.per_dc import per_dc_text
-from capplan.models.language.scenario import axes_of, options_of
+from capplan.models.language.scenario import Scenario, axes_of, options_of
 from capplan.models.number_words import rate
 from capplan.models.results import Basis
 from capplan.planner.explore.sweep_table import rate_fields
@@ -43,7 +43,7 @@ def _rate(its: System[Any], case: Case[Any], planned: float, tests: Sequence[Loa
 
 
 def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumption]:
-    kind = type(case.scenario)
+    kind: type[Scenario] = type(case.scenario)
     left_out = {"system", "slo", *rate_fields(kind)}
     axes = axes_of(kind)
     for name, option in options_of(kind).items():

@@ -1,4 +1,4 @@
-"""A proposal as a document: sections of paragraphs, tables and pictures, which the page, the PDF and the workbook show."""
+"""A proposal as a document: sections of paragraphs, tables and pictures, which page, PDF and workbook show."""
 
 from __future__ import annotations
 

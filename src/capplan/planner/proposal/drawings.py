@@ -28,7 +28,7 @@ WIDE, NARROW = 6.7, 3.6  # inches: the text of an A4 page, and of a telephone
 INK, GRID = "#222222", "#E5E5E5"
 MOST_SQUARES = 120  # machines of a kind in a data centre that are drawn one by one
 _LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.edgecolor": NEUTRAL,
@@ -141,7 +141,9 @@ def _layout(proposal: Proposal, width: float) -> Figure:
                 across = _across(box)
                 x = left + 0.1 + (square % across) * 0.13
                 axes.add_patch(
-                    Rectangle((x, y - 0.1 - (square // across) * 0.13), 0.1, 0.1, fc=COLOURS[kind % len(COLOURS)], ec="none")
+                    Rectangle(
+                        (x, y - 0.1 - (square // across) * 0.13), 0.1, 0.1, fc=COLOURS[kind % len(COLOURS)], ec="none"
+                    )
                 )
             y -= 0.13 * (math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0) + 0.1
         centres.append((left, top, height))
@@ -164,7 +166,12 @@ def _box_height(machines: Mapping[str, int], box: float) -> float:
 
 
 def _round_trips(
-    axes: Axes, proposal: Proposal, boxes: Sequence[tuple[float, float, float]], width: float, columns: int, below: float
+    axes: Axes,
+    proposal: Proposal,
+    boxes: Sequence[tuple[float, float, float]],
+    width: float,
+    columns: int,
+    below: float,
 ) -> None:
     """Draw round trips between neighbours, and write those of all pairs below."""
     trips = proposal.round_trips_ms
@@ -179,14 +186,19 @@ def _round_trips(
             if columns > 1
             else ((x + width / 2, top - height), (x + width / 2, next_top))
         )
-        axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": INK, "lw": 1, "shrinkA": 1, "shrinkB": 1})
+        axes.annotate(
+            "", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": INK, "lw": 1, "shrinkA": 1, "shrinkB": 1}
+        )
         if columns > 1:
-            axes.text((ends[0][0] + ends[1][0]) / 2, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7)
+            axes.text(
+                (ends[0][0] + ends[1][0]) / 2, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7
+            )
     pairs = {_ms(trips[a][b]) for a in range(len(trips)) for b in range(a)}
     text = (
         f"Round trip between any two data centres: {pairs.pop()}"
         if len(pairs) == 1
-        else "Round trips: " + ", ".join(f"{b + 1}–{a + 1} {_ms(trips[a][b])}" for a in range(len(trips)) for b in range(a))
+        else "Round trips: "
+        + ", ".join(f"{b + 1} to {a + 1}: {_ms(trips[a][b])}" for a in range(len(trips)) for b in range(a))
     )
     axes.text(0.05, below, text, va="top", fontsize=7.5)
 
@@ -205,12 +217,16 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
     end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
     for place, each in enumerate(chosen.safety):
         band, y = each.capacity_tps, -place
-        axes.barh(y, band.high - band.low, 0.34, band.low, color=COLOURS[0], alpha=0.25, lw=0, label="90 % band" * (not place))
+        axes.barh(
+            y, band.high - band.low, 0.34, band.low, color=COLOURS[0], alpha=0.25, lw=0, label="90 % band" * (not place)
+        )
         axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=COLOURS[0], lw=2, label="median" * (not place))
         axes.plot(each.sustained_tps, y, "D", color=COLOURS[1], ms=5, label="sustained with confidence" * (not place))
     axes.axvline(proposal.sizing.planned_tps, color=ASKED, lw=1.6, label="planned rate")
     names = [words.situation(each.conditions, its) for each in chosen.safety]
-    axes.set_yticks([-place for place in range(len(names))], [_wrapped(name, 26 if width > NARROW else 16) for name in names])
+    axes.set_yticks(
+        [-place for place in range(len(names))], [_wrapped(name, 26 if width > NARROW else 16) for name in names]
+    )
     axes.set(xlim=(0, end), ylim=(-len(names) + 0.4, 0.6), xlabel="peak rate, requests per second")
     axes.grid(axis="y", visible=False)
     _rates(axes)
@@ -219,6 +235,9 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
 
 
 def _growth(proposal: Proposal, width: float) -> Figure:
+    """Draw the offered rate over the years, and the rate that is sustained in each situation."""
+    from matplotlib.ticker import MaxNLocator
+
     sizing, chosen = proposal.sizing, _chosen(proposal)
     its: System[Any] = system(sizing.system)
     last = proposal.growth[-1].year
@@ -238,7 +257,7 @@ def _growth(proposal: Proposal, width: float) -> Figure:
     axes.axvline(sizing.years, color=NEUTRAL, lw=1, ls=":", label="planned time")
     axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].sustained_tps)), xlabel="years from now")
     axes.set_ylabel("requests per second")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     _legend_below(figure, axes, width)
     return figure
@@ -263,7 +282,9 @@ def _latency(proposal: Proposal, width: float) -> Figure:
             axes.axvline(capacity.overload_tps.value, color=NEUTRAL, lw=1.3, ls=":", label="overload, with its band")
             axes.axvspan(capacity.overload_tps.low, capacity.overload_tps.high, color=NEUTRAL, alpha=0.12, lw=0)
         axes.set_title(f"{name} requests")
-        axes.set(yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=_heights(curves, planned))
+        axes.set(
+            yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=_heights(curves, planned)
+        )
         axes.set_yticks([tick for tick in TICKS_MS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.minorticks_off()

@@ -39,8 +39,10 @@ def html(proposal: Proposal, logo: Logo | None = None) -> str:
         )
     }
     shown = None if logo is None else _data(f"image/{logo.kind}", logo.content)
-    return _environment().get_template("proposal.html.jinja").render(
-        document=made, pictures=pictures, logo=shown, marks=MARKS
+    return (
+        _environment()
+        .get_template("proposal.html.jinja")
+        .render(document=made, pictures=pictures, logo=shown, marks=MARKS)
     )
 
 

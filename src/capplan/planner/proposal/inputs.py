@@ -41,7 +41,8 @@ def _matters(fields: list[str], scenario: Scenario) -> bool:
     """Whether an input says something about a layout: one of its fields is in use."""
     given = scenario.given()
     used = [name for name in fields if name == "rate" or given.get(name, False) is not False]
-    return not fields or bool(used) and not (set(fields) <= {"rtt", "distance"} and getattr(scenario, "dcs", 1) == 1)
+    between_dcs = set(fields) <= {"rtt", "distance"}
+    return not fields or (bool(used) and not (between_dcs and getattr(scenario, "dcs", 1) == 1))
 
 
 @cache

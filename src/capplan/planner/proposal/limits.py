@@ -28,7 +28,9 @@ def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[st
         found.append(f"Slow requests by {_listed(prediction.tails_not_modelled)} are not in the percentiles.")
     if sizing.not_asked:
         losses = _listed(tuple(its.losses[word] for word in sizing.not_asked))
-        found.append(f"The layout was not asked to survive the loss of {losses}; failures and options show what happens.")
+        found.append(
+            f"The layout was not asked to survive the loss of {losses}; failures and options show what happens."
+        )
     found.append("A confidence holds in each situation on its own. How often a situation occurs is not part of it.")
     found += [defect for source in its.sources for defect in source.defects]
     return tuple(dict.fromkeys(found))

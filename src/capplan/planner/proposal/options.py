@@ -1,27 +1,52 @@
-"""What a proposal might be instead: the cheapest layout that survives less or more, or is less or more certain."""
+"""What a proposal might be instead: the cheapest layout that survives less or more, or is less or more certain.
+
+All options have the proposal's data centres and levels, and differ in numbers of machines. One search remembers what
+another has solved: neither the confidence nor the choice of situations changes the risk in one of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import System
-from capplan.models.language.scenario import Scenario
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
-from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.situations.conditions import NORMAL, read_conditions
+from capplan.planner.situations.sustained import NONE, Strained, Strains
+from capplan.planner.size.confirm import simulated
+from capplan.planner.size.search import FEW_DRAWS, Family, Numbers, Search, SizingTarget
+from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import SizedLayout, Sizing
-from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
+_MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more than the proposal
 
 
-def survival_options(
-    base: Scenario, question: SizingQuestion, fitted: Fitted | None, sizing: Sizing, workers: Workers
-) -> tuple[Option, ...]:
-    """Return the cheapest layout for each choice of what to survive, from nothing to all losses.
+@dataclass(frozen=True)
+class Options:
+    """The options of a proposal.
+
+    Attributes
+    ----------
+    survival : tuple of Option
+        The cheapest layout for each choice of what to survive, from nothing to all losses.
+    confidence : tuple of Option
+        The cheapest layout for each of several confidences, ascending.
+    """
+
+    survival: tuple[Option, ...]
+    confidence: tuple[Option, ...]
+
+
+def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, chosen: SizedLayout) -> Options:
+    """Return the options beside a layout.
 
     Parameters
     ----------
@@ -29,57 +54,128 @@ def survival_options(
         As for `size`.
     sizing : Sizing
         Its answer.
-    workers : Workers
-        Where layouts are searched.
+    chosen : SizedLayout
+        The layout in it.
     """
-    its: System[Any] = system(base.system)
-    own = tuple(word for word in sizing.conditions if word != "normal")
-    alone = [(word,) for word in its.losses]
-    more = [(*own, *(word for word in its.losses if word not in own))]
-    every = dict.fromkeys([(), *alone, own, *more])
-    return tuple(
-        _proposed(sizing) if survive == own else _option(base, replace(question, survive=survive), fitted, workers)
-        for survive in sorted(every, key=len)
-    )
+    return _Options(base, question, fitted, sizing, chosen).found()
 
 
-def confidence_options(
-    base: Scenario, question: SizingQuestion, fitted: Fitted | None, sizing: Sizing, workers: Workers
-) -> tuple[Option, ...]:
-    """Return the cheapest layout for each of several confidences, in ascending order.
+class _Options:
+    def __init__(
+        self, base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, chosen: SizedLayout
+    ) -> None:
+        self.sizing, self.chosen = sizing, chosen
+        self.its: System[Any] = system(base.system)
+        self.own = tuple(word for word in sizing.conditions if word != NORMAL.word)
+        every = (*self.own, *(word for word in self.its.losses if word not in self.own))
+        self.target = SizingTarget(
+            base,
+            fitted,
+            read_conditions(every, self.its, fitted),
+            sizing.planned_tps,
+            sizing.confidence,
+            question.prices,
+            question.seed,
+        )
+        self.family = self._family(question)
+        self.known: dict[Numbers, tuple[Scenario, Strains]] = {}
+        self.relations = self._relations(question)
 
-    Parameters
-    ----------
-    base, question, fitted, sizing, workers
-        As for `survival_options`.
-    """
-    return tuple(
-        _proposed(sizing)
-        if confidence == sizing.confidence
-        else _option(base, replace(question, confidence=confidence), fitted, workers)
-        for confidence in sorted({*CONFIDENCES, sizing.confidence})
-    )
+    def _family(self, question: SizingQuestion) -> Family:
+        sized = {name: question.sized.get(name, ends) for name, ends in self.its.sized.items()}
+        first, *others = sized
+        ends = {first: sized[first]}
+        for name in others:
+            most = min(sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS)
+            ends[name] = (sized[name][0], most)
+        return Family({name: value for name, value in self.chosen.fields.items() if name not in sized}, ends)
+
+    def _relations(self, question: SizingQuestion) -> Relations:
+        """Return simulated over analytic latencies, of the proposal's layout."""
+        if question.engine != "compiled" or not self.target.base.slo:
+            return NONE
+        return simulated(self.target, changed(self.target.base, **self.chosen.fields))
+
+    def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
+        """Return a layout under every condition that an option may have to survive."""
+        scenario = changed(self.target.base, **fields)
+        every = self.target.strains(scenario, FEW_DRAWS)
+        return scenario, {
+            word: _Known(each.case, each.conditions, each.offered_per_s, self.relations) for word, each in every.items()
+        }
+
+    def found(self) -> Options:
+        alone = [(word,) for word in self.its.losses]
+        every = (*self.own, *(word for word in self.its.losses if word not in self.own))
+        survived = sorted(dict.fromkeys([(), *alone, self.own, every]), key=len)
+        confidences = sorted({*CONFIDENCES, self.sizing.confidence})
+        return Options(
+            tuple(self._option(each, self.sizing.confidence) for each in survived),
+            tuple(self._option(self.own, each) for each in confidences),
+        )
+
+    def _option(self, survive: Sequence[str], confidence: float) -> Option:
+        if tuple(survive) == self.own and confidence == self.sizing.confidence:
+            return self._of(survive, confidence, self.chosen.machines, self.chosen.cost, proposed=True)
+        words = {NORMAL.word, *survive}
+        target = replace(
+            self.target,
+            confidence=confidence,
+            conditions=tuple(each for each in self.target.conditions if each.word in words),
+        )
+        search = _Search(target, self.family, self)
+        found = search.cheapest()
+        if found is None:
+            return Option(tuple(survive), confidence, {}, None, self._why_not(search))
+        return self._of(survive, confidence, self.its.machine_counts(found.scenario), found.cost)
+
+    def _of(
+        self, survive: Sequence[str], confidence: float, machines: Any, cost: float, proposed: bool = False
+    ) -> Option:
+        return Option(tuple(survive), confidence, dict(machines), cost, "", proposed)
+
+    def _why_not(self, search: Search) -> str:
+        if search.refused is not None:
+            return search.refused[1]
+        machine, most = next(iter(self.its.machines.values())).name, self.family.first[1]
+        where = " in a data centre" if "dcs" in self.family.fixed else ""
+        return f"not certain enough with up to {most} {machine}s{where}"
 
 
-def _proposed(sizing: Sizing) -> Option:
-    return replace(_of(sizing), proposed=True)
+class _Search(Search):
+    """A search that shares what it solves with the others of a proposal."""
+
+    def __init__(self, target: SizingTarget, family: Family, shared: _Options) -> None:
+        super().__init__(target, family)
+        self.shared, self.relations = shared, shared.relations
+
+    def _layout(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        if numbers not in self.layouts:
+            self.layouts[numbers] = self._shared(numbers)
+        return self.layouts[numbers]
+
+    def _shared(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        known = self.shared.known
+        if numbers not in known:
+            try:
+                known[numbers] = self.shared.strained(self.family.fields(numbers))
+            except InputError as error:
+                return str(error)
+        scenario, strains = known[numbers]
+        return scenario, {each.word: strains[each.word] for each in self.target.conditions}
 
 
-def _option(base: Scenario, question: SizingQuestion, fitted: Fitted | None, workers: Workers) -> Option:
-    return _of(size(base, question, workers, fitted))
+@dataclass(frozen=True)
+class _Known(Strained):
+    """A layout under some conditions that remembers its risk."""
 
+    relations: Relations = field(default_factory=dict)
 
-def _of(sizing: Sizing) -> Option:
-    survive = tuple(word for word in sizing.conditions if word != "normal")
-    chosen = sizing.chosen
-    if chosen is None:
-        return Option(survive, sizing.confidence, "", {}, None, _why_not(sizing))
-    return Option(survive, sizing.confidence, chosen.layout, chosen.machines, chosen.cost)
+    def risk(self, relations: Relations = NONE) -> float:
+        """Return the risk; all searches of a proposal have the same relations."""
+        del relations
+        return self._risk
 
-
-def _why_not(sizing: Sizing) -> str:
-    reasons: Sequence[str] = [each.reason for each in sizing.impossible]
-    nearest: SizedLayout | None = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
-    if nearest is None:
-        return reasons[-1] if reasons else "no such layout"
-    return f"no layout with up to {sum(nearest.machines.values())} machines is certain enough"
+    @cached_property
+    def _risk(self) -> float:
+        return super().risk(self.relations)

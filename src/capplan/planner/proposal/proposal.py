@@ -182,10 +182,8 @@ class Option:
         What it survives.
     confidence
         The confidence that it has.
-    layout
-        The layout in words; empty if there is none.
     machines
-        Numbers of machines by kind.
+        Numbers of machines by kind; empty if there is no layout.
     cost
         What they cost; null if there is no layout.
     why_not
@@ -196,7 +194,6 @@ class Option:
 
     survive: tuple[str, ...]
     confidence: float
-    layout: str
     machines: Mapping[str, int]
     cost: float | None
     why_not: str = ""

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -20,14 +21,14 @@ from capplan.models.number_words import rate, tenths_of_percent
 from capplan.models.results import STATISTICS, rounded
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_table import rate_fields
-from capplan.planner.predict.predict import Question, predict_case
+from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.assumptions import assumptions
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import evidence_used
 from capplan.planner.proposal.inputs import measured_inputs
 from capplan.planner.proposal.limits import limits
-from capplan.planner.proposal.options import confidence_options, survival_options
+from capplan.planner.proposal.options import Options, options
 from capplan.planner.proposal.proposal import (
     Asked,
     FitsUntil,
@@ -40,7 +41,7 @@ from capplan.planner.proposal.proposal import (
 )
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import SizedLayout, Sizing
-from capplan.simulator.experiments.workers import Workers
+from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
 LOADS = 25
@@ -50,7 +51,7 @@ MOST_YEARS = 10
 _MONTHS = 12
 Stage = Callable[[str], None]
 """Told the name of each stage of the work as it starts."""
-STAGES = ("searching families of layouts", "predicting the layout", "pricing the options", "comparing with evidence")
+STAGES = ("searching families of layouts", "predicting the layout and its options", "collecting the evidence")
 
 
 class NoLayoutError(InputError):
@@ -114,11 +115,14 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
     stage(STAGES[1])
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
     case = resolve(scenario, question.fitted, question.sizing.seed)
-    prediction = predict_case(case, Question(engine=question.sizing.engine))
+    tasks: list[Callable[[], Any]] = [
+        partial(options, question.base, question.sizing, case.fitted, sizing, sizing.chosen),
+        partial(predict, scenario, engine=question.sizing.engine, fitted=case.fitted, seed=question.sizing.seed),
+    ]
+    priced: Options
+    prediction: Prediction
+    priced, prediction = run_all(workers, tasks)
     stage(STAGES[2])
-    survival = survival_options(question.base, question.sizing, question.fitted, sizing, workers)
-    confidence = confidence_options(question.base, question.sizing, question.fitted, sizing, workers)
-    stage(STAGES[3])
     return Proposal(
         details=question.details,
         asked=asked(question),
@@ -130,8 +134,8 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
         growth=growth(sizing, sizing.chosen),
         fits_until=fits_until(sizing, sizing.chosen),
         latency_curves=tuple(_curves(case, prediction)),
-        survival_options=survival,
-        confidence_options=confidence,
+        survival_options=priced.survival,
+        confidence_options=priced.confidence,
         assumptions=assumptions(its, case, sizing.planned_tps),
         inputs=measured_inputs(its, scenario),
         evidence=evidence_used(case),
@@ -198,11 +202,13 @@ def _months(sizing: Sizing, limit: float) -> float | None:
 
 def _nothing_to_propose(sizing: Sizing) -> str:
     nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
-    text = f"there is nothing to propose: none of {sizing.layouts:,} layouts is safe enough for {rate(sizing.planned_tps)} TPS"
+    planned = rate(sizing.planned_tps)
+    text = f"there is nothing to propose: none of {sizing.layouts:,} layouts is safe enough for {planned} TPS"
     if nearest is None:
         return text + "; `capplan size` says why"
     if nearest.sustained_tps > 0:
-        return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.sustained_tps)}: ask for less, or search more"
+        carried = rate(nearest.sustained_tps)
+        return f"{text}; the nearest, {nearest.layout}, sustains {carried}: ask for less, or search more"
     return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}"
 
 
@@ -247,16 +253,16 @@ def _curves(case: Case[Any], prediction: Prediction) -> Iterator[LatencyCurve]:
             if column not in points[0]:
                 continue
             yield LatencyCurve(
-                name,
-                statistic,
-                tuple(rounded(each) for each in offered),
-                *(_cells(points, f"{column}{part}") for part in ("", "_low", "_high")),
+                request_class=name,
+                statistic=statistic,
+                offered_tps=tuple(rounded(each) for each in offered),
+                value_ms=_cells(points, column),
+                low_ms=_cells(points, f"{column}_low"),
+                high_ms=_cells(points, f"{column}_high"),
                 limits_ms=tuple(limits.get((name, statistic), ())),
             )
 
 
 def _cells(points: Sequence[Mapping[str, Any]], column: str) -> tuple[float | None, ...]:
     values = [point[column] for point in points]
-    return tuple(
-        None if value is None or not math.isfinite(value) else rounded(float(value)) for value in values
-    )
+    return tuple(None if value is None or not math.isfinite(value) else rounded(float(value)) for value in values)

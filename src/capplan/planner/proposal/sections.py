@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.number_words import share, signed
-from capplan.models.results import Outage
+from capplan.models.results import Basis, Outage
 from capplan.planner.proposal import words
 from capplan.planner.proposal.document import (
     MARKS,
@@ -30,7 +31,7 @@ from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Safety, SizedLayout
 from capplan.systems.registry import system
 
-TITLE = "Sizing proposal"
+TITLE, NOTHING = "Sizing proposal", "-"
 LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
 """Names of the pictures."""
 _SERVED = {"yes": "yes", "at risk": "at risk", "no": "no", None: "unknown"}
@@ -91,11 +92,11 @@ class _Document:
     def _question(self) -> str:
         sizing = self.sizing
         rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
-        if sizing.growth_per_year:
+        if sizing.growth_per_year and sizing.years:
             rate += f", reached after {_years(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
-        survived = [words.inside_sentence(words.situation(each, self.its)) for each in sizing.conditions[1:]]
+        held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
         parts = [rate, *map(words.objective, sizing.objectives)]
-        parts += [f"surviving the {words.listed(survived)}"] if survived else []
+        parts += [f"also {words.listed(held)}"] if held else []
         return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
 
     # The answer
@@ -121,13 +122,17 @@ class _Document:
 
     def _what_it_does(self) -> str:
         sizing = self.sizing
-        held = ["in normal operation"]
-        held += [f"under {words.inside_sentence(words.situation(each, self.its))}" for each in sizing.conditions[1:]]
-        goal = f" with the {words.listed([words.objective(each) for each in sizing.objectives])}" if sizing.objectives else ""
-        when = f" in {_years(sizing.years)}" if sizing.growth_per_year else ""
+        held = [words.clause(each, self.its) for each in sizing.conditions]
+        goal = (
+            f" with the {words.listed([words.objective(each) for each in sizing.objectives])}"
+            if sizing.objectives
+            else ""
+        )
+        when = f" in {_years(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
+        rate = f"{rate_cell(sizing.planned_tps).text} requests per second that are planned{when}"
         return (
-            f"With at least {share(sizing.confidence)} confidence this layout sustains the "
-            f"{rate_cell(sizing.planned_tps).text} requests per second that are planned{when}{goal}, {words.listed(held)}."
+            f"With at least {share(sizing.confidence)} confidence this layout sustains the {rate}{goal}, "
+            f"{words.listed(held)}."
         )
 
     def _how_sure(self) -> str:
@@ -138,12 +143,10 @@ class _Document:
         evidence = {
             "measured": "such a layout was load-tested",
             "interpolated": "the layout lies between load-tested ones",
-            "extrapolated": "the layout lies beyond the load tests, so the evidence section matters before it is bought",
+            "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
         }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
-        return (
-            f"The tightest situation is {words.inside_sentence(words.situation(binding.conditions, self.its))}: it leaves "
-            f"{left} of the capacity{lasts}; {evidence}."
-        )
+        tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
+        return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
 
     def _until(self, conditions: str) -> float | None:
         return next((each.months for each in self.proposal.fits_until if each.conditions == conditions), None)
@@ -195,7 +198,7 @@ class _Document:
         if priced:
             columns += [Column("Price of one", 2, right=True), Column("Price", 2, right=True)]
             rows.append((Cell("Total"), Cell(""), Cell(""), self._cost_cell(self.chosen.cost, "total")))
-        yield Table(tuple(columns), tuple(rows), "bill")
+        yield _table(columns, rows, "bill")
         if not priced:
             yield Paragraph("No prices were given, so the layout with the fewest machines was chosen.")
 
@@ -208,16 +211,17 @@ class _Document:
                 Cell(_capital(each.label)),
                 Cell(each.value),
                 Cell(each.tested),
-                Cell(_COMPARED.get(each.basis, ""), mark=mark_of(each.basis)),
+                Cell(_COMPARED.get(each.basis, "")),
             )
             for each in self.proposal.assumptions
         ]
         columns = (Column("Assumption", 4), Column("Value", 2), Column("Tested", 3), Column("The value is", 3))
-        yield Table(columns, tuple(rows), "assumptions")
+        yield _table(columns, rows, "assumptions")
 
     def _inputs(self) -> Iterator[Block]:
         yield Paragraph(
-            "Each input can be read from a running system. A value that differs from the assumptions changes the answer."
+            "Each input can be read from a running system. A value that differs from the assumptions changes the "
+            "answer."
         )
         sources = list(dict.fromkeys(one.source for each in self.proposal.inputs for one in each.metrics))
         rows = [
@@ -229,7 +233,7 @@ class _Document:
             for each in self.proposal.inputs
         ]
         columns = (Column("Input", 2), Column("How to measure it", 4), Column("Metrics", 5, code=True))
-        yield Table(columns, tuple(rows), "inputs")
+        yield _table(columns, rows, "inputs")
         yield Bullets(tuple(f"[{place}] {source}" for place, source in enumerate(sources, 1)))
 
     # Capacity and growth
@@ -237,9 +241,10 @@ class _Document:
     def _capacity(self) -> Iterator[Block]:
         sizing = self.sizing
         yield Paragraph(
-            "The capacity is the highest peak rate at which no request is dropped, no backlog grows and every objective "
-            "holds. Its band is the 90 % band of what a load test would measure. The sustained rate is the one that holds "
-            f"with {share(sizing.confidence)} confidence; the risk is the probability that the planned rate does not."
+            "The capacity is the highest peak rate at which no request is dropped, no backlog grows and every "
+            "objective holds, with the 90 % band of what a load test would measure. The sustained rate is the one that "
+            f"holds with {share(sizing.confidence)} confidence. The risk is the probability that the planned rate does "
+            "not hold."
         )
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         rows = [
@@ -259,11 +264,13 @@ class _Document:
             Column("Risk", 2, right=True),
             Column("Limited by", 3),
         )
-        yield Table(columns, tuple(rows), "capacity")
+        yield _table(columns, rows, "capacity")
         if self.sizing.growth_per_year:
             yield from self._growth()
         else:
-            yield Paragraph("No growth was given, so the layout is sized for today's peak and how long it fits is open.")
+            yield Paragraph(
+                "No growth was given, so the layout is sized for today's peak and how long it fits is open."
+            )
 
     def _growth(self) -> Iterator[Block]:
         yield Picture(GROWTH, "Offered rate year by year, and the rate that is sustained in each situation")
@@ -282,8 +289,8 @@ class _Document:
             Column("Of the sustained rate", 3, right=True),
             Column("Fits", 2),
         )
-        yield Table(columns, tuple(rows), "growth")
-        rows = [
+        yield _table(columns, rows, "growth")
+        until = [
             (
                 Cell(_capital(_RUNS_OUT.get(each.what, each.what))),
                 Cell(words.situation(each.conditions, self.its)),
@@ -297,8 +304,8 @@ class _Document:
             )
             for each in self.proposal.fits_until
         ]
-        columns = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
-        yield Table(columns, tuple(rows), "fits until")
+        heads = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
+        yield _table(heads, until, "fits until")
 
     # Latency
 
@@ -306,14 +313,14 @@ class _Document:
         prediction = self.proposal.prediction
         source = "simulated" if prediction.engine != "analytic" else "solved"
         yield Paragraph(
-            f"Latencies at the planned rate are {source}, with all nodes up; each has the 90 % band of what a load test "
-            "would measure. The curves come from the analytic solver."
+            f"Latencies at the planned rate are {source}, with all nodes up; each has the 90 % band of what a load "
+            "test would measure. The curves come from the analytic solver."
         )
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
         rows = []
         for name, latency in prediction.latency_ms.items():
             cells = [
-                Cell("–")
+                Cell(NOTHING)
                 if (band := getattr(latency, statistic)) is None
                 else band_cell(band, "ms", f"latency.{name}.{statistic}", mark_of(band.basis))
                 for statistic in _STATISTICS_SHOWN
@@ -323,7 +330,7 @@ class _Document:
             Column("Requests", 2),
             *(Column(f"{_capital(words.statistic(each))}, ms", 3, right=True) for each in _STATISTICS_SHOWN),
         )
-        yield Table(columns, tuple(rows), "latency")
+        yield _table(columns, rows, "latency")
         guessed = prediction.tails_guessed
         if guessed:
             yield Paragraph(f"{_capital(words.listed(guessed))} are in the percentiles as a guess.")
@@ -341,7 +348,7 @@ class _Document:
         )
         rows = [
             (
-                Cell(each.name if each.available else f"{each.name}"),
+                Cell(f"{each.name} lost"),
                 Cell("no" if not each.available else _SERVED[each.carried]),
                 Cell("none", 0.0, "1/s", 0.0, 0.0)
                 if each.capacity_tps is None or not each.available
@@ -351,12 +358,12 @@ class _Document:
             for place, each in enumerate(outages)
         ]
         columns = (
-            Column("Lost", 3),
+            Column("Failure", 3),
             Column("Serves the planned rate", 2),
             Column("Capacity left per second, with band", 4, right=True),
             Column("Consistency and trade-off", 5),
         )
-        yield Table(columns, tuple(rows), "failures")
+        yield _table(columns, rows, "failures")
         yield Paragraph("What it costs to survive less, or more, with the same confidence:")
         yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
 
@@ -367,7 +374,7 @@ class _Document:
             said = self._survived(each) if by_survival else share(each.confidence)
             first = Cell(f"{said} (proposed)" if each.proposed else said)
             if each.cost is None:
-                rows.append((first, Cell(each.why_not), Cell("–"), Cell("–")))
+                rows.append((first, Cell(each.why_not), Cell(NOTHING), Cell(NOTHING)))
                 continue
             more = each.cost - self.chosen.cost
             rows.append(
@@ -375,7 +382,7 @@ class _Document:
                     first,
                     Cell(words.counted(each.machines, self.its)),
                     self._cost_cell(each.cost, f"option.{name}.{key}"),
-                    Cell("–") if each.proposed else cost_cell(more, self.sizing.currency, signed=True),
+                    cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING),
                 )
             )
         columns = (
@@ -384,7 +391,7 @@ class _Document:
             Column("Machines" if self.sizing.currency == MACHINES else "Price", 2, right=True),
             Column("Compared with the proposal", 3, right=True),
         )
-        return Table(columns, tuple(rows), name)
+        return _table(columns, rows, name)
 
     def _survived(self, option: Option) -> str:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
@@ -410,12 +417,14 @@ class _Document:
                 f"Too much: if a load test confirms the medians, {saved} could have been saved "
                 f"({signed(median / self.chosen.cost - 1)}). So much a load test before the purchase is worth at most."
             )
-        if low is not None and low > self.chosen.cost:
+        if low is not None:
+            if low <= self.chosen.cost:
+                return
             yield (
                 f"Too little: if it measures the low end of the band, {self._worth(low - self.chosen.cost)} must be "
                 "added."
             )
-        elif self.sizing.confidence < 0.95:
+        elif 0.95 in costs:
             yield (
                 "Too little: if it measures the low end of the band, no layout of the search is certain to do. Buy in "
                 "steps, and measure after the first."
@@ -430,15 +439,15 @@ class _Document:
     def _evidence(self) -> Iterator[Block]:
         its = self.proposal.evidence
         yield Paragraph(
-            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them fitted, "
-            f"from {its.load_tests} load tests in {its.scenarios} independent scenarios."
+            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
+            f"fitted, from {its.load_tests} load tests in {its.scenarios} independent scenarios."
         )
         yield Bullets(its.sources)
         yield Paragraph(f"{its.why} The capacity without objectives is known to within ±{share(its.half_width)}.")
         if its.left_out_error is not None:
             yield Paragraph(
-                f"Backtest: each scenario was predicted by a fit that had not seen it. The {its.left_out_figures} figures "
-                f"came out {share(its.left_out_error)} off in the median, and {its.left_out_held} of "
+                f"Backtest: each scenario was predicted by a fit that had not seen it. The {its.left_out_figures} "
+                f"figures came out {share(its.left_out_error)} off in the median, and {its.left_out_held} of "
                 f"{its.left_out_banded} lay inside their 90 % band. {its.verdict}"
             )
         if its.narrower:
@@ -448,7 +457,7 @@ class _Document:
                 for each in its.narrower
             ]
             columns = (Column("Measurement", 8), Column("Band afterwards", 3, right=True))
-            yield Table(columns, tuple(rows), "narrower")
+            yield _table(columns, rows, "narrower")
 
     # Reproduction
 
@@ -470,8 +479,20 @@ class _Document:
         yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
 
 
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> Table:
+    """Return a table; where the marked cells of each row have one mark, it stands once, in the last column."""
+    marks = [{cell.mark for cell in row if cell.mark} for row in rows]
+    if not any(marks) or max(map(len, marks)) > 1:
+        return Table(tuple(columns), tuple(map(tuple, rows)), name)
+    marked = tuple(
+        (*(replace(cell, mark="") for cell in row), Cell("", mark=next(iter(found), "")))
+        for row, found in zip(rows, marks, strict=True)
+    )
+    return Table((*columns, Column("", 2, right=True)), marked, name)
+
+
 _RUNS_OUT = {"rate": "requests per second"}
-_COMPARED = {
+_COMPARED: dict[Basis | None, str] = {
     "measured": "as tested",
     "interpolated": "between tested values",
     "extrapolated": "beyond the tests",

@@ -101,7 +101,9 @@ def read_proposal(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not JSON: give the .json that `capplan proposal` wrote") from None
     found = content.get("schema") if isinstance(content, dict) else None
     if found != SCHEMA:
-        raise InputError(f"{path} has the schema {found!r}, not {SCHEMA!r}: give the .json that `capplan proposal` wrote")
+        raise InputError(
+            f"{path} has the schema {found!r}, not {SCHEMA!r}: give the .json that `capplan proposal` wrote"
+        )
     return dict(content)
 
 

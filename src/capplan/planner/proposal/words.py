@@ -63,7 +63,9 @@ def risk_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
 def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     """Return a share in per cent."""
     text = share(number)
-    return Cell(text, round(shown(text.removesuffix(" %")) / 100, 6) if text[:1].isdigit() else None, "1", mark=mark, key=key)
+    return Cell(
+        text, round(shown(text.removesuffix(" %")) / 100, 6) if text[:1].isdigit() else None, "1", mark=mark, key=key
+    )
 
 
 def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:
@@ -87,6 +89,14 @@ def situation(word: str, its: System[Any]) -> str:
     text = f"loss of {' and '.join(lost)}" if lost else ""
     text = ", with ".join(filter(None, [text, " and ".join(strained)]))
     return text[:1].upper() + text[1:]
+
+
+def clause(word: str, its: System[Any]) -> str:
+    """Return the situation as it ends a sentence: `after the loss of a data centre`."""
+    text = inside_sentence(situation(word, its))
+    if word == NORMAL.word:
+        return f"in {text}"
+    return f"after the {text}" if text.startswith("loss") else f"during {text}"
 
 
 def thing(word: str, its: System[Any]) -> str:

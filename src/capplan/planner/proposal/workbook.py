@@ -151,12 +151,17 @@ class _Writer:
             sheet.write_string(row, 0, each.name, self.style())
             sheet.write_number(row, 1, each.count, self.given("#,##0"))
             sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
-            sheet.write_formula(row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), each.count * each.price)
+            sheet.write_formula(
+                row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), each.count * each.price
+            )
         total = sum(each.count * each.price for each in self.proposal.bill)
         row += 1
         sheet.write_string(row, 0, "Total", self.style(bold=True, top=1))
         sheet.write_formula(
-            row, 1, f"=SUM(B{first + 1}:B{row})", self.style(bold=True, top=1, num_format="#,##0"),
+            row,
+            1,
+            f"=SUM(B{first + 1}:B{row})",
+            self.style(bold=True, top=1, num_format="#,##0"),
             sum(each.count for each in self.proposal.bill),
         )
         sheet.write_string(row, 2, "", self.style(top=1))
@@ -165,7 +170,7 @@ class _Writer:
         )
 
     def growth(self) -> None:
-        """Write growth: rate, growth and sustained rates are inputs; the years and the time that remains are formulas."""
+        """Write growth: rate, growth and sustained rates are inputs; years and the time that remains are formulas."""
         sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
         sheet = self.sheet(GROWTH, [44, 20, 20, 14])
         row = self.title(sheet, 0, "Growth of the offered rate")
@@ -199,7 +204,10 @@ class _Writer:
             sheet.write_formula(row, 1, f"={offered}*(1+{rises})^A{row + 1}", self.style(num_format="#,##0"), rate)
             sheet.write_formula(row, 2, f"=B{row + 1}/{sustained}", self.style(num_format="0.0%"), rate / limit)
             sheet.write_formula(
-                row, 3, f'=IF(B{row + 1}<={sustained},"yes","no")', self.style(align="right"),
+                row,
+                3,
+                f'=IF(B{row + 1}<={sustained},"yes","no")',
+                self.style(align="right"),
                 "yes" if rate <= limit else "no",
             )
 
@@ -282,9 +290,4 @@ def _months(limit: float, sizing: Any) -> float:
 
 def _spread(table: Table) -> list[int]:
     """Return how many columns of a sheet each column takes: three where cells have bands."""
-    return [
-        3 if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)
-    ]
-
-
-
+    return [3 if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)]

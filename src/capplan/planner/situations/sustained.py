@@ -158,7 +158,7 @@ def at_confidence(rates: FloatArray, confidence: float) -> float:
 
 def band_of_rates(rates: FloatArray) -> Band:
     """Return the median and the 90 % band of rates (draws,), each a rate that a share of the draws reaches."""
-    return Band(*(at_confidence(rates, share) for share in (0.5, 0.95, 0.05)))
+    return Band(at_confidence(rates, 0.5), at_confidence(rates, 0.95), at_confidence(rates, 0.05))
 
 
 Strains = Mapping[str, Strained]

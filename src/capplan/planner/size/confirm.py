@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import changed
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, SizingTarget
@@ -84,7 +84,7 @@ def _others(fields: Mapping[str, object], family: Family) -> Numbers:
 def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Relations]:
     relations: Relations = NONE
     for _ in range(_ROUNDS):
-        relations = _simulated(search.target, best)
+        relations = simulated(search.target, best.scenario)
         again = search.cheapest_near(best, relations)
         if again is None or again.numbers == best.numbers:
             return again, relations
@@ -92,10 +92,11 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
     return best, relations
 
 
-def _simulated(target: SizingTarget, candidate: Candidate) -> Relations:
+def simulated(target: SizingTarget, scenario: Scenario) -> Relations:
+    """Return simulated over analytic latencies of a layout at the rate of the target."""
     from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
 
-    case = target.case(candidate.scenario)
+    case = target.case(scenario)
     settings = SimulationSettings(target.seed, "compiled", case.system.budget_s, threads=1)
     return simulated_latency(case, case.solution.at(target.offered_per_s), settings).relations
 
