@@ -123,11 +123,22 @@ class _Options:
             confidence=confidence,
             conditions=tuple(each for each in self.target.conditions if each.word in words),
         )
-        search = _Search(target, self.family, self)
+        search = _Search(target, self._nested(set(survive), confidence), self)
         found = search.cheapest()
         if found is None:
             return Option(tuple(survive), confidence, {}, None, self._why_not(search))
         return self._of(survive, confidence, self.its.machine_counts(found.scenario), found.cost)
+
+    def _nested(self, survive: set[str], confidence: float) -> Family:
+        """Return the layouts to choose from: none smaller than the proposal for more, none larger for less."""
+        fields, own = self.chosen.fields, set(self.own)
+        if survive >= own and confidence >= self.sizing.confidence:
+            ends = {name: (fields[name], high) for name, (_, high) in self.family.sized.items()}
+        elif survive <= own and confidence <= self.sizing.confidence:
+            ends = {name: (low, fields[name]) for name, (low, _) in self.family.sized.items()}
+        else:
+            return self.family
+        return replace(self.family, sized=ends)
 
     def _of(
         self, survive: Sequence[str], confidence: float, machines: Any, cost: float, proposed: bool = False

@@ -28,7 +28,7 @@ from capplan.planner.proposal.document import (
 from capplan.planner.proposal.proposal import Option, Proposal
 from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
 from capplan.planner.size.prices import MACHINES
-from capplan.planner.size.sizing import Safety, SizedLayout
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
 
 TITLE, NOTHING = "Sizing proposal", "-"
@@ -364,7 +364,10 @@ class _Document:
             Column("Consistency and trade-off", 5),
         )
         yield _table(columns, rows, "failures")
-        yield Paragraph("What it costs to survive less, or more, with the same confidence:")
+        yield Paragraph(
+            "What it costs to survive less, or more, with the same confidence and the same data centres. Options are "
+            "searched with fewer draws than the proposal, so their numbers of machines are within a few per cent."
+        )
         yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
 
     def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
@@ -388,7 +391,7 @@ class _Document:
         columns = (
             Column("Survives" if by_survival else "Confidence", 3),
             Column("Cheapest layout", 5),
-            Column("Machines" if self.sizing.currency == MACHINES else "Price", 2, right=True),
+            self._price_column(),
             Column("Compared with the proposal", 3, right=True),
         )
         return _table(columns, rows, name)
@@ -406,6 +409,24 @@ class _Document:
         )
         yield self._options(self.proposal.confidence_options, "confidence options", by_survival=False)
         yield Bullets(tuple(self._regrets()))
+        rows = [
+            (
+                Cell(_capital(self._differs(each))),
+                Cell(words.counted(each.machines, self.its)),
+                self._cost_cell(each.cost),
+            )
+            for each in self.sizing.alternatives
+        ]
+        if rows:
+            yield Paragraph("Other layouts that are safe:")
+            columns = (Column("Differs in", 3), Column("Cheapest layout", 5), self._price_column())
+            yield _table(columns, rows, "alternatives")
+        ruled_out = [
+            f"Ruled out: {self._differs(each) or 'every layout'}; {words.inside_sentence(self._why(each))}."
+            for each in self.sizing.impossible
+        ]
+        if ruled_out:
+            yield Bullets(tuple(ruled_out))
 
     def _regrets(self) -> Iterator[str]:
         """Yield what is regretted when the truth turns out to be the median, or the low end of the band."""
@@ -429,6 +450,23 @@ class _Document:
                 "Too little: if it measures the low end of the band, no layout of the search is certain to do. Buy in "
                 "steps, and measure after the first."
             )
+
+    def _differs(self, layout: SizedLayout | Refusal) -> str:
+        """Return the fields that are not numbers of machines."""
+        fields = {name: value for name, value in layout.fields.items() if name not in self.its.sized}
+        said = [
+            f"{value} data centre{'s' * (value != 1)}" if name == "dcs" else f"{name} {value}"
+            for name, value in fields.items()
+        ]
+        return words.listed(said) if said else ""
+
+    def _why(self, refusal: Refusal) -> str:
+        if not refusal.conditions:
+            return refusal.reason
+        return f"{words.situation(refusal.conditions, self.its)}: {refusal.reason}"
+
+    def _price_column(self) -> Column:
+        return Column("Machines" if self.sizing.currency == MACHINES else "Price", 2, right=True)
 
     def _worth(self, cost: float) -> str:
         text = self._cost_text(cost)

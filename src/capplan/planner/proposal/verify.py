@@ -128,7 +128,11 @@ def verify(
     InputError
         If the question in it cannot be read, or has no answer any more.
     """
-    again = propose(question_of(content, fitted), workers, stage).to_json()
+    return compared(content, propose(question_of(content, fitted), workers, stage).to_json())
+
+
+def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verification:
+    """Compare a stored proposal with one that was computed again, both as JSON has them."""
     stored, computed = (
         {name: value for name, value in each.items() if name not in _NOT_FIGURES} for each in (content, again)
     )
