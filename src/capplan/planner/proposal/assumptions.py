@@ -54,7 +54,15 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
             continue
         measured = [getattr(test.scenario, name) for test in tests]
         tested, basis = _tested(value, measured, name in axes)
+        if name not in axes and not _documented(name, tests):
+            tested, basis = f"not documented, taken as {tested}", None
         yield Assumption(name, option.label or name, _text(value), tested, basis)
+
+
+def _documented(name: str, tests: Sequence[LoadTest[Any]]) -> bool:
+    """Whether the documents say what a load test had of a field."""
+    rows = (row for test in tests for row in test.rows)
+    return any(name in row.layout or getattr(row, name, None) is not None for row in rows)
 
 
 def _tested(value: Any, measured: Sequence[Any], ranged: bool) -> tuple[str, Basis | None]:

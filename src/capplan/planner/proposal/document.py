@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Literal, TypeVar, cast
+
+T = TypeVar("T")
 
 Mark = Literal["", "measured", "predicted", "extrapolated", "given"]
 """What a figure rests on, in a customer's words; empty where there is nothing to say."""
@@ -112,6 +115,20 @@ class Tiles:
     cells: tuple[tuple[str, Cell], ...]
 
 
+_UNIT = re.compile(r"(?<=\d) (?=%|ms\b|[A-Z]{3}\b)")
+
+
+def _kept(value: T) -> T:
+    """Return frozen data with no break between a number and its unit in any text."""
+    if isinstance(value, str):
+        return cast("T", _UNIT.sub("\u00a0", value))
+    if isinstance(value, tuple):
+        return cast("T", tuple(map(_kept, value)))
+    if is_dataclass(value) and not isinstance(value, type | Code):
+        return cast("T", replace(value, **{each.name: _kept(getattr(value, each.name)) for each in fields(value)}))
+    return value
+
+
 Block = Paragraph | Bullets | Code | Picture | Tiles | Table
 
 
@@ -149,6 +166,10 @@ class Document:
     question: str
     sections: tuple[Section, ...]
     footer: str
+
+    def kept_together(self) -> Document:
+        """Return the document with a number and its unit on one line."""
+        return _kept(self)
 
     def figures(self) -> dict[str, Cell]:
         """Return every figure by its key."""

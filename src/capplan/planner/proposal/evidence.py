@@ -12,8 +12,9 @@ from capplan.calibration.case.extrapolation import RATE, Extrapolation
 from capplan.calibration.system import Case
 from capplan.calibration.validation.validate import report
 from capplan.planner.proposal.proposal import EvidenceUsed, Narrower
+from capplan.planner.proposal.words import statistic
 
-_LEAST = 0.005  # of the capacity: what must be gained to be worth a line
+_LEAST = 0.1  # of the band: what must be gained to be worth a line
 
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
@@ -30,7 +31,7 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         basis=case.extrapolation.basis,
         why=case.extrapolation.why,
         half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
-        narrower=tuple(sorted(_narrower(case), key=lambda each: each.half_width)),
+        narrower=(*_never_measured(case), *_narrower(case)),
         left_out_figures=sum(each.counts for each in backtest.left_out),
         left_out_error=None if backtest.own is None else backtest.own.error,
         left_out_held=backtest.coverage.held,
@@ -53,6 +54,17 @@ def _half_width(case: Case[Any], far: Extrapolation, certain: bool = False) -> f
     return float((band.high - band.low) / 2 / band.value)
 
 
+def _never_measured(case: Case[Any]) -> Iterator[Narrower]:
+    """Yield the figures of objectives that no load test reports."""
+    rate = case.offered_per_s or _capacity(case)
+    metrics = dict.fromkeys(
+        metric for each in case.objectives for metric in each.metrics() if metric.kind == "duration"
+    )
+    for metric in metrics:
+        if case.basis.of_latency(metric.subject, metric.statistic, rate) == "model only":
+            yield Narrower(f"A load test that reports the {statistic(metric.statistic)} of {metric.subject}", None)
+
+
 def _narrower(case: Case[Any]) -> Iterator[Narrower]:
     """Yield what a load test of this layout, or of one side of it, would make of the band."""
     far = case.system.extrapolation(case.scenario, _capacity(case))
@@ -68,7 +80,7 @@ def _narrower(case: Case[Any]) -> Iterator[Narrower]:
                 excess=tuple(each for each in far.excess if each is not way),
                 excess_of_rates=tuple(each for each in far.excess_of_rates if each is not way),
             )
-            if (half_width := _half_width(case, without)) < now - _LEAST:
+            if (half_width := _half_width(case, without)) < now * (1 - _LEAST):
                 yield Narrower(f"A load test that covers: {way.words}", half_width)
-    if (certain := _half_width(case, far, certain=True)) < now - _LEAST:
+    if (certain := _half_width(case, far, certain=True)) < now * (1 - _LEAST):
         yield Narrower("Parameters measured on the customer's own nodes", certain)

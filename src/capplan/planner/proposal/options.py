@@ -6,7 +6,7 @@ another has solved: neither the confidence nor the choice of situations changes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,10 +19,10 @@ from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
-from capplan.planner.size.confirm import simulated
+from capplan.planner.size.confirm import simulated, sized
 from capplan.planner.size.search import FEW_DRAWS, Family, Numbers, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion
-from capplan.planner.size.sizing import SizedLayout, Sizing
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.systems.registry import system
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -39,10 +39,13 @@ class Options:
         The cheapest layout for each choice of what to survive, from nothing to all losses.
     confidence : tuple of Option
         The cheapest layout for each of several confidences, ascending.
+    failures : tuple of Safety
+        How safe the proposal is under each loss, asked or not, and under what else it must survive.
     """
 
     survival: tuple[Option, ...]
     confidence: tuple[Option, ...]
+    failures: tuple[Safety, ...]
 
 
 def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, chosen: SizedLayout) -> Options:
@@ -82,13 +85,13 @@ class _Options:
         self.relations = self._relations(question)
 
     def _family(self, question: SizingQuestion) -> Family:
-        sized = {name: question.sized.get(name, ends) for name, ends in self.its.sized.items()}
-        first, *others = sized
-        ends = {first: sized[first]}
+        ranges = {name: question.sized.get(name, ends) for name, ends in self.its.sized.items()}
+        first, *others = ranges
+        ends = {first: ranges[first]}
         for name in others:
-            most = min(sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS)
-            ends[name] = (sized[name][0], most)
-        return Family({name: value for name, value in self.chosen.fields.items() if name not in sized}, ends)
+            most = min(ranges[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS)
+            ends[name] = (ranges[name][0], most)
+        return Family({name: value for name, value in self.chosen.fields.items() if name not in ranges}, ends)
 
     def _relations(self, question: SizingQuestion) -> Relations:
         """Return simulated over analytic latencies, of the proposal's layout."""
@@ -112,7 +115,18 @@ class _Options:
         return Options(
             tuple(self._option(each, self.sizing.confidence) for each in survived),
             tuple(self._option(self.own, each) for each in confidences),
+            tuple(self._failures()),
         )
+
+    def _failures(self) -> Iterator[Safety]:
+        """Yield the safety of the proposal by conditions, as the sizing has it where it was asked."""
+        known = {each.conditions: each for each in self.chosen.safety}
+        more = tuple(each for each in self.target.conditions if each.word not in known)
+        if more:
+            numbers = tuple(int(self.chosen.fields[name]) for name in self.family.sized)
+            found = sized(replace(self.target, conditions=more), self.family, numbers, self.relations)
+            known |= {} if found is None else {each.conditions: each for each in found.safety}
+        yield from (known[each.word] for each in self.target.conditions if each.word in known and each != NORMAL)
 
     def _option(self, survive: Sequence[str], confidence: float) -> Option:
         if tuple(survive) == self.own and confidence == self.sizing.confidence:

@@ -14,7 +14,7 @@ from typing import Any
 from capplan.models.results import Basis, plain
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
-from capplan.planner.size.sizing import Sizing
+from capplan.planner.size.sizing import Safety, Sizing
 
 SCHEMA = "capplan.proposal/1"
 
@@ -263,18 +263,19 @@ class MeasuredInput:
 
 @dataclass(frozen=True)
 class Narrower:
-    """What would narrow the band of the capacity.
+    """What would narrow a band.
 
     Attributes
     ----------
     what
         What to measure, in words.
     half_width
-        Half-width of the band afterwards, as a share of the capacity.
+        Half-width of the band of the capacity without objectives afterwards, as a share of it; null where that is not
+        known.
     """
 
     what: str
-    half_width: float
+    half_width: float | None
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ class EvidenceUsed:
     half_width
         Half-width of the 90 % band of the capacity without objectives, as a share of the capacity.
     narrower
-        What would narrow it.
+        What would narrow the bands.
     left_out_figures
         Figures that the backtest predicted without their scenario.
     left_out_error
@@ -375,6 +376,8 @@ class Proposal:
         When growth reaches the limit, by situation.
     latency_curves
         Latency against load.
+    failures
+        How safe the layout is under each loss, asked or not, and under what else it must survive.
     survival_options
         The cheapest layout that survives less or more.
     confidence_options
@@ -401,6 +404,7 @@ class Proposal:
     growth: tuple[YearOfGrowth, ...]
     fits_until: tuple[FitsUntil, ...]
     latency_curves: tuple[LatencyCurve, ...]
+    failures: tuple[Safety, ...]
     survival_options: tuple[Option, ...]
     confidence_options: tuple[Option, ...]
     assumptions: tuple[Assumption, ...]

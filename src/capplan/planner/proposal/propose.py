@@ -134,6 +134,7 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
         growth=growth(sizing, sizing.chosen),
         fits_until=fits_until(sizing, sizing.chosen),
         latency_curves=tuple(_curves(case, prediction)),
+        failures=priced.failures,
         survival_options=priced.survival,
         confidence_options=priced.confidence,
         assumptions=assumptions(its, case, sizing.planned_tps),

@@ -34,7 +34,6 @@ from capplan.systems.registry import system
 TITLE, NOTHING = "Sizing proposal", "-"
 LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
 """Names of the pictures."""
-_SERVED = {"yes": "yes", "at risk": "at risk", "no": "no", None: "unknown"}
 _STATISTICS_SHOWN = ("mean", "p50", "p95", "p99")
 
 
@@ -46,7 +45,7 @@ def document(proposal: Proposal) -> Document:
     proposal : Proposal
         The proposal; a layout was found.
     """
-    return _Document(proposal).made()
+    return _Document(proposal).made().kept_together()
 
 
 class _Document:
@@ -146,6 +145,7 @@ class _Document:
             "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
         }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
         tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
+        tightest = f"the {tightest}" if tightest.startswith("loss") else tightest
         return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
 
     def _until(self, conditions: str) -> float | None:
@@ -181,7 +181,7 @@ class _Document:
         priced = self.sizing.currency != MACHINES
         rows = [
             (
-                Cell(each.name),
+                Cell(_capital(each.name)),
                 Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
                 *(
                     (
@@ -265,6 +265,11 @@ class _Document:
             Column("Limited by", 3),
         )
         yield _table(columns, rows, "capacity")
+        if any(each.capacity_tps.low == 0 for each in self.chosen.safety):
+            yield Paragraph(
+                "A band that starts at 0 says that one load test in twenty would miss an objective at any rate. More "
+                "machines do not help there; better evidence does."
+            )
         if self.sizing.growth_per_year:
             yield from self._growth()
         else:
@@ -284,7 +289,7 @@ class _Document:
             for each in self.proposal.growth
         ]
         columns = (
-            Column("Years from now", 2, right=True),
+            Column("Years from now", 2),
             Column("Offered per second", 3, right=True),
             Column("Of the sustained rate", 3, right=True),
             Column("Fits", 2),
@@ -338,37 +343,64 @@ class _Document:
     # Failures
 
     def _failures(self) -> Iterator[Block]:
-        outages = self.proposal.prediction.outages
-        if not outages:
+        if not self.proposal.failures:
             yield Paragraph("No failure of this system is modelled.")
             return
         yield Paragraph(
-            "What each failure leaves of the proposed layout at the planned rate. Where requests fail at the chosen "
-            "consistency levels, a second row shows the least lowering that restores service, and what it costs."
+            "What the proposed layout still does after each failure, at the consistency levels of the answer and with "
+            "all clients served by what is left."
         )
         rows = [
             (
-                Cell(f"{each.name} lost"),
-                Cell("no" if not each.available else _SERVED[each.carried]),
-                Cell("none", 0.0, "1/s", 0.0, 0.0)
-                if each.capacity_tps is None or not each.available
-                else band_cell(each.capacity_tps, "1/s", f"outage.{place}", mark_of(each.capacity_tps.basis)),
-                Cell(_trade_off(each)),
+                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell("yes" if each.risk <= 1 - self.sizing.confidence else "not with this confidence"),
+                *(
+                    (Cell(NOTHING), Cell("none"), Cell(NOTHING))
+                    if each.bottleneck is None
+                    else (
+                        rate_cell(each.sustained_tps, f"after.{each.conditions}", "extrapolated"),
+                        band_cell(each.capacity_tps, "1/s", f"left.{each.conditions}", "extrapolated"),
+                        risk_cell(each.risk, f"failing.{each.conditions}", "extrapolated"),
+                    )
+                ),
+                Cell(words.limited_by(each.limit)),
             )
-            for place, each in enumerate(outages)
+            for each in self.proposal.failures
         ]
         columns = (
             Column("Failure", 3),
-            Column("Serves the planned rate", 2),
-            Column("Capacity left per second, with band", 4, right=True),
-            Column("Consistency and trade-off", 5),
+            Column("Carries the plan", 2),
+            Column("Sustained per second", 2, right=True),
+            Column("Capacity per second, with band", 4, right=True),
+            Column("Risk", 1, right=True),
+            Column("Limited by", 3),
         )
         yield _table(columns, rows, "failures")
+        trades = tuple(self._trade_offs())
+        if trades:
+            yield Bullets(trades)
         yield Paragraph(
             "What it costs to survive less, or more, with the same confidence and the same data centres. Options are "
             "searched with fewer draws than the proposal, so their numbers of machines are within a few per cent."
         )
         yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+
+    def _trade_offs(self) -> Iterator[str]:
+        """Yield what fails at the chosen levels, and what lower levels restore and cost."""
+        for each in self.proposal.prediction.outages:
+            if not each.available:
+                yield f"{self._lost(each)}: no service, {each.assumed}."
+            elif each.lowered:
+                cost = f" The price: {each.cost}." if each.cost else ""
+                yield f"{self._lost(each)}, with lower levels ({each.assumed}): service continues.{cost}"
+
+    def _lost(self, outage: Outage) -> str:
+        """Return what an outage loses, in words."""
+        each = [
+            words.thing(kind, self.its) if count == 1 else f"{count} {'data centres' if kind == 'dc' else f'of {kind}'}"
+            for kind, count in outage.lost.items()
+        ]
+        return f"Loss of {words.listed(each)}"
 
     def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
         rows = []
@@ -436,7 +468,7 @@ class _Document:
             saved = self._worth(self.chosen.cost - median)
             yield (
                 f"Too much: if a load test confirms the medians, {saved} could have been saved "
-                f"({signed(median / self.chosen.cost - 1)}). So much a load test before the purchase is worth at most."
+                f"({signed(median / self.chosen.cost - 1)}). A load test before the purchase is worth up to that."
             )
         if low is not None:
             if low <= self.chosen.cost:
@@ -489,12 +521,12 @@ class _Document:
                 f"{its.left_out_banded} lay inside their 90 % band. {its.verdict}"
             )
         if its.narrower:
-            yield Paragraph("What would narrow the band of the capacity:")
+            yield Paragraph("What would narrow the bands:")
             rows = [
-                (Cell(each.what), Cell(f"±{share(each.half_width)}", float(f"{each.half_width:.3f}"), "1"))
+                (Cell(each.what), Cell("not known") if each.half_width is None else _half_width_cell(each.half_width))
                 for each in its.narrower
             ]
-            columns = (Column("Measurement", 8), Column("Band afterwards", 3, right=True))
+            columns = (Column("Measurement", 8), Column("Capacity without objectives, afterwards", 4, right=True))
             yield _table(columns, rows, "narrower")
 
     # Reproduction
@@ -548,9 +580,9 @@ def _years(years: float) -> str:
     return f"{years:g} year{'s' * (years != 1)}"
 
 
+def _half_width_cell(half_width: float) -> Cell:
+    return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
+
+
 def _guess(text: str, safety: Safety) -> str:
     return f"{text} (a guess)" if safety.guessed else text
-
-
-def _trade_off(outage: Outage) -> str:
-    return f"{outage.assumed}: {outage.cost}" if outage.cost else outage.assumed

@@ -101,6 +101,11 @@ def simulated(target: SizingTarget, scenario: Scenario) -> Relations:
     return simulated_latency(case, case.solution.at(target.offered_per_s), settings).relations
 
 
+def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Relations) -> SizedLayout | None:
+    """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
+    return _Sizes(target, family, relations).at(numbers)
+
+
 class _Sizes:
     """Layouts of a family with their final figures."""
 
