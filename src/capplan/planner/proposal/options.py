@@ -20,7 +20,7 @@ from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
 from capplan.planner.size.confirm import simulated, sized
-from capplan.planner.size.search import FEW_DRAWS, Family, Numbers, Search, SizingTarget
+from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.systems.registry import system
@@ -82,6 +82,8 @@ class _Options:
         )
         self.family = self._family(question)
         self.known: dict[Numbers, tuple[Scenario, Strains]] = {}
+        numbers = tuple(int(chosen.fields[name]) for name in self.family.sized)
+        self.answers: list[tuple[set[str], float, Numbers]] = [(set(self.own), sizing.confidence, numbers)]
         self.relations = self._relations(question)
 
     def _family(self, question: SizingQuestion) -> Family:
@@ -123,8 +125,7 @@ class _Options:
         known = {each.conditions: each for each in self.chosen.safety}
         more = tuple(each for each in self.target.conditions if each.word not in known)
         if more:
-            numbers = tuple(int(self.chosen.fields[name]) for name in self.family.sized)
-            found = sized(replace(self.target, conditions=more), self.family, numbers, self.relations)
+            found = sized(replace(self.target, conditions=more), self.family, self.answers[0][2], self.relations)
             known |= {} if found is None else {each.conditions: each for each in found.safety}
         yield from (known[each.word] for each in self.target.conditions if each.word in known and each != NORMAL)
 
@@ -138,21 +139,25 @@ class _Options:
             conditions=tuple(each for each in self.target.conditions if each.word in words),
         )
         search = _Search(target, self._nested(set(survive), confidence), self)
-        found = search.cheapest()
+        smallest = search.at(tuple(low for low, _ in search.family.sized.values()))
+        safe = isinstance(smallest, Candidate) and search.safe(smallest)
+        found = smallest if safe and isinstance(smallest, Candidate) else search.cheapest()
         if found is None:
             return Option(tuple(survive), confidence, {}, None, self._why_not(search))
+        self.answers.append((set(survive), confidence, found.numbers))
         return self._of(survive, confidence, self.its.machine_counts(found.scenario), found.cost)
 
     def _nested(self, survive: set[str], confidence: float) -> Family:
-        """Return the layouts to choose from: none smaller than the proposal for more, none larger for less."""
-        fields, own = self.chosen.fields, set(self.own)
-        if survive >= own and confidence >= self.sizing.confidence:
-            ends = {name: (fields[name], high) for name, (_, high) in self.family.sized.items()}
-        elif survive <= own and confidence <= self.sizing.confidence:
-            ends = {name: (low, fields[name]) for name, (low, _) in self.family.sized.items()}
-        else:
-            return self.family
-        return replace(self.family, sized=ends)
+        """Return the layouts to choose from: none smaller than one for less, none larger than the proposal for less."""
+        ends = {name: [low, high] for name, (low, high) in self.family.sized.items()}
+        for known, its_confidence, numbers in self.answers:
+            for name, number in zip(ends, numbers, strict=True):
+                if survive >= known and confidence >= its_confidence:
+                    ends[name][0] = max(ends[name][0], number)
+        if survive <= set(self.own) and confidence <= self.sizing.confidence:
+            for name, (_, high) in self.family.sized.items():
+                ends[name][1] = min(high, self.chosen.fields[name])
+        return replace(self.family, sized={name: (low, max(low, high)) for name, (low, high) in ends.items()})
 
     def _of(
         self, survive: Sequence[str], confidence: float, machines: Any, cost: float, proposed: bool = False
