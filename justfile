@@ -23,12 +23,13 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
-# Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, and 500
-# questions whose answers must not contradict themselves
+# Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, 500
+# questions whose answers must not contradict themselves, and 50 sizings that an exhaustive simulation must agree with
 trust:
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
     CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
+    CAPPLAN_TRUST_SIZINGS=50 uv run pytest tests/planner/test_random_sizings.py
 
 # Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:

@@ -29,8 +29,9 @@ def main() -> int:
     mode = "quick" if options.quick else "full" if options.full else "normal"
     rounds = 1 if options.quick else options.rounds
     parts = options.only or (QUICK_PARTS if options.quick else PARTS)
-    found: dict[str, Any] = {"schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
-    found["sections"] = {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
+    kept = json.loads(options.keep.read_text("utf-8")) if options.keep else {"sections": {}}
+    found: dict[str, Any] = {**kept, "schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
+    found["sections"] |= {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
     if "precision" in parts:
         found["precision"] = {name: precision.contest(name, mode, rounds) for name in precision.TITLES}
     if "lengths" in parts:
@@ -49,9 +50,15 @@ def main() -> int:
     faults = _faults(found)
     for text in faults:
         print(f"not counted: {text}", file=sys.stderr)
-    if parts == PARTS and not faults:  # what somebody reads is whole, or stays as it was
+    if _whole(found) and not faults:  # what somebody reads is whole, or stays as it was
         PAGE.write_text(as_page(found), "utf-8")
     return 1 if faults else 0
+
+
+def _whole(found: dict[str, Any]) -> bool:
+    """Whether every part was measured, now or in the run that is kept, both as thoroughly."""
+    measured = {*found["sections"], *found}
+    return found["mode"] != "quick" and measured.issuperset(PARTS)
 
 
 def _options() -> argparse.Namespace:
@@ -61,6 +68,7 @@ def _options() -> argparse.Namespace:
     size.add_argument("--full", action="store_true", help="also the long runs that take minutes each")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each contest (default: 3)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts of it")
+    parser.add_argument("--keep", type=Path, help="take the other parts from such a file of an earlier run here")
     parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
     return parser.parse_args()
 

@@ -83,15 +83,15 @@ QUORUM = (
     _capplan("simpy", "quorum_simpy", 50_000),
 )
 FLOW_SHARED = (
-    _simpy(YARDSTICK, "flow_simpy_plain", "shared", 20_000),
-    _simpy("SimPy by hand, callbacks", "flow_simpy_fast", "shared", 40_000),
+    _simpy(YARDSTICK, "flow_simpy_plain", "shared", 60_000),
+    _simpy("SimPy by hand, callbacks", "flow_simpy_fast", "shared", 120_000),
     _capplan("compiled", "shared_compiled", 200_000),
     _capplan("simpy", "shared_simpy", 10_000),
     _capplan("analytic", "shared_analytic", 40),
 )
 FLOW_QUEUED = (
-    _simpy(YARDSTICK, "flow_simpy_plain", "queued", 20_000),
-    _simpy("SimPy by hand, callbacks", "flow_simpy_fast", "queued", 40_000),
+    _simpy(YARDSTICK, "flow_simpy_plain", "queued", 60_000),
+    _simpy("SimPy by hand, callbacks", "flow_simpy_fast", "queued", 120_000),
     _capplan("compiled", "queued_compiled", 200_000),
     _capplan("simpy", "queued_simpy", 10_000),
 )

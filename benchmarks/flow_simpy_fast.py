@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import cycle, product
+from itertools import cycle, permutations, product
 from typing import Any
 
-from flow_simpy_plain import WARM_UP, Draws, run
+from flow_simpy_plain import WARM_UP, Draws, own_first, run
 from networks import CLASSES, FlowNumbers, flow_numbers
 from simpy import Environment, Event, Timeout
 from simpy_cores import CORES
@@ -119,10 +119,11 @@ class Reading:
 class Session:
     """A session and the request that it has under way."""
 
-    __slots__ = ("dc", "flow", "front", "me", "name", "position", "start")
+    __slots__ = ("dc", "flow", "front", "me", "name", "position", "rows", "start")
 
     def __init__(self, flow: Flow) -> None:
         self.flow, self.position = flow, 0
+        self.rows = [flow.orders[int(flow.uniform() * len(flow.orders))] for _ in flow.nodes]
 
     def ask(self, _: Event | None) -> None:
         """Start the next request."""
@@ -180,9 +181,9 @@ class Session:
         flow, numbers = self.flow, self.flow.numbers
         count = numbers.nodes if flow.uniform() < numbers.repair_chance else numbers.read_needed
         answers, nodes = Answers(numbers.read_needed, self.read_full), flow.nodes[self.dc]
-        for step in range(count):
-            reading = Reading(flow, nodes[(self.me + step) % numbers.nodes], answers)
-            if step:
+        for number in own_first(self.me, self.rows[self.dc])[:count]:
+            reading = Reading(flow, nodes[number], answers)
+            if number != self.me:
                 Timeout(flow.environment, 2 * numbers.lan_s).callbacks.append(reading.arrive)
             else:
                 reading.arrive(None)
@@ -190,10 +191,10 @@ class Session:
     def tell_replicas(self, _: Event | None) -> None:
         """Write at all replicas; in other data centres one takes the write and passes it on."""
         flow, numbers, environment = self.flow, self.flow.numbers, self.flow.environment
-        answers, count = Answers(numbers.write_needed, self.write_full), numbers.nodes
-        for step in range(count):
-            node = flow.nodes[self.dc][(self.me + step) % count]
-            if step:
+        answers = Answers(numbers.write_needed, self.write_full)
+        for number in own_first(self.me, self.rows[self.dc]):
+            node = flow.nodes[self.dc][number]
+            if number != self.me:
                 there = Timeout(environment, numbers.lan_s)
                 there.callbacks.append(Mutation(flow, node, numbers.lan_s, answers).arrive)
             else:
@@ -201,9 +202,9 @@ class Session:
         for other in range(numbers.dcs):
             if other == self.dc:
                 continue
-            for step in range(count):
-                node = flow.nodes[other][(self.me + 1 + step) % count]
-                there = Timeout(environment, numbers.wan_s + numbers.lan_s if step else numbers.wan_s)
+            for place, number in enumerate(self.rows[other]):
+                node = flow.nodes[other][number]
+                there = Timeout(environment, numbers.wan_s + numbers.lan_s if place else numbers.wan_s)
                 there.callbacks.append(Mutation(flow, node, numbers.wan_s, answers).arrive)
 
     def read_full(self, _: Event | None) -> None:
@@ -243,6 +244,7 @@ class Flow:
         self.nodes = [[Node(environment, numbers, discipline) for _ in nodes] for _ in dcs]
         self.fronts = [[CORES[discipline](environment, numbers.front_cores) for _ in fronts] for _ in dcs]
         self.workers = [[Units(numbers.workers) for _ in fronts] for _ in dcs]
+        self.orders = list(permutations(nodes))
         self.next_dc = {name: cycle(dcs).__next__ for name in CLASSES}
         self.next_front = {key: cycle(fronts).__next__ for key in product(CLASSES, dcs)}
         places = product(CLASSES, dcs, fronts, ("read", "write"))

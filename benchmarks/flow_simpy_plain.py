@@ -7,7 +7,7 @@ nobody waits, is a recursion without events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import cycle, product
+from itertools import cycle, permutations, product
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from simpy_cores import CORES
 
 WARM_UP = 0.1  # of the run
 Steps = Iterator[Event]
+Rows = list[tuple[int, ...]]  # replicas by data centre
 
 
 class Draws:
@@ -66,6 +67,11 @@ class Node:
         self.storage_busy_s += demand_s
 
 
+def own_first(me: int, row: tuple[int, ...]) -> list[int]:
+    """Return the replicas of a row with the coordinator first."""
+    return [me, *(number for number in row if number != me)]
+
+
 class Flow:
     """Everything of one run."""
 
@@ -77,6 +83,7 @@ class Flow:
         self.nodes = [[Node(self.environment, numbers, discipline) for _ in nodes] for _ in dcs]
         self.fronts = [[CORES[discipline](self.environment, numbers.front_cores) for _ in fronts] for _ in dcs]
         self.workers = [[simpy.Resource(self.environment, numbers.workers) for _ in fronts] for _ in dcs]
+        self.orders = list(permutations(nodes))  # of the replicas of a row, all equally likely
         self.next_dc = {name: cycle(dcs).__next__ for name in CLASSES}
         self.next_front = {key: cycle(fronts).__next__ for key in product(CLASSES, dcs)}
         places = product(CLASSES, dcs, fronts, ("read", "write"))
@@ -96,6 +103,7 @@ class Flow:
 
     def session(self) -> Steps:
         """One session: each message when the one before it has been answered."""
+        rows = [self.orders[int(self.draws.uniform() * len(self.orders))] for _ in range(self.numbers.dcs)]
         for position in range(2 + self.numbers.updates):
             if position:
                 yield self.environment.timeout(self.numbers.gap_s * self.draws.exponential())
@@ -113,9 +121,9 @@ class Flow:
                 yield worker
                 yield self.work(self.fronts[dc][front], self.numbers.front_s * self.draws.exponential())
                 if name != "start":
-                    yield from self.read(dc, self.next_node[name, dc, front, "read"]())
+                    yield from self.read(dc, self.next_node[name, dc, front, "read"](), rows)
                 if name != "auth":
-                    yield from self.write(dc, self.next_node[name, dc, front, "write"]())
+                    yield from self.write(dc, self.next_node[name, dc, front, "write"](), rows)
             if start >= WARM_UP * self.until_s:
                 self.latencies_s[name].append(self.environment.now - start)
 
@@ -125,7 +133,7 @@ class Flow:
         cores.serve(demand_s, done.succeed)
         return done
 
-    def read(self, dc: int, me: int) -> Steps:
+    def read(self, dc: int, me: int, rows: Rows) -> Steps:
         """Read at LOCAL_QUORUM through node `me`, which asks itself first."""
         numbers, environment, node = self.numbers, self.environment, self.nodes[dc][me]
         yield environment.timeout(numbers.lan_s)
@@ -134,9 +142,9 @@ class Flow:
             yield self.work(node.cores, numbers.parse_s * self.draws.erlang())
             repair = self.draws.uniform() < numbers.repair_chance
             answers = Answers(environment, numbers.read_needed)
-            for step in range(numbers.nodes if repair else numbers.read_needed):
-                replica = self.nodes[dc][(me + step) % numbers.nodes]
-                environment.process(self.read_at(replica, 2 * numbers.lan_s if step else 0.0, answers))
+            for number in own_first(me, rows[dc])[: numbers.nodes if repair else numbers.read_needed]:
+                away_s = 0.0 if number == me else 2 * numbers.lan_s
+                environment.process(self.read_at(self.nodes[dc][number], away_s, answers))
             yield answers.full
         yield environment.timeout(numbers.lan_s)
 
@@ -148,7 +156,7 @@ class Flow:
         replica.cores.serve(self.numbers.read_s * self.numbers.unseen * self.draws.erlang(), None)
         answers.count()
 
-    def write(self, dc: int, me: int) -> Steps:
+    def write(self, dc: int, me: int, rows: Rows) -> Steps:
         """Write at QUORUM through node `me`: to all replicas, elsewhere through one that passes it on."""
         numbers, environment, node = self.numbers, self.environment, self.nodes[dc][me]
         yield environment.timeout(numbers.lan_s)
@@ -156,22 +164,22 @@ class Flow:
             yield thread
             yield self.work(node.cores, numbers.parse_s * self.draws.erlang())
             answers = Answers(environment, numbers.write_needed)
-            for step in range(numbers.nodes):
-                hop = numbers.lan_s if step else 0.0
-                environment.process(self.write_at(self.nodes[dc][(me + step) % numbers.nodes], hop, hop, answers))
+            for number in own_first(me, rows[dc]):
+                hop = 0.0 if number == me else numbers.lan_s
+                environment.process(self.write_at(self.nodes[dc][number], hop, hop, answers))
             for other in range(numbers.dcs):
                 if other != dc:
-                    environment.process(self.forwarded(other, (me + 1) % numbers.nodes, answers))
+                    environment.process(self.forwarded(other, rows[other], answers))
             yield answers.full
         yield environment.timeout(numbers.lan_s)
 
-    def forwarded(self, dc: int, forwarder: int, answers: Answers) -> Steps:
+    def forwarded(self, dc: int, row: tuple[int, ...], answers: Answers) -> Steps:
         """Take a write in another data centre and pass it on."""
         numbers = self.numbers
         yield self.environment.timeout(numbers.wan_s)
-        for step in range(numbers.nodes):
-            replica = self.nodes[dc][(forwarder + step) % numbers.nodes]
-            self.environment.process(self.write_at(replica, numbers.lan_s if step else 0.0, numbers.wan_s, answers))
+        for place, number in enumerate(row):
+            there_s = numbers.lan_s if place else 0.0
+            self.environment.process(self.write_at(self.nodes[dc][number], there_s, numbers.wan_s, answers))
 
     def write_at(self, replica: Node, there_s: float, back_s: float, answers: Answers) -> Steps:
         """Write at one replica and answer."""

@@ -21,7 +21,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import ForkJoin, Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.systems.openprovider.network import CASSANDRA_CORES, FRONT_CORES, UPDATES, build_cluster, network
+from capplan.systems.openprovider.network import UPDATES, build_cluster, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
@@ -63,9 +63,9 @@ def flow(discipline: str) -> Network:
 
 
 def _values() -> dict[str, float]:
-    """Return the calibrated parameters of the flow."""
+    """Return the calibrated parameters of the flow; messages between nodes cost nothing there, to keep it short."""
     openprovider = system("openprovider")
-    return openprovider.median_values(openprovider.fitted(), OpenproviderScenario())
+    return {**openprovider.median_values(openprovider.fitted(), OpenproviderScenario()), "message_share": 0.0}
 
 
 def flow_rate_per_s() -> float:
@@ -112,8 +112,8 @@ def flow_numbers() -> FlowNumbers:
         fronts=scenario.front_nodes,
         workers=scenario.front_workers,
         queue_limit=int(values["queue_limit"]),
-        front_cores=FRONT_CORES,
-        node_cores=CASSANDRA_CORES,
+        front_cores=scenario.front_cores,
+        node_cores=scenario.node_cores,
         threads=NATIVE_TRANSPORT_THREADS,
         front_s=values["front_s"],
         parse_s=values["coordinator_s"],

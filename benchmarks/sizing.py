@@ -24,31 +24,36 @@ ENGINES = {"analytic": "solver only, s", "compiled": "confirmed, s"}
 
 @dataclass(frozen=True)
 class Space:
-    """A rate, and the layouts to choose from."""
+    """A rate, the layouts to choose from, and options besides with what they are called."""
 
     tps: int
     dcs: str
     nodes: str
     fronts: str
+    more: tuple[str, ...] = ()
+    called: str = ""
 
     @property
     def label(self) -> str:
         """Name in the table."""
-        return f"{self.tps:,} TPS, {self.dcs} DCs, {self.nodes} nodes, {self.fronts} fronts"
+        return f"{self.tps:,} TPS, {self.dcs} DCs, {self.nodes} nodes, {self.fronts} fronts{self.called}"
 
     @property
     def options(self) -> tuple[str, ...]:
         """Arguments of the command."""
         space = ("--dcs", self.dcs, "--cass-nodes", self.nodes, "--front-nodes", self.fronts)
-        return ("--tps", str(self.tps), "--slo", "acct.p99<60ms", "--survive", "dc,node", *space)
+        return ("--tps", str(self.tps), "--slo", "acct.p99<60ms", "--survive", "dc,node", *space, *self.more)
 
 
+LOCAL_WRITES = ("--consistency-write", "LOCAL_QUORUM")  # two data centres survive a loss only with these
 SPACES = (
     Space(15_000, "3", "3..30", "1..4"),
     Space(15_000, "1..4", "3..30", "1..9"),
     Space(15_000, "1..4", "3..100", "1..25"),
     Space(60_000, "1..4", "3..100", "1..25"),
+    Space(60_000, "1..4", "3..100", "1..25", ("--dask", "local"), ", Dask on this machine"),
     Space(120_000, "1..4", "3..400", "1..25"),
+    Space(2_000_000, "2", "3..100", "1..25", (*LOCAL_WRITES, "--cells", "100,200"), ", 100 or 200 cells"),
 )
 
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.language.document import network_schema, schema
-from capplan.planner.schemas import prediction_schema, proposal_schema, simulation_schema, sizing_schema
+from capplan.planner.schemas import (
+    check_schema,
+    comparison_schema,
+    prediction_schema,
+    proposal_schema,
+    simulation_schema,
+    sizing_schema,
+)
 from capplan.systems.registry import every_system
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -36,6 +43,8 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
         DOCS / "reference" / "proposal.schema.json": _text(proposal_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
+        DOCS / "reference" / "check.schema.json": _text(check_schema()),
+        DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

@@ -67,3 +67,13 @@ def test_bad_input_is_one_sentence(arguments: list[str], found: str, capsys: pyt
     assert error.startswith("capplan: ")
     assert error.count("\n") == 1
     assert found in error
+
+
+@pytest.mark.slow
+def test_processes_and_a_dask_cluster_give_the_same_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*SMALL[:-2], "--cells", "1..3", "--engine", "analytic", "--json"]
+    answers = []
+    for where in (["--processes", "1"], ["--processes", "2"], ["--dask", "local", "--processes", "2"]):
+        assert main([*command, *where]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1] == answers[2]

@@ -16,7 +16,7 @@ from capplan.planner.schemas import sizing_schema
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.situations.sustained import at_confidence
 from capplan.planner.size.confirm import FINAL_DRAWS
-from capplan.planner.size.prices import Prices, read_prices
+from capplan.planner.size.prices import read_prices
 from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
@@ -31,7 +31,7 @@ def target(name: str, survive: str, rate: float, confidence: float = 0.9, **fiel
     its = system(name)
     fitted = its.fitted()
     base = changed(scenario(name), tps=rate, **fields)
-    return SizingTarget(base, fitted, read_conditions([survive], its, fitted), rate, confidence, Prices())
+    return SizingTarget(base, fitted, read_conditions([survive], its, fitted), rate, confidence)
 
 
 def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:

@@ -86,12 +86,10 @@ class Machine(NamedTuple):
     ----------
     name : str
         In words, such as `Cassandra node`.
-    stations : tuple of str
-        Kinds of stations that it runs, such as `cassandra`; they change with its cores and their speed.
-    cores : int or None
-        Cores that it had in the load tests; None where the document does not say.
+    cores, speed : str or None
+        Fields of the scenario with its cores and their speed relative to the load tests'; None: not modelled.
     """
 
     name: str
-    stations: tuple[str, ...]
-    cores: int | None = None
+    cores: str | None = None
+    speed: str | None = None

@@ -11,12 +11,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -662,10 +662,10 @@ class System(ABC, Generic[S]):
         """
 
         def solved(layout: S) -> Layout:
-            values = self.median_values(fitted, layout)
             if self.ratios_only:
+                values = self.median_values(fitted, layout)
                 return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
-            solution = self.solution(layout, values) if middle is None or layout is not scenario else middle()
+            solution = _middle(self, layout, fitted) if middle is None or layout is not scenario else middle()
             return Layout(solution.capacity, solution)
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)
@@ -694,6 +694,12 @@ class System(ABC, Generic[S]):
     def citations(self) -> tuple[str, ...]:
         """Return the citations of all sources."""
         return tuple(source.citation for source in self.sources)
+
+
+@lru_cache(maxsize=16)  # many layouts are compared with the same measured one
+def _middle(system: System[Any], scenario: Scenario, fitted: Fitted) -> Solution:
+    """Return a layout analysed at one value of each parameter."""
+    return system.solution(scenario, system.median_values(fitted, scenario))
 
 
 _KEPT = (

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.progress import counting
-from capplan.cli.terminal import Json, Screen, check_output, write_json
+from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_output, check_plot, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.models.errors import InputError, nearest
 from capplan.models.number_words import rate
@@ -26,6 +26,7 @@ def check_(
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -35,11 +36,16 @@ def check_(
     confidence = "90%". Exit code 1 if something fails, with a line for each.
     """
     check_output(junit, (".xml",))
+    check_plot(plot)
     wanted = _engine(engine)
     with counting("checking situations"):
         found = check(read_specification(file), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())
+    if plot is not None:
+        from capplan.planner.reports.check_plot import write_plot  # plotly is slow to import
+
+        write_plot(found, plot)
     if as_json:
         write_json(found.to_json())
     else:

@@ -25,16 +25,17 @@ from capplan.cli.size import (
     Survive,
     Years,
     asked,
-    workers_for,
 )
 from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.terminal import check_output
+from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 from capplan.planner.proposal.details import Logo, read_details
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
 
@@ -84,7 +85,7 @@ def proposal_(
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
         stages("proposal", len(STAGES)) as stage,
-        workers_for(system(base.system), question, processes) as workers,
+        workers_for(len(families(system(base.system), question)), processes, None) as workers,
     ):
         made = _proposed(asked_for, workers, stage)
     for path in out:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,15 +16,16 @@ from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_
 from capplan.cli.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
+from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
-from capplan.planner.explore.ranges import parse_values, value_type
+from capplan.planner.explore.ranges import WHOLE, parse_values, value_type
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.prices import Prices, read_prices
-from capplan.planner.size.size import SizingQuestion, size
-from capplan.simulator.experiments import workers as pools
+from capplan.planner.size.shapes import read_shapes
+from capplan.planner.size.size import SizingQuestion, families, size
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -62,9 +61,16 @@ def size_(
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,
+    shapes: Annotated[
+        Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
+    ] = None,
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
+    cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -76,10 +82,17 @@ def size_(
     --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
     check_plot(plot)
+    if shapes is not None and prices is not None:
+        raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     chosen = read_target(target)
+    its: System[Any] = system(chosen.scenario.system)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
-    its: System[Any] = system(base.system)
-    with counting("searching families of layouts") as progress, workers_for(its, question, processes) as workers:
+    shaped = None if shapes is None else read_shapes(shapes, its)
+    question = replace(question, shapes=shaped, cells=_cells(cells))
+    with (
+        counting("searching families of layouts") as progress,
+        workers_for(len(families(its, question)), processes, cluster) as workers,
+    ):
         sizing = size(base, question, workers, chosen.fitted, progress)
     if plot is not None:
         from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
@@ -106,7 +119,7 @@ def asked(
 ) -> tuple[Scenario, SizingQuestion]:
     """Return the fields that are not sized, and the question, from the options of a command."""
     its: System[Any] = system(chosen.scenario.system)
-    base, sized, families = _space(chosen.scenario, its, given(ctx))
+    base, sized, fixed = _space(chosen.scenario, its, given(ctx))
     say_what_has_no_effect([base])
     return base, SizingQuestion(
         survive=tuple(survive or ()),
@@ -114,25 +127,11 @@ def asked(
         growth_per_year=_growth(growth),
         years=_years(years, growth),
         sized=sized,
-        families=families,
+        families=fixed,
         prices=Prices() if prices is None else read_prices(prices, its),
         engine=_engine(engine),
         seed=seed,
     )
-
-
-def workers_for(
-    its: System[Any], question: SizingQuestion, processes: int | None
-) -> AbstractContextManager[pools.Workers]:
-    """Return where families are searched: one process each, as far as there are processors."""
-    count = min(processes or os.cpu_count() or 1, families_of(its, question.families))
-    return pools.processes(count) if count > 1 else pools.in_process()
-
-
-def families_of(its: System[Any], given: Mapping[str, Sequence[Any]]) -> int:
-    """Return how many families of layouts there are to search."""
-    own = {name: high - low + 1 for name, (low, high) in its.families.items()}
-    return math.prod({**own, **{name: len(values) for name, values in given.items()}}.values())
 
 
 def _space(
@@ -163,6 +162,18 @@ def _values(kind: type[Scenario], name: str, text: str) -> tuple[Any, ...]:
         return parse_values(text, value_type(kind, name))
     except InputError as error:
         raise InputError(f"{flag(name)}: {error}") from None
+
+
+def _cells(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return (1,)
+    try:
+        found = tuple(int(each) for each in parse_values(text, WHOLE))
+    except InputError as error:
+        raise InputError(f"--cells: {error}") from None
+    if min(found) < 1:
+        raise InputError(f"--cells {text}: there is at least one cell")
+    return found
 
 
 def _growth(text: str | None) -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from capplan.cli.terminal import (
     write_json,
 )
 from capplan.cli.views.sweep import render
+from capplan.cli.workers import check_workers, workers_for
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type
@@ -50,8 +50,6 @@ from capplan.planner.explore.sweep_table import (
     rate_fields,
     write_table,
 )
-from capplan.simulator.experiments import workers as pools
-from capplan.simulator.experiments.dask_cluster import dask
 from capplan.systems.registry import system
 
 INTERRUPTED = 130
@@ -93,8 +91,7 @@ def sweep_(
     refuse_both(as_json, as_csv)
     check_output(out, TABLE_ENDINGS)
     check_plot(plot)
-    if cluster is not None and processes is not None and cluster != "local":
-        raise InputError("--processes is for --dask local and without --dask: a cluster has its own workers")
+    check_workers(processes, cluster)
     texts = given(ctx)
     sweep = _sweep(target, texts, load, _engine(engine), precision, draws, seed)
     points = _performed(sweep, (processes, cluster), out)
@@ -205,20 +202,11 @@ def _perform(
 
             store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
         tell = stack.enter_context(counting("sweeping layouts"))
-        workers = stack.enter_context(_workers(len(tasks), FEW_TASKS[sweep.engine], *where))
+        workers = stack.enter_context(workers_for(len(tasks), *where, few=FEW_TASKS[sweep.engine]))
         for task, (points,) in perform(
             experiment(), tasks, workers, store=store, progress=lambda each: tell(each.finished, each.configurations)
         ):
             found[task.key] = points
-
-
-def _workers(tasks: int, few: int, processes: int | None, cluster: str | None) -> AbstractContextManager[pools.Workers]:
-    count = processes or os.cpu_count() or 1
-    if cluster is not None:
-        return dask(cluster, count)
-    if count == 1 or tasks < few:
-        return pools.in_process()
-    return pools.processes(min(count, tasks))
 
 
 def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: bool, as_csv: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +13,12 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.progress import stages
 from capplan.cli.terminal import Json, Screen, write_json
 from capplan.cli.views.lines import paragraph, put
+from capplan.cli.workers import workers_for
 from capplan.planner.proposal.propose import STAGES, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify
-from capplan.simulator.experiments import workers as pools
-from capplan.systems.registry import read_calibration
+from capplan.planner.size.size import families
+from capplan.simulator.experiments.workers import Workers
+from capplan.systems.registry import read_calibration, system
 
 SHOWN = 12
 """Figures that are named on the screen; --json names all."""
@@ -38,11 +39,11 @@ def verify_(
     """
     content = read_proposal(file)
     calibration = None if fitted is None else read_calibration(str(fitted))
-    question_of(content)  # refuse what cannot be read before a process starts
-    count = processes or os.cpu_count() or 1
+    question = question_of(content)  # refuse what cannot be read before a process starts
+    tasks = len(families(system(question.base.system), question.sizing))
     with (
         stages("verifying", len(STAGES)) as stage,
-        pools.processes(count) if count > 1 else pools.in_process() as workers,
+        workers_for(tasks, processes, None) as workers,
     ):
         found = _verified(content, workers, calibration, stage)
     if as_json:
@@ -53,9 +54,7 @@ def verify_(
         raise typer.Exit(1)
 
 
-def _verified(
-    content: Mapping[str, Any], workers: pools.Workers, calibration: Fitted | None, stage: Stage
-) -> Verification:
+def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted | None, stage: Stage) -> Verification:
     try:
         return verify(content, workers, calibration, stage)
     except NoLayoutError as error:

@@ -1,4 +1,4 @@
-"""JSON schemas of what `predict`, `simulate`, `size` and `proposal` answer, from their dataclasses."""
+"""JSON schemas of what verbs answer, from their dataclasses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from capplan.models.language.document import schema
+from capplan.planner.explore.compare import SCHEMA as COMPARISON
+from capplan.planner.explore.compare import Comparison
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
+from capplan.planner.situations.check import SCHEMA as CHECK
+from capplan.planner.situations.check import Checked
 from capplan.planner.size.sizing import SCHEMA as SIZING
 from capplan.planner.size.sizing import Sizing
 
@@ -44,6 +48,16 @@ def proposal_schema() -> dict[str, Any]:
     }
     published["required"].append("digest")
     return published
+
+
+def check_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Checked.to_json`."""
+    return _strict(Checked, CHECK, [])
+
+
+def comparison_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Comparison.to_json`."""
+    return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.openprovider.network import CASSANDRA_CORES, PARAMETERS, REPORTED, network
+from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}  # as good as Poisson: short runs are steady
@@ -59,7 +59,7 @@ def test_load_of_each_node_by_hand(scenario: OpenproviderScenario, contacted: fl
     storage_s, reads = float(VALUES["storage_s"]) * scenario.data_factor, by_dc(contacted, scenario.dcs)
     for dc, (nodes, rf) in enumerate(zip(scenario.nodes_by_dc(), scenario.rf_by_dc(), strict=True)):
         cores, storage = (f"{kind}/dc{dc + 1}" for kind in ("cassandra", "cassandra-storage"))
-        expected = node_seconds(scenario, reads[dc], dc) / CASSANDRA_CORES
+        expected = node_seconds(scenario, reads[dc], dc) / OpenproviderScenario().node_cores
         assert float(analysis.load(cores)[0]) == pytest.approx(expected, rel=1e-9)
         assert float(analysis.load(storage)[0]) == pytest.approx(WRITES * rf * storage_s / nodes, rel=1e-9)
         assert analysis.members[cores] == analysis.members[storage] == nodes
@@ -72,7 +72,12 @@ def test_messages_between_nodes_by_hand(dcs: int, nodes: int) -> None:
     own = 3 / nodes  # how often the coordinator is a replica
     ends = 4 * (READS * (2.1 - own) + WRITES * (3 * dcs - own))
     with_, without = (Analysis(system(scenario, message_share=share)) for share in (0.05, 0.0))
-    more_s = CASSANDRA_CORES * nodes * dcs * float((with_.load("cassandra/dc1") - without.load("cassandra/dc1"))[0])
+    more_s = (
+        OpenproviderScenario().node_cores
+        * nodes
+        * dcs
+        * float((with_.load("cassandra/dc1") - without.load("cassandra/dc1"))[0])
+    )
     assert more_s == pytest.approx(ends * 0.05 * float(VALUES["mutation_s"]), rel=1e-9)
 
 
@@ -143,7 +148,7 @@ def test_a_lost_data_centre_has_no_policing_nodes_and_gets_no_writes() -> None:
     assert not [each.name for each in model.pools if "dc3" in each.name]
     survivors = Analysis(model)
     assert float(survivors.load("cassandra/dc1")[0]) == pytest.approx(
-        node_seconds(OpenproviderScenario(dcs=2), 2.1, 0) / CASSANDRA_CORES, rel=1e-9
+        node_seconds(OpenproviderScenario(dcs=2), 2.1, 0) / OpenproviderScenario().node_cores, rel=1e-9
     )
 
 

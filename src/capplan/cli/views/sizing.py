@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.planner.situations.conditions import NORMAL
 from capplan.planner.situations.sustained import OVERLOAD
+from capplan.planner.size.in_words import fields_in_words, in_words, plural
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
 
@@ -62,7 +64,8 @@ class _View:
 
     def _chosen(self, chosen: SizedLayout) -> None:
         sizing, console, binding = self.sizing, self.console, chosen.binding
-        fact(console, "Buy", chosen.layout)
+        cells = f"{chosen.cells} cells, each " if chosen.cells > 1 else ""
+        fact(console, "Buy", f"{cells}{chosen.layout}")
         fact(
             console,
             "Machines",
@@ -105,9 +108,14 @@ class _View:
             risks = [tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence)]
             target = f"a risk of {risks[0]} instead of {risks[1]}, by {nearest.layout}"
         fact(console, "Nearest", target)
+        reached = [each for each in sizing.near_misses if each.reached_ms]
+        if reached:
+            best = min(reached, key=lambda each: max((each.reached_ms or {}).values()))
+            kept = ", ".join(f"{name}<{_rounded_up(ms):g}ms" for name, ms in (best.reached_ms or {}).items())
+            fact(console, "", f"or {kept} at {rate(sizing.planned_tps)} TPS by {best.layout}")
 
     def _others(self, explain: bool) -> None:
-        rows = [self._row(each, "safe") for each in self.sizing.alternatives]
+        rows = [self._row(each, self._dearer(each)) for each in self.sizing.alternatives]
         rows += [self._row(each, self._excuse(each)) for each in self.sizing.near_misses]
         if rows:
             put(self.console)
@@ -124,13 +132,17 @@ class _View:
                     ]
                     for one in each.safety
                 ]
-                self._table([self._short(each), "risk", "sustained", "limited by"], details)
+                self._table([in_words(each, self.its), "risk", "sustained", "limited by"], details)
 
     def _refusal(self, each: Refusal) -> str:
         return f"{self._words(each.conditions)}: {each.reason}" if each.conditions else each.reason
 
     def _row(self, each: SizedLayout, excuse: str) -> list[str]:
-        return [self._short(each), self._cost(each.cost), tenths_of_percent(each.binding.risk), excuse]
+        return [in_words(each, self.its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), excuse]
+
+    def _dearer(self, each: SizedLayout) -> str:
+        more = 0.0 if self.sizing.chosen is None else each.cost - self.sizing.chosen.cost
+        return f"safe, {self._cost(more)} more" if more > 0 else "safe, costs the same"
 
     def _excuse(self, each: SizedLayout) -> str:
         binding = each.binding
@@ -141,7 +153,7 @@ class _View:
     def _remarks(self) -> None:
         put(self.console)
         for number, each in enumerate(self.sizing.impossible):
-            words = self._fixed(each.fields) or "every layout"
+            words = fields_in_words(each.fields) or "every layout"
             fact(self.console, "" if number else "Ruled out", f"{words}: {self._refusal(each)}")
         if self.sizing.not_asked:
             asked = ", ".join(f"{word} ({self.its.losses[word]})" for word in self.sizing.not_asked)
@@ -150,21 +162,11 @@ class _View:
             fact(self.console, "Guessed", ", ".join(self.sizing.guesses))
         fact(self.console, "Searched", f"{self.sizing.layouts:,} layouts, {self.sizing.solved} of them solved")
 
-    def _short(self, each: SizedLayout) -> str:
-        """Return a layout in a few words: the fields that its family shares, and its machines."""
-        fixed = self._fixed({name: value for name, value in each.fields.items() if name not in self.its.sized})
-        machines = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in each.machines.items())
-        return f"{fixed}: {machines}" if fixed else machines
-
-    def _fixed(self, fields: Mapping[str, Any]) -> str:
-        words = [
-            f"{value} {_plural('DC', value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()
-        ]
-        return ", ".join(words)
-
     def _machines(self, each: SizedLayout) -> str:
         counted = ", ".join(
-            f"{count} {_plural(self.its.machines[kind].name, count)}" for kind, count in each.machines.items()
+            f"{count} {plural(self.its.machines[kind].name, count)}"
+            + (f" ({each.shapes[kind]})" if kind in each.shapes else "")
+            for kind, count in each.machines.items()
         )
         return counted if self.sizing.currency == MACHINES else f"{counted}: {self._cost(each.cost)}"
 
@@ -188,6 +190,12 @@ class _View:
             paragraph(console, f"{first}: {'; '.join(cells)}", hanging=2)
 
 
+def _rounded_up(ms: float) -> float:
+    """Round to three digits so that an objective with the result holds."""
+    unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
+    return math.ceil(ms / unit) * unit
+
+
 def _loss(word: str, its: System[Any]) -> str:
     if word in its.situations:
         return its.situations[word].name
@@ -196,7 +204,3 @@ def _loss(word: str, its: System[Any]) -> str:
 
 def _limit(safety: Safety) -> str:
     return "overload" if safety.limit == OVERLOAD else safety.limit
-
-
-def _plural(name: str, count: int) -> str:
-    return f"{name}{'s' * (count != 1)}"

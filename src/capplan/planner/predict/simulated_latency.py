@@ -7,7 +7,7 @@ many bursts would take minutes, and bursts are long beside the time to settle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -21,6 +21,7 @@ from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
 from capplan.calibration.system import DEFAULT_BUDGET_S, Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
@@ -34,6 +35,7 @@ from capplan.simulator.results.histogram import Histogram, IntArray
 from capplan.simulator.results.run import Run
 
 Seen = dict[str, Histogram]  # latencies by reported class
+Composed = Callable[[Values], Network]
 DrawPhases = list[tuple[float, Seen]]  # of one draw: the share of the requests that each phase has, and what was seen
 
 SLOWEST = 1.0  # requests per second: a run of thousands of them is hours of simulated time
@@ -91,7 +93,9 @@ class SimulatedLatency:
     relations: dict[tuple[str, str], Relation] = field(default_factory=dict)
 
 
-def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSettings) -> SimulatedLatency:
+def simulated_latency(
+    case: Case[Any], figures: Figures, settings: SimulationSettings, composed: Composed | None = None
+) -> SimulatedLatency:
     """Simulate draws of the ensemble and return latencies with all parts of their bands.
 
     Parameters
@@ -102,6 +106,8 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
         The analytic figures of all draws at the offered peak rate.
     settings : SimulationSettings
         Seed, engine and budget.
+    composed : function, optional
+        Composes the network from parameter values, where it is not the whole layout.
     """
     uncertainty = case.uncertainty
     if figures.is_pushed_back:
@@ -123,7 +129,7 @@ def simulated_latency(case: Case[Any], figures: Figures, settings: SimulationSet
         if cost > _OVERDRAWN * max(settings.budget_s, DEFAULT_BUDGET_S) and settings.engine == "compiled":
             return SimulatedLatency(solved_latency(figures, uncertainty), _TOO_LARGE.format(rate, cost))
     chosen = evenly_along(mean_response_s(figures), size.draws)
-    simulation = RateSimulation(ChosenDraws(case, chosen), figures.peak_rate, size.requests, settings)
+    simulation = RateSimulation(ChosenDraws(case, chosen, composed), figures.peak_rate, size.requests, settings)
     relations = relations_of(simulation.run(range(size.draws)), chosen, figures)
     found = extended_to_all(relations, figures, uncertainty)
     gains = [1.0 if each is None else each.variance_ratio**0.5 for each in relations.values()]
@@ -285,9 +291,11 @@ class ChosenDraws:
         The layout, and the parameters with all draws.
     chosen
         Which draws may be simulated.
+    composed : function, optional
+        Composes the network from parameter values, for any rate; by default that of the layout.
     """
 
-    def __init__(self, case: Case[Any], chosen: IntArray) -> None:
+    def __init__(self, case: Case[Any], chosen: IntArray, composed: Composed | None = None) -> None:
         self.chosen, self.reported, values = chosen, case.system.reported, case.values
         self.settling = partial(case.system.settling_s, case.scenario, values)
         mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
@@ -296,7 +304,8 @@ class ChosenDraws:
         every = {
             name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
         }
-        self._network = case.system.network(case.scenario, every, np.ones(count * len(chosen)))
+        whole = partial(case.system.network, case.scenario, rate_per_s=np.ones(count * len(chosen)))
+        self._network = (composed or whole)(every)
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw in the first phase, and then for each in the next."""

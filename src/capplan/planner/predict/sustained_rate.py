@@ -73,6 +73,35 @@ def sustained_rate(
     return SustainedRate(plain * curves.highest_share(curves.predicted), repeated)
 
 
+def repeated_at_rate(
+    solution: Solution,
+    uncertainty: Uncertainty,
+    metric: Metric,
+    rate_per_s: FloatArray,
+    relations: Relations,
+    shares: Sequence[float] = SHARES,
+) -> FloatArray:
+    """Return what repeats of the load test would measure of a latency at a rate, seconds (draws,).
+
+    Parameters
+    ----------
+    solution, uncertainty, relations, shares
+        As for `sustained_rate`.
+    metric : Metric
+        The latency.
+    rate_per_s : array (draws,)
+        Offered peak rate, requests per second.
+
+    Returns
+    -------
+    array (draws,)
+        Infinite where the rate exceeds the capacity.
+    """
+    share = rate_per_s / uncertainty.repeated_rate(solution.capacity)
+    curves = _Curves(solution, uncertainty, (), relations, tuple(shares), (metric,))
+    return np.where(share > 1, np.inf, curves.repeated(metric, np.minimum(share, 1.0)))
+
+
 class _Curves:
     """The figures that objectives are about, as functions of the rate, by parameter draw."""
 
@@ -83,10 +112,11 @@ class _Curves:
         objectives: Sequence[Objective],
         relations: Relations,
         shares: tuple[float, ...],
+        asked: Sequence[Metric] = (),
     ) -> None:
         self.objectives, self.relations, self.uncertainty = objectives, relations, uncertainty
         self.shares, self.draws = np.array(shares), solution.capacity.shape[-1]
-        metrics = {metric for objective in objectives for metric in objective.metrics()}
+        metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
         self.values, self.plain = (
             {metric: _logs_at_shares(solution, metric, paused, shares) for metric in metrics}
             for paused in (True, False)

@@ -20,8 +20,8 @@ from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
 from capplan.planner.size.confirm import simulated, sized
-from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, SizingTarget
-from capplan.planner.size.size import SizingQuestion
+from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, Simulated, SizingTarget
+from capplan.planner.size.size import SizingQuestion, families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.systems.registry import system
 
@@ -75,9 +75,8 @@ class _Options:
             base,
             fitted,
             read_conditions(every, self.its, fitted),
-            sizing.planned_tps,
+            sizing.planned_tps / chosen.cells,
             sizing.confidence,
-            question.prices,
             question.seed,
         )
         self.family = self._family(question)
@@ -87,18 +86,26 @@ class _Options:
         self.relations = self._relations(question)
 
     def _family(self, question: SizingQuestion) -> Family:
-        ranges = {name: question.sized.get(name, ends) for name, ends in self.its.sized.items()}
-        first, *others = ranges
-        ends = {first: ranges[first]}
-        for name in others:
-            most = min(ranges[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS)
-            ends[name] = (ranges[name][0], most)
-        return Family({name: value for name, value in self.chosen.fields.items() if name not in ranges}, ends)
+        """Return the family of the proposal, with few machines of the other kinds more than it has."""
+        own = next(each for each in families(self.its, question) if self._is_of(each))
+        first, *others = own.sized
+        few = {name: min(own.sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS) for name in others}
+        return replace(
+            own, sized={first: own.sized[first], **{name: (own.sized[name][0], few[name]) for name in others}}
+        )
 
-    def _relations(self, question: SizingQuestion) -> Relations:
-        """Return simulated over analytic latencies, of the proposal's layout."""
+    def _is_of(self, family: Family) -> bool:
+        """Whether the proposal is of a family."""
+        fields = {**self.chosen.fields}
+        return all(fields[name] == value for name, value in family.fixed.items()) and (
+            family.cells,
+            dict(family.shapes),
+        ) == (self.chosen.cells, dict(self.chosen.shapes))
+
+    def _relations(self, question: SizingQuestion) -> Simulated:
+        """Return simulated over analytic latencies, of the proposal's layout in every situation."""
         if question.engine != "compiled" or not self.target.base.slo:
-            return NONE
+            return {}
         return simulated(self.target, changed(self.target.base, **self.chosen.fields))
 
     def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
@@ -106,7 +113,8 @@ class _Options:
         scenario = changed(self.target.base, **fields)
         every = self.target.strains(scenario, FEW_DRAWS)
         return scenario, {
-            word: _Known(each.case, each.conditions, each.offered_per_s, self.relations) for word, each in every.items()
+            word: _Known(each.case, each.conditions, each.offered_per_s, self.relations.get(word, NONE))
+            for word, each in every.items()
         }
 
     def found(self) -> Options:
@@ -145,7 +153,10 @@ class _Options:
         if found is None:
             return Option(tuple(survive), confidence, {}, None, self._why_not(search))
         self.answers.append((set(survive), confidence, found.numbers))
-        return self._of(survive, confidence, self.its.machine_counts(found.scenario), found.cost)
+        return self._of(survive, confidence, self._machines(found.scenario), found.cost)
+
+    def _machines(self, scenario: Scenario) -> dict[str, int]:
+        return {kind: self.chosen.cells * count for kind, count in self.its.machine_counts(scenario).items()}
 
     def _nested(self, survive: set[str], confidence: float) -> Family:
         """Return the layouts to choose from: none smaller than one for less, none larger than the proposal for less."""

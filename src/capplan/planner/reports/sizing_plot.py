@@ -24,9 +24,11 @@ from capplan.planner.reports.visual_language import (
     title,
     title_pixels,
 )
+from capplan.planner.size.in_words import in_words
 from capplan.planner.size.sizing import SizedLayout, Sizing
 
-ROW_PIXELS, BOTTOM_PIXELS, ENTRY_PIXELS = 46, 58, 22
+ROW_PIXELS, BOTTOM_PIXELS, ENTRY_PIXELS = 64, 58, 22
+LABEL = 26  # characters of a line
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
 UNSAFE = 0.4  # opacity
 
@@ -80,15 +82,9 @@ def _of(layout: SizedLayout, word: str) -> tuple[float, float]:
 
 
 def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
-    fixed = [
-        f"{value} DCs" if name == "dcs" else f"{name} {value}"
-        for name, value in layout.fields.items()
-        if name not in its.sized
-    ]
-    machines = [f"{count} {kind}s" for kind, count in layout.machines.items()]
-    words = ", ".join((*fixed, *machines))
-    mark = "buy: " if layout is sizing.chosen else ""
-    return f"{mark}{words}<br>{small(f'{layout.cost:,.0f} {sizing.currency}')}"
+    mark = "buy " if layout is sizing.chosen else ""
+    words = textwrap.wrap(f"{mark}{in_words(layout, its)}", LABEL)
+    return f"{'<br>'.join(words)}<br>{small(f'{layout.cost:,.0f} {sizing.currency}')}"
 
 
 def _look(figure: go.Figure, sizing: Sizing, rows: int, page: bool) -> None:

@@ -11,7 +11,6 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from capplan.calibration.system import Case
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario
@@ -20,7 +19,6 @@ from capplan.models.number_words import tenths_of_percent
 from capplan.models.objective import Objective
 from capplan.models.results import plain
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency
 from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, strained
@@ -199,7 +197,7 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
     asked : Specification
         What to check.
     engine : str
-        `compiled` simulates latencies of the whole layout and scales the solver's with them; `analytic` takes the
+        `compiled` simulates latencies in every situation and scales the solver's with them; `analytic` takes the
         solver's.
     seed : int
         Seed of every random number.
@@ -218,12 +216,14 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
         raise InputError("objectives are checked at a rate, and none is given: add one, such as tps = 20000")
     conditions = read_conditions(asked.survive, whole.system, whole.fitted)
     objectives = objectives_at_a_rate(whole)
-    relations = _relations(whole.at(rate), engine) if objectives else NONE
+    relations: dict[str, Relations] = {}
+    if engine == "compiled" and objectives:
+        relations = {word: each.simulated(seed) for word, each in strained(whole.at(rate), conditions, rate).items()}
     every = strained(replace(whole, draws=DRAWS).at(rate), conditions, rate)
     verdicts = tuple(
         verdict
-        for strain in every.values()
-        for verdict in _verdicts(strain, objectives, relations, 1 - asked.confidence)
+        for word, strain in every.items()
+        for verdict in _verdicts(strain, objectives, relations.get(word, NONE), 1 - asked.confidence)
     )
     return Checked(
         system=whole.system.name,
@@ -237,13 +237,6 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
         seed=seed,
         version=version("capplan"),
     )
-
-
-def _relations(case: Case[Any], engine: CheckEngine) -> Relations:
-    if engine == "analytic":
-        return NONE
-    settings = SimulationSettings(case.seed, engine, case.system.budget_s)
-    return simulated_latency(case, case.solution.at(case.offered_per_s or 0.0), settings).relations
 
 
 def _verdicts(

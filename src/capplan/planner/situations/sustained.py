@@ -21,7 +21,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
 from capplan.models.results import Band
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
+from capplan.planner.predict.sustained_rate import SHARES, Relations, repeated_at_rate, sustained_rate
 from capplan.planner.situations.conditions import Conditions
 
 OVERLOAD = "overload"
@@ -83,6 +83,26 @@ class Strained:
             return case.solution
         return left.solved(case.values, None if case.representatives is None else case.representatives.place)
 
+    def simulated(self, seed: int) -> Relations:
+        """Return simulated over analytic latencies at the offered rate; those that no simulation shows are missing.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the simulation: the same for all layouts (common random numbers).
+        """
+        from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
+
+        if self.why:
+            return NONE
+        case, left = self._stressed, self._left
+        settings = SimulationSettings(seed, "compiled", case.system.budget_s, threads=1)
+        figures = self.solution.at(self.offered_per_s * self.rate_factor)
+        if not isinstance(left, Remainder) or left.solved is None:
+            return simulated_latency(case, figures, settings).relations
+        solved = left.solved
+        return simulated_latency(case, figures, settings, lambda values: solved(values, None).network).relations
+
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The model errors of its figures."""
@@ -134,6 +154,29 @@ class Strained:
         alone |= {each.text: self._repeated(SHARES, (each,), relations) for each in self.objectives}
         lowest = {name: at_confidence(rates / self.rate_factor, confidence) for name, rates in alone.items()}
         return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
+
+    def reached_ms(self, confidence: float, relations: Relations = NONE) -> dict[str, float | None]:
+        """Return the value of each latency in the objectives that a repeat at the offered rate keeps, ms.
+
+        Parameters
+        ----------
+        confidence : float
+            Share of the repeats that keep it.
+
+        Returns
+        -------
+        dict
+            By name, such as `acct.p99`; None where too many repeats are overloaded.
+        """
+        metrics = {m.name: m for each in self.objectives for m in each.metrics() if m.kind == "duration"}
+        if self.why:
+            return dict.fromkeys(metrics)
+        rate, found = self.offered_per_s * self.rate_factor, {}
+        for name, metric in metrics.items():
+            each = repeated_at_rate(self.solution, self.uncertainty, metric, rate, relations)
+            value = -at_confidence(-each, confidence)
+            found[name] = value * 1e3 if np.isfinite(value) else None
+        return found
 
     def _normal_rate(self, shares: Sequence[float], relations: Relations) -> FloatArray:
         """Return the normal rates that repeats sustain under these conditions (draws,)."""

@@ -1,4 +1,4 @@
-"""The best layout of a family, confirmed: simulated latencies go into its risks, and the search is repeated with them.
+"""The best layout of a family, confirmed: simulated in each situation, and searched for again with those latencies.
 
 All layouts are simulated with the same random numbers.
 """
@@ -11,9 +11,8 @@ from typing import Literal
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
-from capplan.planner.size.search import Candidate, Family, Numbers, Search, SizingTarget
+from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
 
@@ -62,8 +61,9 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     engine : str
         `compiled` confirms the layout by simulation; `analytic` does not.
     """
+    target = target.in_cells(family.cells)
     search = Search(target, family)
-    best, relations = search.cheapest(), NONE
+    best, relations = search.cheapest(), Simulated()
     if best is not None and engine == "compiled" and target.base.slo:
         best, relations = _simulated_until_stable(search, best)
     sizes = _Sizes(target, family, relations)
@@ -81,8 +81,8 @@ def _others(fields: Mapping[str, object], family: Family) -> Numbers:
     return tuple(int(str(fields[name])) for name in list(family.sized)[1:])
 
 
-def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Relations]:
-    relations: Relations = NONE
+def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:
+    relations: Simulated = {}
     for _ in range(_ROUNDS):
         relations = simulated(search.target, best.scenario)
         again = search.cheapest_near(best, relations)
@@ -92,16 +92,13 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
     return best, relations
 
 
-def simulated(target: SizingTarget, scenario: Scenario) -> Relations:
-    """Return simulated over analytic latencies of a layout at the rate of the target."""
-    from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency  # slow to import
-
-    case = target.case(scenario)
-    settings = SimulationSettings(target.seed, "compiled", case.system.budget_s, threads=1)
-    return simulated_latency(case, case.solution.at(target.offered_per_s), settings).relations
+def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
+    """Return simulated over analytic latencies of a layout at the rate of the target, by the word of the conditions."""
+    every = target.strains(scenario, None)
+    return {word: strain.simulated(target.seed) for word, strain in every.items()}
 
 
-def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Relations) -> SizedLayout | None:
+def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
     """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
     return _Sizes(target, family, relations).at(numbers)
 
@@ -109,7 +106,7 @@ def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Rel
 class _Sizes:
     """Layouts of a family with their final figures."""
 
-    def __init__(self, target: SizingTarget, family: Family, relations: Relations) -> None:
+    def __init__(self, target: SizingTarget, family: Family, relations: Simulated) -> None:
         self.target, self.family, self.relations = target, family, relations
         self.system = system(target.base.system)
 
@@ -133,24 +130,28 @@ class _Sizes:
         return SizedLayout(
             layout=self.system.layout(scenario, every[next(iter(every))].case.values),
             fields=self.family.fields(numbers),
-            machines=self.system.machine_counts(scenario),
-            cost=self.target.prices.of(scenario),
+            machines={kind: self.family.cells * count for kind, count in self.system.machine_counts(scenario).items()},
+            shapes=self.family.shapes,
+            cells=self.family.cells,
+            cost=self.family.cost(scenario),
             safe=all(each.risk <= self.target.accepted_risk for each in safety),
             safety=safety,
-            confirmed=bool(self.relations),
+            confirmed=any(self.relations.values()),
         )
 
     def _safety(self, strain: Strained) -> Safety:
         bottleneck, confidence = None, self.target.confidence
+        relations = self.relations.get(strain.conditions.word, NONE)
         if not strain.why:
             bottleneck = self.system.resource_name(strain.case.scenario, strain.solution.bottleneck)
-        rates = strain.sustained_rates(self.relations)
+        rates = self.family.cells * strain.sustained_rates(relations)
         return Safety(
             conditions=strain.conditions.word,
-            risk=strain.risk(self.relations),
+            risk=strain.risk(relations),
             sustained_tps=at_confidence(rates, confidence),
             capacity_tps=band_of_rates(rates),
-            limit=strain.limit(confidence, self.relations),
+            reached_ms=strain.reached_ms(confidence, relations),
+            limit=strain.limit(confidence, relations),
             bottleneck=bottleneck,
             guessed=strain.conditions.guessed,
         )

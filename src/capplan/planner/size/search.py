@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,6 @@ class SizingTarget:
         Peak rate at the end of the planned time, requests per second over all data centres.
     confidence : float
         Probability with which the objectives must hold, under each of the conditions.
-    prices : Prices
-        What machines cost.
     seed : int
         Seed of all random numbers.
     """
@@ -59,7 +57,6 @@ class SizingTarget:
     conditions: tuple[Conditions, ...]
     offered_per_s: float
     confidence: float
-    prices: Prices
     seed: int = 1
 
     @property
@@ -67,13 +64,17 @@ class SizingTarget:
         """Highest probability that the objectives are not met."""
         return 1 - self.confidence
 
+    def in_cells(self, cells: int) -> SizingTarget:
+        """Return what one of several equal cells must do."""
+        return replace(self, offered_per_s=self.offered_per_s / cells)
+
     def case(self, scenario: Scenario, draws: int | None = None) -> Case[Any]:
         """Return the case of a layout at the rate of the target; with all draws unless told otherwise."""
         from capplan.systems.registry import resolve  # reads the systems
 
         return replace(resolve(scenario, self.fitted, self.seed), draws=draws).at(self.offered_per_s)
 
-    def strains(self, scenario: Scenario, draws: int) -> Strains:
+    def strains(self, scenario: Scenario, draws: int | None) -> Strains:
         """Return a layout under all conditions."""
         return strained(self.case(scenario, draws), self.conditions, self.offered_per_s)
 
@@ -88,10 +89,19 @@ class Family:
         The fields that they share.
     sized : mapping of (int, int)
         Lowest and highest values of the others.
+    prices : Prices
+        What machines cost.
+    shapes : mapping of str
+        Names of their shapes by kind of machine, where shapes are chosen from.
+    cells : int
+        Equal layouts that share the traffic, each with its own machines; the numbers of machines are those of one.
     """
 
     fixed: Mapping[str, Any]
     sized: Mapping[str, tuple[int, int]]
+    prices: Prices = Prices()  # noqa: RUF009  # frozen
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    cells: int = 1
 
     @property
     def layouts(self) -> int:
@@ -112,7 +122,13 @@ class Family:
         """Return the fields of a layout."""
         return {**self.fixed, **dict(zip(self.sized, numbers, strict=True))}
 
+    def cost(self, scenario: Scenario) -> float:
+        """Return what the machines of all cells cost."""
+        return self.cells * self.prices.of(scenario)
 
+
+Simulated = dict[str, Relations]
+"""Simulated over analytic latencies, by the word of the conditions."""
 Numbers = tuple[int, ...]
 """Numbers of machines by kind, in the order of `Family.sized`."""
 
@@ -142,11 +158,6 @@ class Candidate:
     unavailable: tuple[str, str] | tuple[()] = ()
 
 
-def families(fixed: Mapping[str, Sequence[Any]], sized: Mapping[str, tuple[int, int]]) -> list[Family]:
-    """Return a family for each combination of the values of its fixed fields."""
-    return [Family(dict(zip(fixed, values, strict=True)), sized) for values in itertools.product(*fixed.values())]
-
-
 class Search:
     """A search in a family; it remembers every layout that it has solved.
 
@@ -159,7 +170,8 @@ class Search:
     """
 
     def __init__(self, target: SizingTarget, family: Family) -> None:
-        self.target, self.family, self.relations = target, family, NONE
+        self.target, self.family = target, family
+        self.relations: Simulated = {}
         self.order = [each.word for each in target.conditions]
         self.layouts: dict[Numbers, tuple[Scenario, Strains] | str] = {}
         self.seen: dict[Numbers, Candidate | str] = {}
@@ -188,7 +200,7 @@ class Search:
                 break
         return best
 
-    def cheapest_near(self, start: Candidate, relations: Relations) -> Candidate | None:
+    def cheapest_near(self, start: Candidate, relations: Simulated) -> Candidate | None:
         """Return the same with simulated latencies, and with as many machines of the other kinds as `start` has."""
         self.relations, self.seen = relations, {}
         number, *others = start.numbers
@@ -279,7 +291,7 @@ class Search:
 
     def _cost(self, numbers: Numbers) -> float:
         found = self._layout(numbers)
-        return 0.0 if isinstance(found, str) else self.target.prices.of(found[0])
+        return 0.0 if isinstance(found, str) else self.family.cost(found[0])
 
     def _layout(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
         if numbers not in self.layouts:
@@ -295,13 +307,13 @@ class Search:
         if isinstance(layout, str):
             return layout
         scenario, every = layout
-        cost, highest = self.target.prices.of(scenario), 0.0
+        cost, highest = self.family.cost(scenario), 0.0
         for word, strain in every.items():  # that costs nothing to know
             if strain.why:
                 return Candidate(numbers, scenario, cost, 1.0, (word, strain.why))
-        self.solved += self.relations is NONE
+        self.solved += not self.relations
         for word in list(self.order):
-            highest = max(highest, every[word].risk(self.relations))
+            highest = max(highest, every[word].risk(self.relations.get(word, NONE)))
             if highest > self.target.accepted_risk:  # what refused the last one is asked first of the next
                 self.order.remove(word)
                 self.order.insert(0, word)

@@ -6,6 +6,7 @@ their best layouts is the answer, and the others are its alternatives.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +16,14 @@ from itertools import count
 from typing import Any
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
 from capplan.planner.size.prices import Prices
-from capplan.planner.size.search import Family, SizingTarget, families
+from capplan.planner.size.search import Family, SizingTarget
+from capplan.planner.size.shapes import Shapes, combinations, fields_of
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -49,7 +52,11 @@ class SizingQuestion:
     families : mapping of sequences
         Values of other fields to choose from, by field.
     prices : Prices
-        What machines cost.
+        What machines cost, unless there are shapes.
+    shapes : Shapes or None
+        Shapes of machines to choose from; those of the scenario if left out.
+    cells : tuple of int
+        Numbers of cells to choose from: equal layouts that share the traffic, each with its own machines.
     engine : str
         `compiled` confirms the best layouts by simulation; `analytic` does not.
     seed : int
@@ -63,6 +70,8 @@ class SizingQuestion:
     sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     families: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
+    shapes: Shapes | None = None
+    cells: tuple[int, ...] = (1,)
     engine: SizingEngine = "compiled"
     seed: int = 1
 
@@ -96,10 +105,7 @@ def size(
     """
     target = _target(base, question, fitted)
     its = system(base.system)
-    chosen_from = families(
-        {**_values(its.families), **question.families},
-        {name: question.sized.get(name, ends) for name, ends in its.sized.items()},
-    )
+    chosen_from = families(its, question)
     _check_space(chosen_from)
     done = count(1)
     results = run_all(
@@ -108,6 +114,33 @@ def size(
         lambda _: progress(next(done), len(chosen_from)),
     )
     return _answer(target, question, results)
+
+
+def families(its: System[Any], question: SizingQuestion) -> list[Family]:
+    """Return the families of layouts to choose from: one for each value of everything but numbers of machines."""
+    fixed = {**_values(its.families), **question.families}
+    sized = {name: question.sized.get(name, ends) for name, ends in its.sized.items()}
+    return [
+        Family({**dict(zip(fixed, values, strict=True)), **machine}, sized, prices, names, cells)
+        for values in itertools.product(*fixed.values())
+        for machine, prices, names in _machines(its, question)
+        for cells in question.cells
+    ]
+
+
+def _machines(its: System[Any], question: SizingQuestion) -> list[tuple[dict[str, Any], Prices, Mapping[str, str]]]:
+    """Return the fields, the prices and the names of each choice of shapes."""
+    shapes = question.shapes
+    if shapes is None:
+        return [({}, question.prices, {})]
+    return [
+        (
+            fields_of(shapes, names, its),
+            Prices(shapes.currency, {kind: shapes.shapes[kind][name].price for kind, name in names.items()}),
+            names,
+        )
+        for names in combinations(shapes)
+    ]
 
 
 def _values(ranges: Mapping[str, tuple[int, int]]) -> dict[str, list[int]]:
@@ -141,7 +174,6 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
         read_conditions(question.survive, its, case.fitted),
         case.given_per_s * (1 + question.growth_per_year) ** question.years,
         question.confidence,
-        question.prices,
         question.seed,
     )
 
@@ -163,7 +195,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         objectives=target.base.slo,
         conditions=tuple(each.word for each in target.conditions),
         not_asked=_not_asked(target),
-        currency=target.prices.currency,
+        currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
         capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
         years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),

@@ -25,6 +25,9 @@ class Safety:
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
     capacity_tps
         The highest normal peak rate that meets the objectives, requests per second, with its 90 % band.
+    reached_ms
+        Latencies in the objectives, by name: what is not exceeded with the confidence at the planned rate, ms; null
+        where it is overloaded.
     limit
         What limits that rate: `overload`, an objective, or why there is no service.
     bottleneck
@@ -37,6 +40,7 @@ class Safety:
     risk: float
     sustained_tps: float
     capacity_tps: Band
+    reached_ms: Mapping[str, float | None]
     limit: str
     bottleneck: str | None
     guessed: bool
@@ -49,11 +53,15 @@ class SizedLayout:
     Attributes
     ----------
     layout
-        The layout in words.
+        The layout in words; that of one cell.
     fields
         The fields of the scenario that were sized.
     machines
-        Numbers of machines over all data centres, by kind.
+        Numbers of machines over all data centres and cells, by kind.
+    shapes
+        Names of their shapes by kind, where shapes were chosen from.
+    cells
+        Equal layouts that share the traffic, each with its own machines.
     cost
         What they cost, in the currency of the answer.
     safe
@@ -67,6 +75,8 @@ class SizedLayout:
     layout: str
     fields: Mapping[str, Any]
     machines: Mapping[str, int]
+    shapes: Mapping[str, str]
+    cells: int
     cost: float
     safe: bool
     safety: tuple[Safety, ...]
@@ -76,6 +86,16 @@ class SizedLayout:
     def binding(self) -> Safety:
         """The conditions with the highest risk; of equal ones those with the lowest sustained rate."""
         return max(self.safety, key=lambda each: (each.risk, -each.sustained_tps))
+
+    @property
+    def reached_ms(self) -> Mapping[str, float] | None:
+        """Latencies in the objectives that hold in every situation, ms; None if it is overloaded in one."""
+        names = self.safety[0].reached_ms
+        found = {name: [each.reached_ms[name] for each in self.safety] for name in names}
+        known = {name: [value for value in values if value is not None] for name, values in found.items()}
+        if not known or any(len(values) < len(self.safety) for values in known.values()):
+            return None
+        return {name: max(values) for name, values in known.items()}
 
     @property
     def sustained_tps(self) -> float:

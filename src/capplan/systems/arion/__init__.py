@@ -39,7 +39,7 @@ class Arion(System[ArionScenario]):
     losses = MappingProxyType({"master": "a gRPC master"})
     tails_not_modelled = ("GC pauses", "repartitioning of Hazelcast")
     situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType({"master": Machine("master", ("master",))})
+    machines = MappingProxyType({"master": Machine("master")})
     sized = MappingProxyType({"servers": (1, 64)})
 
     network = staticmethod(network)

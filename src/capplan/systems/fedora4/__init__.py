@@ -9,7 +9,8 @@ from types import MappingProxyType
 from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.calibration.system import System
 from capplan.models.language.parameter import Values
-from capplan.systems.fedora4.network import CORES, PARAMETERS, REPORTED, network, traffic_mix
+from capplan.systems.components.machines import machines_in_words
+from capplan.systems.fedora4.network import PARAMETERS, REPORTED, network, traffic_mix
 from capplan.systems.fedora4.notes import Fedora4Notes, excess_of_rates, offset, outages, workers
 from capplan.systems.fedora4.observations import Fedora4Observations
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -38,7 +39,7 @@ class Fedora4(System[Fedora4Scenario]):
     losses = MappingProxyType({"node": "a repository node"})
     tails_not_modelled = ("GC pauses", "write locks")
     situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType({"node": Machine("repository node", ("repository",), CORES)})
+    machines = MappingProxyType({"node": Machine("repository node", "node_cores", "node_speed")})
     sized = MappingProxyType({"nodes": (1, 64)})
 
     network = staticmethod(network)
@@ -54,7 +55,8 @@ class Fedora4(System[Fedora4Scenario]):
         """Return nodes, writes and region in a few words."""
         del values
         nodes = f"{scenario.nodes} node{'s' * (scenario.nodes > 1)}"
-        return f"{nodes}, {100 * scenario.write_share:g} % writes, clients in {scenario.region}"
+        parts = [nodes, *machines_in_words(scenario, node="nodes")]
+        return ", ".join((*parts, f"{100 * scenario.write_share:g} % writes", f"clients in {scenario.region}"))
 
     def resource_name(self, scenario: Fedora4Scenario, resource: str) -> str:
         """Return what a resource is called in a sentence."""

@@ -20,9 +20,6 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 
-CORES = 2
-"""Cores of a node: a guess, because the document does not name the machine. With two cores, the capacity of a single
-node (1.9 ms per read) and its time for a read at low load (4 ms) imply the same service demand."""
 THREADS = 200  # request threads of a node: a guess, the default of a common servlet container (Apache Tomcat 7)
 WAITING = 100  # requests that may wait for a thread: a guess, the default length of that container's accept queue
 MEASURED_NODES = 4  # largest cluster in the document
@@ -78,7 +75,7 @@ def network(scenario: Fedora4Scenario, values: Values, rate_per_s: Number) -> Ne
     mix = traffic_mix(scenario)
     return Network(
         name=scenario.system,
-        stations=(Station(NODE, CORES, discipline="ps", count=scenario.nodes),),
+        stations=(Station(NODE, scenario.node_cores, discipline="ps", count=scenario.nodes),),
         pools=(Pool(_THREADS, THREADS, WAITING, count=scenario.nodes),),
         classes=tuple(RequestClass(name, _flow(scenario, values, name)) for name in mix),
         traffic=Open(rate_per_s, mix),
@@ -111,24 +108,25 @@ def delete_wait_s(nodes: int, values: Values) -> Number:
 def _flow(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
     """Return the flow of one class: to the load balancer, to the nodes in turn, and back."""
     half = Deterministic(round_trip_s(scenario, values) / 2)
-    balanced = Pick("node", NODE, "round_robin", _at_node(scenario.nodes, values, name), name="balancer")
+    balanced = Pick("node", NODE, "round_robin", _at_node(scenario, values, name), name="balancer")
     return Sequence((Delay(half, name="there"), balanced, Delay(half, name="back")))
 
 
-def _at_node(nodes: int, values: Values, name: str) -> Step:
+def _at_node(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
     """Return the flow of a request at its node: its own work, the work of its peers, and the wait of a delete."""
+    nodes = scenario.nodes
     own = values["read_s"] + (values["send_s"] if nodes > 1 else 0.0) + (0.0 if name == "read" else values["write_s"])
-    steps: list[Step] = [Visit(NODE, Erlang(own, _STAGES), name="work", member="node")]
+    steps: list[Step] = [Visit(NODE, Erlang(own / scenario.node_speed, _STAGES), name="work", member="node")]
     if nodes > 1:
-        steps.append(_announcement(nodes, values))
+        steps.append(_announcement(scenario, values))
     if name == "delete":
         steps.append(Delay(Exponential(delete_wait_s(nodes, values)), name="wait"))
     return Acquire(_THREADS, Sequence(tuple(steps)), name="thread", member="node")
 
 
-def _announcement(nodes: int, values: Values) -> Step:
+def _announcement(scenario: Fedora4Scenario, values: Values) -> Step:
     """Return the work of all nodes but the request's own, for which it does not wait."""
-    handled = Visit(NODE, Erlang(values["peer_s"], _STAGES), name="peer", member="peer")
+    handled = Visit(NODE, Erlang(values["peer_s"] / scenario.node_speed, _STAGES), name="peer", member="peer")
     elsewhere = If("peer", "node", Sequence(()), handled)
     announced = FanOut("every", "peer", elsewhere, 0, name="announce")
-    return ReplicaSet("every", NODE, nodes, announced, placement="ring", first="node")
+    return ReplicaSet("every", NODE, scenario.nodes, announced, placement="ring", first="node")

@@ -18,6 +18,7 @@ from capplan.models.language.units import (
     parse_rate_per_s,
     parse_share,
 )
+from capplan.systems.components.machines import Cores, Speed
 
 REGIONS = ("us-east", "us-west", "asia", "eu")
 """Regions of the document's clients; the cluster was in `us-east`."""
@@ -42,6 +43,11 @@ WriteShare = Annotated[
 ]
 
 
+CORES = 2
+"""Cores of a node: a guess, because the document does not name the machine. With two cores, the capacity of a single
+node (1.9 ms per read) and its time for a read at low load (4 ms) imply the same service demand."""
+
+
 @dataclass(frozen=True, config=LANGUAGE)
 class Fedora4Scenario(Scenario):
     """A layout of the `fedora4` system and the traffic on it.
@@ -52,6 +58,10 @@ class Fedora4Scenario(Scenario):
         Name of the system.
     nodes
         Repository nodes behind the load balancer, each with all the data; 1 to 64.
+    node_cores
+        Cores of a node.
+    node_speed
+        Speed of such a core relative to that of the load tests.
     write_share
         Share of the requests that write (`5%` or 0.05): half of them create an object, half delete one.
     region
@@ -69,6 +79,10 @@ class Fedora4Scenario(Scenario):
 
     system: Literal["fedora4"] = "fedora4"
     nodes: Annotated[AtLeastOne, Option("Nodes of the repository cluster.", "nodes", measured=True)] = 3
+    node_cores: Annotated[Cores, Option("Cores of a node.", "cores of a node", measured=True)] = CORES
+    node_speed: Annotated[
+        Speed, Option("Speed of a core relative to the test's.", "times a test's core", "X", measured=True)
+    ] = 1.0
     write_share: Annotated[
         WriteShare, Option("Share of requests that write, such as 5%.", "share of writes", "SHARE", read=parse_share)
     ] = 0.0

@@ -14,9 +14,8 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.components.encrypted_links import EncryptedLinks
+from capplan.systems.components.machines import machines_in_words
 from capplan.systems.openprovider.network import (
-    CASSANDRA_CORES,
-    FRONT_CORES,
     PARAMETERS,
     REPORTED,
     SETTLES_ROUND_TRIPS,
@@ -90,8 +89,8 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     situations = MappingProxyType(_SITUATIONS)
     machines = MappingProxyType(
         {
-            "node": Machine("Cassandra node", ("cassandra", "cassandra-storage"), CASSANDRA_CORES),
-            "front": Machine("policing node", ("front",), FRONT_CORES),
+            "node": Machine("Cassandra node", "node_cores", "node_speed"),
+            "front": Machine("policing node", "front_cores", "front_speed"),
         }
     )
     sized = MappingProxyType({"cass_nodes": (1, 100), "front_nodes": (1, 24)})
@@ -132,6 +131,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         parts += [words for name, words in extra.items() if getattr(scenario, name)]
         if scenario.client_share is not None:
             parts.append(f"clients {per_dc_text(scenario.client_share)}")
+        parts += machines_in_words(scenario, node="nodes", front="policing nodes")
         if scenario.data_factor != 1:
             parts.append(f"data factor {scenario.data_factor:g}")
         if scenario.encryption is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, statement, stations
-from capplan.models.cassandra.encryption import encrypted
+from capplan.models.cassandra.encryption import Exchanges, encrypted
 from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
@@ -31,8 +31,6 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-FRONT_CORES = 32  # evidence all.front_vcpu
-CASSANDRA_CORES = 24  # evidence all.cass_vcpu
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 UPDATES = 6  # interim updates and the stop of a session
 MESSAGES = 2 + UPDATES
@@ -128,7 +126,7 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         name=scenario.system,
         stations=(
             *(
-                Station(_front(dc), FRONT_CORES, "ps", count=count, assignment=ASSIGNMENT)
+                Station(_front(dc), scenario.front_cores, "ps", count=count, assignment=ASSIGNMENT)
                 for dc, count in fronts.items()
             ),
             *stations(cluster),
@@ -192,7 +190,7 @@ def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[in
     return Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
-        cores=CASSANDRA_CORES,
+        cores=scenario.node_cores,
         lan_s=values["lan_s"],
         wan_s=_one_way_s(scenario, values),
         down=down,
@@ -210,19 +208,21 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
     """Return the costs of operations at a Cassandra node."""
-    young = Costs(
-        coordinator=values["coordinator_s"],
-        read=values["replica_read_s"],
-        mutation=values["mutation_s"],
+    speed, factor = scenario.node_speed, scenario.data_factor
+    return Costs(
+        coordinator=values["coordinator_s"] / speed,
+        read=values["replica_read_s"] / speed * factor,
+        mutation=values["mutation_s"] / speed * factor,
         unseen=values["unseen_work"],
-        storage=values["storage_s"],
-        message=values["message_share"] * values["mutation_s"],
+        storage=values["storage_s"] * factor,  # most of it is the disk's
+        message=values["message_share"] * values["mutation_s"] / speed,
+        links=_links(scenario, values, speed),
     )
-    links = young.with_links(encrypted(scenario.encryption, values)).links
-    factor = scenario.data_factor
-    return replace(
-        young, read=young.read * factor, mutation=young.mutation * factor, storage=young.storage * factor, links=links
-    )
+
+
+def _links(scenario: OpenproviderScenario, values: Values, speed: float) -> dict[str, Exchanges]:
+    """Return the encryption costs of one exchange, by operation, at cores of some speed."""
+    return dict.fromkeys(("read", "write"), encrypted(scenario.encryption, values).times(1 / speed))
 
 
 def pauses(
@@ -265,9 +265,9 @@ def pauses(
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
     """Return the service demand of a message at a policing node, with its end of encrypted links to Cassandra."""
-    links = build_costs(scenario, values).links
+    links = _links(scenario, values, scenario.front_speed)
     exchanges = [links[operation].client for operation in OPERATIONS[name]]
-    return values["front_s"] + sum((each for each in exchanges if each is not None), 0.0)
+    return values["front_s"] / scenario.front_speed + sum((each for each in exchanges if each is not None), 0.0)
 
 
 def _at_front(scenario: OpenproviderScenario, values: Values, dc: int, name: str, statements: tuple[Step, ...]) -> Step:
@@ -275,7 +275,9 @@ def _at_front(scenario: OpenproviderScenario, values: Values, dc: int, name: str
     ldap = (Delay(Exponential(values["ldap_s"]), name="ldap"),) if scenario.ldap and name == "auth" else ()
     sent: tuple[Step, ...] = ()
     if scenario.proxy and name != "auth":
-        forwarded = Visit(_front(dc), Exponential(values["front_s"]), name="proxy", member="front")
+        forwarded = Visit(
+            _front(dc), Exponential(values["front_s"] / scenario.front_speed), name="proxy", member="front"
+        )
         sent = (ForkJoin((forwarded,), 0),)
     inside = Acquire(_pool_name(dc), Sequence((own, *ldap, *statements, *sent)), name="worker", member="front")
     return Pick("front", _front(dc), "round_robin", inside, name="front")

@@ -37,6 +37,7 @@ from capplan.models.language.units import (
     parse_rate_per_s,
     parse_share,
 )
+from capplan.systems.components.machines import Cores, Speed
 
 
 def _kilometres(text: str) -> str:
@@ -87,6 +88,10 @@ class OpenproviderScenario(Scenario):
         centre with share 0 is a standby.
     front_workers
         Worker threads of each policing node.
+    node_cores, front_cores
+        Cores of a Cassandra node and of a policing node, counted as in the load tests: vCPU.
+    node_speed, front_speed
+        Speed of such a core relative to that of the load tests. The time of the storage path stays.
     consistency_read
         Consistency level of reads.
     consistency_write
@@ -157,6 +162,27 @@ class OpenproviderScenario(Scenario):
     front_workers: Annotated[
         AtLeastOne, Option("Worker threads of a policing node.", "workers per policing node", measured=True)
     ] = 64
+    node_cores: Annotated[
+        Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
+    ] = 24  # evidence all.cass_vcpu
+    node_speed: Annotated[
+        Speed,
+        Option(
+            "Speed of such a core relative to the test's.",
+            "times a test's core at a Cassandra node",
+            "X",
+            measured=True,
+        ),
+    ] = 1.0
+    front_cores: Annotated[
+        Cores, Option("Cores (vCPU) of a policing node.", "cores of a policing node", measured=True)
+    ] = 32  # evidence all.front_vcpu
+    front_speed: Annotated[
+        Speed,
+        Option(
+            "Speed of such a core relative to the test's.", "times a test's core at a policing node", "X", measured=True
+        ),
+    ] = 1.0
     consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
         "LOCAL_QUORUM"
     )

@@ -22,7 +22,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.systems.openprovider.network import CASSANDRA_CORES, MESSAGES, UPDATES, build_cluster, build_costs
+from capplan.systems.openprovider.network import MESSAGES, UPDATES, build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 OTHERS = (  # levels of reads and writes to compare with: weaker ones, equally weak ones, and two that find every row
@@ -153,11 +153,11 @@ class _Sampled:
         if scenario.unequal:
             reads = np.average(more, axis=0, weights=scenario.shares_by_dc())
             own = np.stack([self._mean_load(f"cassandra/dc{dc + 1}") for dc in range(scenario.dcs)], axis=-1)
-            cores = np.array(scenario.nodes_by_dc()) * CASSANDRA_CORES
+            cores = np.array(scenario.nodes_by_dc()) * scenario.node_cores
             each = own + reads * (_READS * np.asarray(self._read_s())[..., None] / cores)
         else:
             own = self._mean_load("cassandra/")
-            total = sum(scenario.nodes_by_dc()) * CASSANDRA_CORES
+            total = sum(scenario.nodes_by_dc()) * scenario.node_cores
             each = own + float(more[0].sum()) * _READS * self._read_s() / total
         point, utilisation, parts = self.figures.point, [], []
         for time, share, state in zip(point.durations, point.shares, point.states, strict=True):
@@ -213,7 +213,7 @@ class _Sampled:
         question = Question(
             read=levels[0],
             write=levels[1],
-            client_s=self.values["front_s"] * factor,
+            client_s=self.values["front_s"] / self.scenario.front_speed * factor,
             client_share=self.scenario.client_share,
         )
         return chances_not_found(self.cluster, costs, load, question, self.gaps_s, self.sampling, numbers)

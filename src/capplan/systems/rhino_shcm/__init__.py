@@ -10,7 +10,6 @@ from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.rhino_shcm.network import (
-    CORES,
     PARAMETERS,
     REPORTED,
     network,
@@ -54,9 +53,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     losses = MappingProxyType({"node": "a Cassandra node"})
     tails_not_modelled = ("compaction", "speculative retry", "hints")
     situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType(
-        {"server": Machine("application server", ("server",), CORES), "node": Machine("Cassandra node", ("cassandra",))}
-    )
+    machines = MappingProxyType({"server": Machine("application server"), "node": Machine("Cassandra node")})
     sized = MappingProxyType({"cass_nodes": (1, 50)})
 
     network = staticmethod(network)
