@@ -34,7 +34,7 @@ from capplan.models.replaced_file import replace_file
 from capplan.planner.proposal.details import Logo, read_details
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, NoLayoutError, ProposalQuestion, Stage, propose
-from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
@@ -47,7 +47,9 @@ def proposal_(
     target: TargetText = DEFAULT_TARGET,
     out: Annotated[
         list[Path] | None,
-        typer.Option("--out", "-o", help="Write this .html, .pdf, .xlsx or .json file; may be repeated."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write this .html, .pdf, .xlsx or .json file; may be repeated."
+        ),
     ] = None,
     customer: Annotated[str | None, typer.Option(help="Name of the customer.")] = None,
     details: Annotated[
@@ -75,12 +77,7 @@ def proposal_(
     its_details, currency, logo = read_details(details, customer)
     chosen = read_target(target)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
-    if currency:
-        if question.prices.currency not in (MACHINES, currency):
-            raise InputError(
-                f"prices are in {question.prices.currency} and the details say {currency}: use one currency"
-            )
-        question = replace(question, prices=replace(question.prices, currency=currency)) if prices else question
+    question = replace(question, prices=_in_currency(question.prices, currency))
     words = _command(ctx, target, its_details.customer)
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
@@ -91,6 +88,17 @@ def proposal_(
     for path in out:
         replace_file(path, written(made, path.suffix.lower(), logo))
         sys.stderr.write(f"capplan: wrote {path}\n")
+
+
+def _in_currency(prices: Prices, currency: str) -> Prices:
+    """Return prices in the currency of the details; a price list may name it, too."""
+    if not currency:
+        return prices
+    if prices.each is None:
+        raise InputError(f"currency = {currency!r} in the details has no effect without prices: add --prices")
+    if prices.currency not in ("", currency):
+        raise InputError(f"prices are in {prices.currency} and the details say {currency}: use one currency")
+    return replace(prices, currency=currency)
 
 
 def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Proposal:

@@ -159,7 +159,10 @@ class _Document:
                 f"sustained with {share(sizing.confidence)} confidence in every situation",
                 rate_cell(self.chosen.sustained_tps, "sustained", self._mark(binding)),
             ),
-            ("of the capacity is left", share_cell(sizing.capacity_remaining or 0.0, "left", self._mark(binding))),
+            (
+                "of the capacity left in the tightest situation",
+                share_cell(sizing.capacity_remaining or 0.0, "left", self._mark(binding)),
+            ),
             ("machines" if sizing.currency == MACHINES else "price", self._cost_cell(self.chosen.cost, "cost")),
         ]
         return tuple(tiles)

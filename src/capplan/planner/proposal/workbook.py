@@ -7,7 +7,10 @@ text, so that no cell becomes a formula or a link.
 from __future__ import annotations
 
 import io
+import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from capplan.models.errors import MissingError
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
 PRICES, GROWTH, FIRST = "Prices", "Growth", "Proposal"
 _MADE = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # the same bytes on any day
 _SHOWN = {"1": "0.0%", "1/s": "#,##0", "ms": "#,##0.###", "months": "0.0"}
-_CHARACTER = 6.2  # of the width of a page, in units of a column
+_NARROWEST, _WIDEST = 12.0, 58.0  # of a column, characters
+_LETTERS, _LINE = 1.1, 13.5  # letters in the width of a digit, and points of a line
+_BAND = 3  # columns of a figure with its band
 
 
 def workbook(proposal: Proposal, logo: Logo | None = None) -> bytes:
@@ -213,52 +218,53 @@ class _Writer:
 
     def section(self, name: str, blocks: tuple[Any, ...]) -> None:
         """Write the paragraphs and tables of a section."""
-        tables = [each for each in blocks if isinstance(each, Table)]
-        widest = max(tables, key=lambda each: len(each.columns))
-        widths = [
-            max(12.0, _CHARACTER * column.width)
-            for column, parts in zip(widest.columns, _spread(widest), strict=True)
-            for _ in range(parts)
-        ]
-        sheet = self.sheet(name, [max(26.0, widths[0]), *widths[1:], 14])
+        tables = [_without_marks(each) for each in blocks if isinstance(each, Table)]
+        widths = _widths(tables)
+        sheet = self.sheet(name, widths)
         row = self.title(sheet, 0, name)
         for block in blocks:
             if isinstance(block, Paragraph | Code):
-                sheet.write_string(row, 0, block.text, self.style())
-                row += 1
+                row = self.text(sheet, row, block.text, widths)
             elif isinstance(block, Bullets):
                 for item in block.items:
-                    sheet.write_string(row, 0, item, self.style())
-                    row += 1
+                    row = self.text(sheet, row, item, widths)
             elif isinstance(block, Table):
                 row = self.table(sheet, row + 1, block)
             elif not isinstance(block, Picture):
                 raise TypeError(type(block).__name__)
 
+    def text(self, sheet: Worksheet, row: int, text: str, widths: Sequence[float]) -> int:
+        """Write a text over all columns, in as many lines as it needs; return the next row."""
+        if len(widths) > 1:
+            sheet.merge_range(row, 0, row, len(widths) - 1, "", self.style(text_wrap=True))
+        sheet.write_string(row, 0, text, self.style(text_wrap=True))
+        lines = sum(1 + int(len(line) / (sum(widths) * _LETTERS)) for line in text.split("\n"))
+        sheet.set_row(row, _LINE * lines)
+        return row + 1
+
     def table(self, sheet: Worksheet, row: int, table: Table) -> int:
         """Write a table; a column with bands takes three, and the marks of a row stand behind it."""
+        marks = [list(dict.fromkeys(cell.mark for cell in cells if cell.mark)) for cells in table.rows]
+        table = _without_marks(table)
         spread = _spread(table)
         place = 0
         for column, parts in zip(table.columns, spread, strict=True):
-            for part in range(parts):
-                head = column.title if not part else ("low", "high")[part - 1]
-                sheet.write_string(row, place, head, self.head(column.right))
+            for title in (column.title, "low", "high")[:parts]:
+                sheet.write_string(row, place, title, self.head(column.right))
                 place += 1
-        marked = any(cell.mark for cells in table.rows for cell in cells)
-        if marked:
+        if any(marks):
             sheet.write_string(row, place, "Rests on", self.head(False))
-        for cells in table.rows:
+        for cells, marked in zip(table.rows, marks, strict=True):
             row += 1
             place = 0
             for cell, parts in zip(cells, spread, strict=True):
                 self.cell(sheet, row, place, cell)
-                if parts == 3 and cell.low is not None and cell.high is not None:
+                if parts == _BAND and cell.low is not None and cell.high is not None:
                     for part, end in enumerate((cell.low, cell.high), 1):
                         self.cell(sheet, row, place + part, Cell("unbounded", end, cell.unit))
                 place += parts
             if marked:
-                marks = dict.fromkeys(cell.mark for cell in cells if cell.mark)
-                sheet.write_string(row, place, ", ".join(marks), self.style(italic=True, font_color="#5A6270"))
+                sheet.write_string(row, place, ", ".join(marked), self.style(italic=True, font_color="#5A6270"))
         return row + 2
 
     def cell(self, sheet: Worksheet, row: int, place: int, cell: Cell, bold: bool = False) -> None:
@@ -283,11 +289,33 @@ _CHANGE = "Blue cells are inputs: change one, and the rest follows."
 
 
 def _months(limit: float, sizing: Any) -> float:
-    import math
-
     return MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year)
+
+
+def _without_marks(table: Table) -> Table:
+    """Return a table without a column of marks alone."""
+    if table.columns[-1].title:
+        return table
+    return Table(table.columns[:-1], tuple(row[:-1] for row in table.rows), table.name)
 
 
 def _spread(table: Table) -> list[int]:
     """Return how many columns of a sheet each column takes: three where cells have bands."""
-    return [3 if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)]
+    return [
+        _BAND if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)
+    ]
+
+
+def _widths(tables: Sequence[Table]) -> list[float]:
+    """Return widths of columns, characters: as the longest cells need, but neither narrow nor very wide."""
+    found: list[float] = []
+    for table in tables:
+        needed: list[float] = []
+        for place, (column, parts) in enumerate(zip(table.columns, _spread(table), strict=True)):
+            cells = [row[place] for row in table.rows]
+            texts = [line for cell in cells if cell.number is None for line in cell.text.split("\n")]
+            longest = max([len(text) for text in texts] + [len(column.title) / 2], default=0)
+            needed += [min(max(longest * 1.05 + 2, _NARROWEST), _WIDEST)] + [_NARROWEST] * (parts - 1)
+        needed.append(_NARROWEST + 2)  # the marks
+        found = [max(pair) for pair in zip_longest(found, needed, fillvalue=0.0)]
+    return found
