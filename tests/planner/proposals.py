@@ -12,7 +12,7 @@ from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import in_process
 from capplan.systems.registry import scenario
 
-HOSTILE = '=1+1"; <script>alert(1)</script> #panic("typst") $x$ *b* {{7*7}} @SUM(A1) & Söhne'
+HOSTILE = '=1+1"; <script>alert(1)</script> #panic("typst") $x$ *b* {{7*7}} @SUM(A1) & Söhne 100%'
 
 
 def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any) -> ProposalQuestion:

@@ -115,13 +115,14 @@ class Tiles:
     cells: tuple[tuple[str, Cell], ...]
 
 
+_BARE = re.compile(r"(?<=\d)%")
 _UNIT = re.compile(r"(?<=\d) (?=%|ms\b|[A-Z]{3}\b)")
 
 
 def _kept(value: T) -> T:
     """Return frozen data with no break between a number and its unit in any text."""
     if isinstance(value, str):
-        return cast("T", _UNIT.sub("\u00a0", value))
+        return cast("T", _UNIT.sub("\u00a0", _BARE.sub("\u00a0%", value)))
     if isinstance(value, tuple):
         return cast("T", tuple(map(_kept, value)))
     if is_dataclass(value) and not isinstance(value, type | Code):
@@ -168,8 +169,8 @@ class Document:
     footer: str
 
     def kept_together(self) -> Document:
-        """Return the document with a number and its unit on one line."""
-        return _kept(self)
+        """Return the document with a number and its unit on one line; names and facts stay as people wrote them."""
+        return replace(self, question=_kept(self.question), sections=_kept(self.sections))
 
     def figures(self) -> dict[str, Cell]:
         """Return every figure by its key."""

@@ -28,6 +28,7 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         load_tests=len(tests),
         scenarios=len({test.fold for test in tests}),
         sources=its.citations(),
+        defects=tuple(defect for source in its.sources for defect in source.defects),
         basis=case.extrapolation.basis,
         why=case.extrapolation.why,
         half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),

@@ -10,7 +10,7 @@ from capplan.planner.size.sizing import Sizing
 
 
 def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[str, ...]:
-    """Return what the answer leaves out or guesses, what documents only claim, and defects of the sources.
+    """Return what the answer leaves out or guesses, and what documents only claim.
 
     Parameters
     ----------
@@ -32,7 +32,6 @@ def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[st
             f"The layout was not asked to survive the loss of {losses}; failures and options show what happens."
         )
     found.append("A confidence holds in each situation on its own. How often a situation occurs is not part of it.")
-    found += [defect for source in its.sources for defect in source.defects]
     return tuple(dict.fromkeys(found))
 
 

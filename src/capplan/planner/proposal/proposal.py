@@ -292,6 +292,8 @@ class EvidenceUsed:
         Independent scenarios among them, which the backtest leaves out one at a time.
     sources
         How to cite the sources.
+    defects
+        What is wrong with them.
     basis
         Whether the layout was measured, lies between measured ones, or beyond them.
     why
@@ -317,6 +319,7 @@ class EvidenceUsed:
     load_tests: int
     scenarios: int
     sources: tuple[str, ...]
+    defects: tuple[str, ...]
     basis: Basis
     why: str
     half_width: float

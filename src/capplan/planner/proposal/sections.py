@@ -433,7 +433,7 @@ class _Document:
 
     def _survived(self, option: Option) -> str:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
-        return _capital(words.listed(each)) if each else "Nothing: normal operation only"
+        return _capital(", or ".join(each)) if each else "Nothing: normal operation only"
 
     # Cost
 
@@ -531,6 +531,9 @@ class _Document:
             ]
             columns = (Column("Measurement", 8), Column("Capacity without objectives, afterwards", 4, right=True))
             yield _table(columns, rows, "narrower")
+        if its.defects:
+            yield Paragraph("Known defects of the sources:")
+            yield Bullets(its.defects)
 
     # Reproduction
 
