@@ -19,10 +19,10 @@ from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
-from capplan.planner.size.confirm import simulated, sized
+from capplan.planner.size.confirm import FamilyResult, simulated, sized
 from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, Simulated, SizingTarget
-from capplan.planner.size.size import SizingQuestion, families
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.planner.size.size import SizingQuestion
+from capplan.planner.size.sizing import Safety, Sizing
 from capplan.systems.registry import system
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -48,7 +48,7 @@ class Options:
     failures: tuple[Safety, ...]
 
 
-def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, chosen: SizedLayout) -> Options:
+def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult) -> Options:
     """Return the options beside a layout.
 
     Parameters
@@ -57,17 +57,20 @@ def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Si
         As for `size`.
     sizing : Sizing
         Its answer.
-    chosen : SizedLayout
-        The layout in it.
+    result : FamilyResult
+        What was found of the family of the chosen layout.
     """
-    return _Options(base, question, fitted, sizing, chosen).found()
+    return _Options(base, question, fitted, sizing, result).found()
 
 
 class _Options:
     def __init__(
-        self, base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, chosen: SizedLayout
+        self, base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
     ) -> None:
-        self.sizing, self.chosen = sizing, chosen
+        if result.best is None:
+            raise ValueError("a family without a safe layout has no options")
+        self.sizing, self.chosen = sizing, result.best
+        chosen = result.best
         self.its: System[Any] = system(base.system)
         self.own = tuple(word for word in sizing.conditions if word != NORMAL.word)
         every = (*self.own, *(word for word in self.its.losses if word not in self.own))
@@ -79,34 +82,27 @@ class _Options:
             sizing.confidence,
             question.seed,
         )
-        self.family = self._family(question)
+        self.family = self._family(result.family)
         self.known: dict[Numbers, tuple[Scenario, Strains]] = {}
         numbers = tuple(int(chosen.fields[name]) for name in self.family.sized)
         self.answers: list[tuple[set[str], float, Numbers]] = [(set(self.own), sizing.confidence, numbers)]
-        self.relations = self._relations(question)
+        self.relations = self._relations(result.relations)
 
-    def _family(self, question: SizingQuestion) -> Family:
+    def _family(self, own: Family) -> Family:
         """Return the family of the proposal, with few machines of the other kinds more than it has."""
-        own = next(each for each in families(self.its, question) if self._is_of(each))
         first, *others = own.sized
         few = {name: min(own.sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS) for name in others}
         return replace(
             own, sized={first: own.sized[first], **{name: (own.sized[name][0], few[name]) for name in others}}
         )
 
-    def _is_of(self, family: Family) -> bool:
-        """Whether the proposal is of a family."""
-        fields = {**self.chosen.fields}
-        return all(fields[name] == value for name, value in family.fixed.items()) and (
-            family.cells,
-            dict(family.shapes),
-        ) == (self.chosen.cells, dict(self.chosen.shapes))
-
-    def _relations(self, question: SizingQuestion) -> Simulated:
-        """Return simulated over analytic latencies, of the proposal's layout in every situation."""
-        if question.engine != "compiled" or not self.target.base.slo:
+    def _relations(self, known: Simulated) -> Simulated:
+        """Return simulated over analytic latencies in every situation: those of the proposal, and of other losses."""
+        if not known:
             return {}
-        return simulated(self.target, changed(self.target.base, **self.chosen.fields))
+        others = tuple(each for each in self.target.conditions if each.word not in known)
+        layout = changed(self.target.base, **self.chosen.fields)
+        return {**known, **simulated(replace(self.target, conditions=others), layout)}
 
     def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
         """Return a layout under every condition that an option may have to survive."""

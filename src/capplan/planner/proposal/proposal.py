@@ -17,6 +17,8 @@ from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, Sizing
 
 SCHEMA = "capplan.proposal/1"
+RATE = "rate"
+"""What runs out when growth reaches the sustained rate."""
 
 
 @dataclass(frozen=True, kw_only=True)

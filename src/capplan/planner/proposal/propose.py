@@ -30,7 +30,10 @@ from capplan.planner.proposal.inputs import measured_inputs
 from capplan.planner.proposal.limits import limits
 from capplan.planner.proposal.options import Options, options
 from capplan.planner.proposal.proposal import (
+    RATE,
     Asked,
+    Assumption,
+    EvidenceUsed,
     FitsUntil,
     LatencyCurve,
     MachineCount,
@@ -39,7 +42,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -51,7 +54,7 @@ MOST_YEARS = 10
 _MONTHS = 12
 Stage = Callable[[str], None]
 """Told the name of each stage of the work as it starts."""
-STAGES = ("searching families of layouts", "predicting the layout and its options", "collecting the evidence")
+STAGES = ("searching families of layouts", "predicting the layout and its options")
 
 
 class NoLayoutError(InputError):
@@ -109,47 +112,74 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
     """
     stage(STAGES[0])
     its: System[Any] = system(question.base.system)
-    sizing = size(question.base, question.sizing, workers, question.fitted)
+    sizing, results = size_families(question.base, question.sizing, workers, question.fitted)
     if sizing.chosen is None:
         raise NoLayoutError(_nothing_to_propose(sizing))
     stage(STAGES[1])
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
-    case = resolve(scenario, question.fitted, question.sizing.seed)
+    fitted = question.fitted or its.fitted()
+    result = next(each for each in results if each.best is sizing.chosen)
     tasks: list[Callable[[], Any]] = [
-        partial(options, question.base, question.sizing, case.fitted, sizing, sizing.chosen),
-        partial(predict, scenario, engine=question.sizing.engine, fitted=case.fitted, seed=question.sizing.seed),
+        partial(options, question.base, question.sizing, fitted, sizing, result),
+        partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
+        partial(_supported, scenario, fitted, question.sizing.seed),
     ]
     priced: Options
     prediction: Prediction
-    priced, prediction = run_all(workers, tasks)
-    stage(STAGES[2])
+    support: _Support
+    priced, prediction, support = run_all(workers, tasks)
     return Proposal(
         details=question.details,
         asked=asked(question),
         sizing=sizing,
         prediction=prediction,
         places=_places(its, scenario),
-        round_trips_ms=_round_trips(its, case),
+        round_trips_ms=support.round_trips_ms,
         bill=_bill(its, sizing.chosen, question.sizing),
         growth=growth(sizing, sizing.chosen),
         fits_until=fits_until(sizing, sizing.chosen),
-        latency_curves=tuple(_curves(case, prediction)),
+        latency_curves=support.curves,
         failures=priced.failures,
         survival_options=priced.survival,
         confidence_options=priced.confidence,
-        assumptions=assumptions(its, case, sizing.planned_tps),
+        assumptions=support.assumptions,
         inputs=measured_inputs(its, scenario),
-        evidence=evidence_used(case),
+        evidence=support.evidence,
         limits=limits(its, sizing, prediction),
-        provenance=provenance(case.fitted, question.sizing.seed),
+        provenance=provenance(fitted, question.sizing.seed),
+    )
+
+
+@dataclass(frozen=True)
+class _Support:
+    """What supports the figures of a layout."""
+
+    curves: tuple[LatencyCurve, ...]
+    assumptions: tuple[Assumption, ...]
+    evidence: EvidenceUsed
+    round_trips_ms: tuple[tuple[float, ...], ...]
+
+
+def _supported(scenario: Scenario, fitted: Fitted, seed: int) -> _Support:
+    case = resolve(scenario, fitted, seed)
+    planned = case.given_per_s
+    if planned is None:
+        raise ValueError("a proposal has a planned rate")
+    case = case.at(planned)
+    return _Support(
+        tuple(_curves(case, planned)),
+        assumptions(case.system, case, planned),
+        evidence_used(case),
+        _round_trips(case.system, case),
     )
 
 
 def asked(question: ProposalQuestion) -> Asked:
     """Return the question as the proposal keeps it."""
     its = question.sizing
+    given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
     return Asked(
-        scenario=question.base.given(),
+        scenario=given,
         survive=its.survive,
         confidence=its.confidence,
         growth_per_year=its.growth_per_year,
@@ -189,7 +219,7 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
 def fits_until(sizing: Sizing, layout: SizedLayout) -> tuple[FitsUntil, ...]:
     """Return when growth reaches the sustained rate of each situation, the earliest first."""
     found = [
-        FitsUntil("rate", each.conditions, each.sustained_tps, _months(sizing, each.sustained_tps))
+        FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each.sustained_tps))
         for each in layout.safety
     ]
     return tuple(sorted(found, key=lambda each: each.limit))
@@ -232,10 +262,8 @@ def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tu
     )
 
 
-def _curves(case: Case[Any], prediction: Prediction) -> Iterator[LatencyCurve]:
+def _curves(case: Case[Any], planned: float) -> Iterator[LatencyCurve]:
     """Yield the curves of the classes that have objectives; of all classes where no objective is about a time."""
-    if prediction.capacity is None or prediction.offered is None:
-        return
     limits: dict[tuple[str, str], list[float]] = {}
     for objective in case.objectives:
         for each in objective.comparisons():
@@ -243,10 +271,10 @@ def _curves(case: Case[Any], prediction: Prediction) -> Iterator[LatencyCurve]:
                 limits.setdefault((each.metric.subject, each.metric.statistic), []).extend(
                     1e3 * bound for bound in each.bounds if 0 < bound < math.inf
                 )
-    end = BEYOND * max(prediction.capacity.overload_tps.value, prediction.offered.peak_tps)
+    end = BEYOND * max(float(np.median(case.solution.capacity)), planned)
     offered = [float(each) for each in end * (1 - (1 - np.linspace(0.05, 1.0, LOADS)) ** 1.5)]
     points = list(AnalyticPoints(replace(case, draws=DRAWS)).at(offered))
-    classes = dict.fromkeys(name for name, _ in limits) or prediction.latency_ms
+    classes = dict.fromkeys(name for name, _ in limits) or case.system.classes(case.scenario)
     for name in classes:
         wanted = {"mean", *(statistic for its, statistic in limits if its == name)} | ({"p99"} if not limits else set())
         for statistic in (each for each in STATISTICS if each in wanted):

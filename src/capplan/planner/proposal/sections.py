@@ -25,7 +25,7 @@ from capplan.planner.proposal.document import (
     Table,
     Tiles,
 )
-from capplan.planner.proposal.proposal import Option, Proposal
+from capplan.planner.proposal.proposal import RATE, Option, Proposal
 from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
@@ -145,7 +145,7 @@ class _Document:
             "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
         }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
         tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
-        tightest = f"the {tightest}" if tightest.startswith("loss") else tightest
+        tightest = _guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
         return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
 
     def _until(self, conditions: str) -> float | None:
@@ -505,7 +505,7 @@ class _Document:
 
     def _worth(self, cost: float) -> str:
         text = self._cost_text(cost)
-        return f"{text} machines" if self.sizing.currency == MACHINES else text
+        return f"{text} machine{'s' * (text != '1')}" if self.sizing.currency == MACHINES else text
 
     # Evidence
 
@@ -567,7 +567,7 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str)
     return Table((*columns, Column("", 2, right=True)), marked, name)
 
 
-_RUNS_OUT = {"rate": "requests per second"}
+_RUNS_OUT = {RATE: "requests per second"}
 _COMPARED: dict[Basis | None, str] = {
     "measured": "as tested",
     "interpolated": "between tested values",

@@ -96,7 +96,7 @@ def clause(word: str, its: System[Any]) -> str:
     text = inside_sentence(situation(word, its))
     if word == NORMAL.word:
         return f"in {text}"
-    return f"after the {text}" if text.startswith("loss") else f"during {text}"
+    return f"after the {text}" if text.startswith("loss") else f"in case of {text}"
 
 
 def thing(word: str, its: System[Any]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
-from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.proposal.proposal import RATE, Proposal
 from capplan.planner.proposal.sections import document
 from capplan.planner.proposal.words import MONTHS, situation
 from capplan.planner.size.prices import MACHINES
@@ -190,7 +190,8 @@ class _Writer:
         for place, head in enumerate(["Situation", "Sustained per second", "Fits for, months"]):
             sheet.write_string(row, place, head, self.head(place > 0))
         lowest = row + 2
-        for each in self.proposal.fits_until:
+        rates = [each for each in self.proposal.fits_until if each.what == RATE]
+        for each in rates:
             row += 1
             sheet.write_string(row, 0, situation(each.conditions, its), self.style())
             sheet.write_number(row, 1, float(f"{each.limit:.4g}"), self.given("#,##0"))
@@ -201,7 +202,7 @@ class _Writer:
         row += 2
         for place, head in enumerate(["Years from now", "Offered per second", "Of the sustained rate", "Fits"]):
             sheet.write_string(row, place, head, self.head(place > 0))
-        limit = float(f"{self.proposal.fits_until[0].limit:.4g}")
+        limit = float(f"{rates[0].limit:.4g}")
         for year in range(max(len(self.proposal.growth), 6)):
             row += 1
             rate = sizing.offered_tps * (1 + sizing.growth_per_year) ** year

@@ -6,7 +6,7 @@ All layouts are simulated with the same random numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from capplan.models.errors import InputError
@@ -40,6 +40,8 @@ class FamilyResult:
         Why no layout serves; None if some does.
     solved : int
         How many layouts were solved.
+    relations : dict
+        Simulated over analytic latencies that its figures rest on, by situation.
     """
 
     family: Family
@@ -47,6 +49,7 @@ class FamilyResult:
     miss: SizedLayout | None
     refused: Refusal | None
     solved: int
+    relations: Simulated = field(default_factory=dict)
 
 
 def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> FamilyResult:
@@ -74,7 +77,7 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     else:
         miss = sizes.at((int(sized.fields[next(iter(family.sized))]) - 1, *_others(sized.fields, family)))
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
-    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved)
+    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved, relations)
 
 
 def _others(fields: Mapping[str, object], family: Family) -> Numbers:
