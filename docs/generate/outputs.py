@@ -19,7 +19,13 @@ PAGES = (
     ROOT / "README.md",
     *(
         HOW_TO / name
-        for name in ("read-a-prediction.md", "size-a-layout.md", "check-objectives.md", "compare-layouts.md")
+        for name in (
+            "read-a-prediction.md",
+            "size-a-layout.md",
+            "check-objectives.md",
+            "compare-layouts.md",
+            "describe-demand.md",
+        )
     ),
 )
 BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:capplan|cat) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)

@@ -16,6 +16,7 @@ from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     check_schema,
     comparison_schema,
+    demand_schema,
     prediction_schema,
     proposal_schema,
     simulation_schema,
@@ -43,6 +44,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
         DOCS / "reference" / "proposal.schema.json": _text(proposal_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
+        DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),

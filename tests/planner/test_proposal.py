@@ -213,7 +213,7 @@ def test_more_confidence_and_more_to_survive_never_cost_less(proposal: Proposal)
 def test_growth_reaches_the_limit_when_it_is_said_to(proposal: Proposal) -> None:
     for each in proposal.fits_until:
         assert each.months is not None
-        assert 300 * 1.2 ** (each.months / 12) == pytest.approx(each.limit)
+        assert 300 * 1.2 ** (each.months.value / 12) == pytest.approx(each.limit)
 
 
 def test_every_input_names_metrics_with_sources(proposal: Proposal) -> None:

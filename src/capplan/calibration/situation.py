@@ -88,8 +88,11 @@ class Machine(NamedTuple):
         In words, such as `Cassandra node`.
     cores, speed : str or None
         Fields of the scenario with its cores and their speed relative to the load tests'; None: not modelled.
+    holds_data : bool
+        Whether its disk holds the data.
     """
 
     name: str
     cores: str | None = None
     speed: str | None = None
+    holds_data: bool = False

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from capplan.cli.demand_option import HELP
 from capplan.cli.progress import counting
+from capplan.cli.scenario_command import with_demand_of
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_output, check_plot, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.models.errors import InputError, nearest
@@ -25,6 +28,7 @@ def check_(
         str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
@@ -39,7 +43,8 @@ def check_(
     check_plot(plot)
     wanted = _engine(engine)
     with counting("checking situations"):
-        found = check(read_specification(file), engine=wanted, seed=seed)
+        asked = read_specification(file)
+        found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())
     if plot is not None:

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from capplan.cli.demand_option import HELP
 from capplan.cli.progress import counting
+from capplan.cli.scenario_command import with_demand_of
 from capplan.cli.target import read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
@@ -31,6 +33,7 @@ def compare_(
     drivers: Annotated[
         bool, typer.Option("--drivers", help="Show which parameters drive the difference (needs SALib), too.")
     ] = False,
+    demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -46,8 +49,8 @@ def compare_(
         raise InputError(f"{first} and {second} have different calibrations: compare scenarios of one fitted file")
     with counting("simulating both layouts"):
         found = compare(
-            one.scenario,
-            other.scenario,
+            with_demand_of(demand, one.scenario),
+            with_demand_of(demand, other.scenario),
             fitted=one.fitted,
             engine=_engine(engine),
             seed=seed,

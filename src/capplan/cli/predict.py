@@ -5,23 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from capplan.calibration.system import Case
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import given, say_what_has_no_effect, with_options
+from capplan.cli.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
+from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.systems.registry import resolve
+
+if TYPE_CHECKING:
+    from capplan.planner.demand.demand import Demand
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
@@ -119,7 +123,16 @@ def predict_(
         )
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
-    _finish(prediction, as_json, as_csv, wanted_more)
+    _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))
+
+
+def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
+    """Return what a demand says of the data of a layout, in words."""
+    if demand is None:
+        return ""
+    from capplan.cli.views.demand import data_in_words  # most predictions have no demand
+
+    return data_in_words(demand, scenario)
 
 
 def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) -> None:
@@ -174,17 +187,17 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         raise InputError(f"--budget: {error}") from None
 
 
-def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str]) -> None:
+def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
     """Show a prediction, and exit with 1 if its answer is no."""
-    _show(prediction, as_json, as_csv, more)
+    _show(prediction, as_json, as_csv, more, data)
     if not prediction.answer:
         raise typer.Exit(1)
 
 
-def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str]) -> None:
+def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str) -> None:
     if as_json:
         write_json(prediction.to_json())
     elif as_csv:
         write_frame(prediction.to_frame())
     else:
-        render(prediction, Screen(), more)
+        render(prediction, Screen(), more, data)

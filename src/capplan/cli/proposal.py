@@ -78,7 +78,7 @@ def proposal_(
     chosen = read_target(target)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
     question = replace(question, prices=_in_currency(question.prices, currency))
-    words = _command(ctx, target, its_details.customer)
+    words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
         stages("proposal", len(STAGES)) as stage,

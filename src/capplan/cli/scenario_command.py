@@ -9,12 +9,13 @@ from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from capplan.cli.demand_option import HELP, demand_texts, with_demand
 from capplan.cli.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
@@ -23,8 +24,12 @@ from capplan.models.language.units import parse_count
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
+if TYPE_CHECKING:
+    from capplan.planner.demand.demand import Demand
+
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
 _GIVEN = "capplan.given"  # key of the options that were given
+_DEMAND = "capplan.demand"  # key of the demand that was given
 _BETWEEN_VALUES = re.compile(r"(,|\.\.|:)")  # of a list or range
 _BARE = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
@@ -61,12 +66,14 @@ class ScenarioCommand(TyperCommand):
         fields = (
             [] if chosen is None else [each for each in _click_options(chosen, self.ranges) if each.name not in known]
         )
+        fields += _demand_option()
         return [*arguments, *fields, *(each for each in own if each.param_type_name != "argument")]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; the scenario's options are kept for `given`."""
         chosen = ctx.meta.get(_SCENARIO)
         ctx.meta[_GIVEN] = {} if chosen is None else _taken(chosen, ctx.params)
+        _take_demand(ctx, chosen)
         return super().invoke(ctx)
 
 
@@ -86,6 +93,41 @@ def given(ctx: typer.Context) -> dict[str, Any]:
     """Return the options of the scenario that were given, by field, as they were typed."""
     found: dict[str, Any] = ctx.meta[_GIVEN]
     return found
+
+
+def given_demand(ctx: typer.Context) -> Demand | None:
+    """Return the demand that was given; None without one."""
+    found: Demand | None = ctx.meta[_DEMAND]
+    return found
+
+
+def with_demand_of(path: Path | None, scenario: S) -> S:
+    """Return a scenario with what the demand in a file sets; as it is without one.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read.
+    """
+    if path is None:
+        return scenario
+    from capplan.planner.demand.demand import read_demand  # most commands need none
+
+    return with_options(scenario, demand_texts(path, read_demand(path), scenario, {}))
+
+
+def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
+    """Take `--demand` out of the parameters of a command, and add what it sets to the options that were given."""
+    path, target = ctx.params.pop("demand"), ctx.params["target"]
+    ctx.meta[_DEMAND] = None
+    if path is None:
+        return
+    if chosen is None or is_network(target):
+        raise InputError(f"--demand {path} is for systems, and {target} is a network: change its traffic instead")
+    from capplan.planner.demand.demand import read_demand  # most commands need none
+
+    ctx.meta[_DEMAND] = demand = read_demand(path)
+    ctx.meta[_GIVEN] = with_demand(path, demand, chosen, target, ctx.meta[_GIVEN], ctx.params)
 
 
 def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
@@ -164,6 +206,19 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     return [each for each in get_command(app).params if each.param_type_name == "option"]
 
 
+@lru_cache(maxsize=1)
+def _demand_option() -> list[Any]:
+    """Return the option `--demand`."""
+
+    def carrier(demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None) -> None:
+        """Carry the option."""
+        del demand
+
+    app = typer.Typer(add_completion=False)
+    app.command()(carrier)
+    return [each for each in get_command(app).params if each.name == "demand"]
+
+
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
     metavar = option.metavar or None
     kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
@@ -232,6 +287,10 @@ def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
         raise InputError(f"{option} is an option of {whose}, and the target is a network: change the file instead")
     own = ", ".join(map(flag, options_of(scenario)))
     its_name = defaults_of(scenario)["system"]
+    for field, known in options_of(scenario).items():
+        if name in known.instead_of:
+            meaning = f"{known.help[0].lower()}{known.help[1:].rstrip('.')}"
+            raise InputError(f"{option} is not an option of {its_name}, which has {flag(field)} instead: {meaning}")
     raise InputError(f"{option} is an option of {whose}, not of {its_name}, which takes {own}")
 
 

@@ -12,7 +12,14 @@ import typer
 
 from capplan.calibration.system import System
 from capplan.cli.progress import counting
-from capplan.cli.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
+from capplan.cli.scenario_command import (
+    flag,
+    given,
+    given_demand,
+    replaced_fields,
+    say_what_has_no_effect,
+    with_options,
+)
 from capplan.cli.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.sizing import render
@@ -129,6 +136,7 @@ def asked(
         sized=sized,
         families=fixed,
         prices=Prices() if prices is None else read_prices(prices, its),
+        demand=given_demand(ctx),
         engine=_engine(engine),
         seed=seed,
     )

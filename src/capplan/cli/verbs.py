@@ -38,6 +38,7 @@ VERBS = {
         "capplan.cli.proposal:proposal_", "Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"
     ),
     "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
+    "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),

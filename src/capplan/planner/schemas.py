@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from capplan.models.language.document import schema
+from capplan.planner.demand.forecast import SCHEMA as DEMAND
+from capplan.planner.demand.forecast import Forecast
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
@@ -48,6 +50,11 @@ def proposal_schema() -> dict[str, Any]:
     }
     published["required"].append("digest")
     return published
+
+
+def demand_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Forecast.to_json`."""
+    return _strict(Forecast, DEMAND, _UNBOUNDED)
 
 
 def check_schema() -> dict[str, Any]:

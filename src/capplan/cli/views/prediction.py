@@ -36,7 +36,7 @@ MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
 
-def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -> None:
+def render(prediction: Prediction, console: Console, more: Sequence[str] = (), data: str = "") -> None:
     """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout.
 
     Parameters
@@ -47,10 +47,12 @@ def render(prediction: Prediction, console: Console, more: Sequence[str] = ()) -
         The screen.
     more : sequence of str
         What else to show; of `MORE`.
+    data : str
+        What a demand says of the data of the layout, in words.
     """
     paragraph(console, f"{prediction.system}: {prediction.layout}", style="bold")
     put(console)
-    _facts(prediction, console)
+    _facts(prediction, console, data)
     _ratios(prediction, console)
     _latency(prediction, console)
     _outages(prediction, console)
@@ -76,7 +78,7 @@ def _has(prediction: Prediction, name: str) -> bool:
     return name != "staleness" or bool(prediction.session_not_found)
 
 
-def _facts(prediction: Prediction, console: Console) -> None:
+def _facts(prediction: Prediction, console: Console, data: str) -> None:
     if prediction.why_not or (prediction.offered and prediction.offered.source == "given") or prediction.objectives:
         fact(console, "Answer", _answer(prediction))
     if prediction.capacity is not None:
@@ -87,6 +89,8 @@ def _facts(prediction: Prediction, console: Console) -> None:
     if prediction.offered is not None:
         risk = f"overload risk {share(prediction.offered.overload_probability)}"
         fact(console, "Offered", _offered(prediction.offered, prediction.capacity), risk)
+    if data:
+        fact(console, "Data", data)
     if prediction.capacity is not None:
         _objectives(prediction, console)
     fact(console, prediction.evidence.basis.capitalize(), _why(prediction))
@@ -141,7 +145,9 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
 
 
 def _offered_rate(offered: Offered) -> str:
-    return rate(offered.peak_tps) if offered.source == "default" else given(float(f"{offered.peak_tps:.6g}"))
+    peak = float(f"{offered.peak_tps:.6g}")
+    computed = offered.source == "default" or (peak > 1000 and not peak.is_integer())  # from a mean rate
+    return rate(peak) if computed else given(peak)
 
 
 def _objectives(prediction: Prediction, console: Console) -> None:

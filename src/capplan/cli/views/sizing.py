@@ -9,10 +9,12 @@ from typing import Any
 from rich.console import Console
 
 from capplan.calibration.system import System
+from capplan.cli.views.demand import until
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.planner.situations.conditions import NORMAL
 from capplan.planner.situations.sustained import OVERLOAD
+from capplan.planner.size.disks import DATA
 from capplan.planner.size.in_words import fields_in_words, in_words, plural
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
@@ -76,6 +78,7 @@ class _View:
         fact(console, "Saturates", f"{binding.bottleneck} first")
         left = share(sizing.capacity_remaining or 0.0)
         fact(console, "Left", f"{left} of capacity, up to {rate(chosen.sustained_tps)} TPS{self._time()}")
+        self._disk(chosen)
         put(console)
         rows = [
             [
@@ -88,7 +91,15 @@ class _View:
         ]
         self._table(["Situation", "risk", f"sustained at {share(sizing.confidence)}", "limited by"], rows)
 
+    def _disk(self, chosen: SizedLayout) -> None:
+        need, months = chosen.disk_gib_per_node, chosen.months_of_data
+        if need is not None:
+            fits = "" if months is None else f"; {until(months)}"
+            fact(self.console, "Data", f"{need:,.0f} GiB of disk per node at {share(self.sizing.confidence)}{fits}")
+
     def _time(self) -> str:
+        if self.sizing.months_of_rate is not None:
+            return f"; {until(self.sizing.months_of_rate)}"
         years = self.sizing.years_remaining
         if years is None:
             return ""
@@ -176,6 +187,8 @@ class _View:
     def _words(self, conditions: str) -> str:
         if conditions == NORMAL.word:
             return "normal"
+        if conditions == DATA:
+            return "data on disk"
         parts = conditions.split("+")
         return " + ".join(_loss(part, self.its) for part in parts)
 

@@ -40,6 +40,10 @@ class Option:
         Whether load tests measured a range of it, so that a value outside is an extrapolation.
     replaces : tuple of str
         Fields that it takes the place of: they are emptied where it is given, and refused beside it.
+    separator : str
+        What separates several values of it; not a comma where a value contains commas.
+    instead_of : tuple of str
+        Options of other systems that people may look for in its place.
     """
 
     help: str
@@ -49,6 +53,8 @@ class Option:
     read: Callable[[str], Any] | None = None
     measured: bool = False
     replaces: tuple[str, ...] = ()
+    separator: str = ","
+    instead_of: tuple[str, ...] = ()
 
 
 class Scenario(Construct):
@@ -88,6 +94,14 @@ class Scenario(Construct):
     def offered_per_s(self) -> Number | None:
         """Return the offered rate in requests per second, or None if none is given."""
         return self.tps
+
+    def statements_per_request(self) -> float:
+        """Return the mean number of Cassandra statements that a request makes; 1 by default, the least."""
+        return 1.0
+
+    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the numbers of Cassandra nodes and of replicas of each row by data centre; None without a cluster."""
+        return None
 
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set and changes nothing; none by default."""

@@ -31,6 +31,7 @@ DURATIONS_S = {
     "min": Fraction(60),
     "m": Fraction(60),
     "h": Fraction(3600),
+    "d": Fraction(86_400),
 }
 MULTIPLES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6}
 """What `10k` and `1.5M` mean where a rate or a count is read."""

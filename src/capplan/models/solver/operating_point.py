@@ -160,8 +160,9 @@ class OperatingPoint:
         return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
-        total = sum((self.request_shares[name] for name in requests), 0.0)
-        return {name: self.request_shares[name] / total for name in requests}
+        sent = [name for name in requests if name in self.request_shares]
+        total = sum((self.request_shares[name] for name in sent), 0.0)
+        return {name: self.request_shares[name] / total for name in sent}
 
     def _mixed(self, by_state: list[FloatArray]) -> FloatArray:
         parts = [share * value for share, value in zip(self.shares, by_state, strict=True)]

@@ -6,15 +6,15 @@
 A range includes both ends, as far as steps reach them. Whole numbers step by one if no step is given. Values and steps
 carry the units that the option knows: `1ms..9ms:2ms`, `10%..95%:5%`, `10k..20k:2k`.
 
-A comma separates values. Three digits after it that begin with 0 are no value, so `10,000` is ten thousand; `1,500` may
-be one rate or two, and is refused.
+A comma separates values; a semicolon does where a value contains commas, such as `auth=1,acct=7`. Three digits after a
+comma that begin with 0 are no value, so `10,000` is ten thousand; `1,500` may be one rate or two, and is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, get_args, get_type_hints
@@ -44,6 +44,8 @@ class ValueType:
         A range, for messages; empty if values have no order.
     large : bool
         Whether values are often thousands, so that a comma in them may separate either.
+    separator : str
+        What separates values.
     """
 
     read: Callable[[str], Any]
@@ -51,6 +53,7 @@ class ValueType:
     step: Fraction | None = None
     example: str = ""
     large: bool = False
+    separator: str = ","
 
 
 def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
@@ -62,7 +65,7 @@ def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
         When a value cannot be read, a range goes down or does not end, or there are too many values.
     """
     found: dict[Any, None] = {}
-    for item in (_without_thousands(text, its.large) if its.example else text).split(","):
+    for item in (_without_thousands(text, its.large) if its.example else text).split(its.separator):
         if not item.strip():
             raise InputError(f"{text!r} has a comma too many: write values such as {its.example or 'A,B'!r}")
         for value in _item(item.strip(), its):
@@ -215,7 +218,7 @@ def value_type(scenario: type[Scenario], field: str) -> ValueType:
         return WHOLE
     if float in kinds:
         return numbers(option.read or _number, _EXAMPLES.get(option.metavar, "1..3:0.5"))
-    return WORDS
+    return replace(WORDS, separator=option.separator)
 
 
 def as_number(option: Option, value: Any) -> float | None:

@@ -20,6 +20,7 @@ from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
 from capplan.planner.size.confirm import FamilyResult, simulated, sized
+from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, Sizing
@@ -72,7 +73,7 @@ class _Options:
         self.sizing, self.chosen = sizing, result.best
         chosen = result.best
         self.its: System[Any] = system(base.system)
-        self.own = tuple(word for word in sizing.conditions if word != NORMAL.word)
+        self.own = tuple(word for word in sizing.conditions if word not in (NORMAL.word, DATA))
         every = (*self.own, *(word for word in self.its.losses if word not in self.own))
         self.target = SizingTarget(
             base,
@@ -81,6 +82,7 @@ class _Options:
             sizing.planned_tps / chosen.cells,
             sizing.confidence,
             question.seed,
+            disks_of(question.demand, question.seed),
         )
         self.family = self._family(result.family)
         self.known: dict[Numbers, tuple[Scenario, Strains]] = {}

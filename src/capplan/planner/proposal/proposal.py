@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.models.results import Basis, plain
+from capplan.models.results import Band, Basis, plain
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, Sizing
@@ -19,6 +19,8 @@ from capplan.planner.size.sizing import Safety, Sizing
 SCHEMA = "capplan.proposal/1"
 RATE = "rate"
 """What runs out when growth reaches the sustained rate."""
+DISKS = "data"
+"""What runs out when growth fills the disks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,8 @@ class Asked:
         Currency of the prices; `machines` where each machine counts as one.
     prices
         Price of a machine, by kind; null where each counts as one.
+    demand
+        The demand that the rate comes from, as in its file; null without one.
     engine
         What confirms layouts: `compiled`, or `analytic` where none is simulated.
     seed
@@ -62,6 +66,7 @@ class Asked:
     families: Mapping[str, tuple[Any, ...]]
     currency: str
     prices: Mapping[str, float] | None
+    demand: Mapping[str, Any] | None
     engine: str
     seed: int
     command: str = ""
@@ -112,19 +117,19 @@ class FitsUntil:
     Attributes
     ----------
     what
-        What runs out: `rate`, the offered rate reaches the sustained one.
+        What runs out: `rate`, the offered rate reaches the sustained one, or `data`, the data fill the disks.
     conditions
         The situation in which it does, by the words of `--survive`.
     limit
-        What the layout has of it: requests per second.
+        The peak rate at which it does, requests per second.
     months
-        Time until then; null without growth.
+        Time until then, with its band where the growth is uncertain; null without growth.
     """
 
     what: str
     conditions: str
     limit: float
-    months: float | None
+    months: Band | None
 
 
 @dataclass(frozen=True)

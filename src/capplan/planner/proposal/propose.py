@@ -18,7 +18,7 @@ from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import rate, tenths_of_percent
-from capplan.models.results import STATISTICS, rounded
+from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.predict import predict
@@ -30,6 +30,7 @@ from capplan.planner.proposal.inputs import measured_inputs
 from capplan.planner.proposal.limits import limits
 from capplan.planner.proposal.options import Options, options
 from capplan.planner.proposal.proposal import (
+    DISKS,
     RATE,
     Asked,
     Assumption,
@@ -42,8 +43,9 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
+from capplan.planner.size.disks import DATA
 from capplan.planner.size.size import SizingQuestion, size_families
-from capplan.planner.size.sizing import SizedLayout, Sizing
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -188,6 +190,7 @@ def asked(question: ProposalQuestion) -> Asked:
         families={name: tuple(values) for name, values in its.families.items()},
         currency=its.prices.currency,
         prices=its.prices.each,
+        demand=None if its.demand is None else plain(its.demand),
         engine=its.engine,
         seed=its.seed,
         command=question.command,
@@ -218,17 +221,23 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
 
 def fits_until(sizing: Sizing, layout: SizedLayout) -> tuple[FitsUntil, ...]:
     """Return when growth reaches the sustained rate of each situation, the earliest first."""
-    found = [
-        FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each.sustained_tps))
-        for each in layout.safety
-    ]
-    return tuple(sorted(found, key=lambda each: each.limit))
+    rates = [each for each in layout.safety if each.conditions != DATA]
+    found = [FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each)) for each in rates]
+    if sizing.months_of_rate is not None:  # of a demand, whose growth is uncertain
+        first = min(rates, key=lambda each: each.sustained_tps)
+        found = [FitsUntil(RATE, first.conditions, first.sustained_tps, sizing.months_of_rate)]
+    found.sort(key=lambda each: each.limit)
+    disk = next((each for each in layout.safety if each.conditions == DATA), None)
+    if layout.months_of_data is not None and disk is not None:
+        found.append(FitsUntil(DISKS, DATA, disk.sustained_tps, layout.months_of_data))
+    return tuple(found)
 
 
-def _months(sizing: Sizing, limit: float) -> float | None:
+def _months(sizing: Sizing, safety: Safety) -> Band | None:
+    limit = safety.sustained_tps
     if not sizing.growth_per_year or limit <= 0:
         return None
-    return _MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year)
+    return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
 
 def _nothing_to_propose(sizing: Sizing) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.number_words import share, signed
-from capplan.models.results import Basis, Outage
+from capplan.models.results import Band, Basis, Outage
 from capplan.planner.proposal import words
 from capplan.planner.proposal.document import (
     MARKS,
@@ -25,7 +25,7 @@ from capplan.planner.proposal.document import (
     Table,
     Tiles,
 )
-from capplan.planner.proposal.proposal import RATE, Option, Proposal
+from capplan.planner.proposal.proposal import DISKS, RATE, Option, Proposal
 from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
@@ -138,7 +138,7 @@ class _Document:
         binding = self.chosen.binding
         left = share(self.sizing.capacity_remaining or 0.0)
         until = self._until(binding.conditions)
-        lasts = f" and is full after {words.months(until)} of growth" if until is not None else ""
+        lasts = f" and is full after {words.fits_for(until)} of growth" if until is not None else ""
         evidence = {
             "measured": "such a layout was load-tested",
             "interpolated": "the layout lies between load-tested ones",
@@ -148,7 +148,7 @@ class _Document:
         tightest = _guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
         return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
 
-    def _until(self, conditions: str) -> float | None:
+    def _until(self, conditions: str) -> Band | None:
         return next((each.months for each in self.proposal.fits_until if each.conditions == conditions), None)
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
@@ -275,10 +275,10 @@ class _Document:
             )
         if self.sizing.growth_per_year:
             yield from self._growth()
+        if any(each.months is not None for each in self.proposal.fits_until):
+            yield self._fits_until()
         else:
-            yield Paragraph(
-                "No growth was given, so the layout is sized for today's peak and how long it fits is open."
-            )
+            yield Paragraph("No growth was given, so the layout is sized for one peak, and how long it fits is open.")
 
     def _growth(self) -> Iterator[Block]:
         yield Picture(GROWTH, "Offered rate year by year, and the rate that is sustained in each situation")
@@ -298,13 +298,15 @@ class _Document:
             Column("Fits", 2),
         )
         yield _table(columns, rows, "growth")
+
+    def _fits_until(self) -> Table:
         until = [
             (
                 Cell(_capital(_RUNS_OUT.get(each.what, each.what))),
                 Cell(words.situation(each.conditions, self.its)),
                 Cell(
-                    words.months(each.months),
-                    None if each.months is None else float(f"{each.months:.1f}"),
+                    words.fits_for(each.months),
+                    None if each.months is None else float(f"{each.months.value:.1f}"),
                     "months",
                     mark="extrapolated" if each.conditions != "normal" else self.normal,
                     key=f"until.{each.what}.{each.conditions}",
@@ -313,7 +315,7 @@ class _Document:
             for each in self.proposal.fits_until
         ]
         heads = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
-        yield _table(heads, until, "fits until")
+        return _table(heads, until, "fits until")
 
     # Latency
 
@@ -567,7 +569,7 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str)
     return Table((*columns, Column("", 2, right=True)), marked, name)
 
 
-_RUNS_OUT = {RATE: "requests per second"}
+_RUNS_OUT = {RATE: "requests per second", DISKS: "space on the disks"}
 _COMPARED: dict[Basis | None, str] = {
     "measured": "as tested",
     "interpolated": "between tested values",

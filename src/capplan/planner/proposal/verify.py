@@ -11,7 +11,9 @@ from typing import Any
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
+from capplan.models.language.document import load
 from capplan.models.results import plain
+from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import SCHEMA, digest
 from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
@@ -23,6 +25,7 @@ from capplan.systems.registry import scenario
 TOLERANCE = 2e-3
 """Relative difference up to which figures are equal: four digits may be rounded apart on another machine."""
 _NEAR_ZERO = 1e-4  # of shares and probabilities
+_ORIGIN = ("version", "seed")  # in every part: told once
 _NOT_FIGURES = ("schema", "digest", "provenance", "details")
 LARGEST = 20_000_000  # bytes
 _WORDS = {
@@ -165,6 +168,7 @@ def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> Pro
             sized={name: (int(low), int(high)) for name, (low, high) in asked["sized"].items()},
             families={name: tuple(map(_tuples, values)) for name, values in asked["families"].items()},
             prices=Prices(asked["currency"], asked["prices"]),
+            demand=None if asked["demand"] is None else load(Demand, asked["demand"], "the demand of the proposal"),
             engine=asked["engine"],
             seed=asked["seed"],
         )
@@ -183,6 +187,8 @@ def _differences(stored: Any, computed: Any, where: str) -> Iterator[Change]:
     """Yield what differs, figure by figure."""
     if isinstance(stored, Mapping) and isinstance(computed, Mapping):
         for name in dict.fromkeys((*stored, *computed)):
+            if where and name in _ORIGIN:
+                continue
             inside = f"{where}.{name}" if where else str(name)
             yield from _differences(stored.get(name), computed.get(name), inside)
     elif isinstance(stored, list) and isinstance(computed, list) and len(stored) == len(computed):

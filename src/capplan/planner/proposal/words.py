@@ -14,6 +14,7 @@ from capplan.models.results import Band, Basis
 from capplan.planner.proposal.document import Cell, Mark
 from capplan.planner.situations.conditions import NORMAL
 from capplan.planner.situations.sustained import OVERLOAD
+from capplan.planner.size.disks import DATA
 from capplan.planner.size.prices import MACHINES
 
 MONTHS = 12
@@ -83,6 +84,8 @@ def situation(word: str, its: System[Any]) -> str:
     """Return the situation of a word of `--survive`: `Loss of a data centre, with repair or compaction`."""
     if word == NORMAL.word:
         return "Normal operation"
+    if word == DATA:
+        return "Data on the disks"
     parts = word.split("+")
     lost = [thing(part, its) for part in parts if part in its.losses]
     strained = [its.situations[part].name for part in parts if part in its.situations]
@@ -96,6 +99,8 @@ def clause(word: str, its: System[Any]) -> str:
     text = inside_sentence(situation(word, its))
     if word == NORMAL.word:
         return f"in {text}"
+    if word == DATA:
+        return "with all data on its disks"
     return f"after the {text}" if text.startswith("loss") else f"in case of {text}"
 
 
@@ -143,10 +148,19 @@ def limited_by(limit: str) -> str:
     return limit if limit == OVERLOAD else objective(limit)
 
 
-def months(number: float | None) -> str:
-    """Return a time in months, or in years where it is long."""
-    if number is None:
+def fits_for(found: Band | None) -> str:
+    """Return how long a layout fits, with the band where it is uncertain."""
+    if found is None:
         return "no growth given"
+    if found.low == found.high:
+        return months(found.value)
+    return f"{months(found.value)} ({months(found.low)} to {months(found.high)})"
+
+
+def months(number: float) -> str:
+    """Return a time in months, or in years where it is long."""
+    if not math.isfinite(number):
+        return "unbounded"
     if number <= 0:
         return "past already"
     return f"{number:.0f} months" if number < 2 * MONTHS else f"{number / MONTHS:.1f} years"

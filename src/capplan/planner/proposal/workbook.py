@@ -196,7 +196,7 @@ class _Writer:
             sheet.write_string(row, 0, situation(each.conditions, its), self.style())
             sheet.write_number(row, 1, float(f"{each.limit:.4g}"), self.given("#,##0"))
             formula = f'=IF({rises}>0,{MONTHS}*LN(B{row + 1}/{offered})/LN(1+{rises}),"no growth")'
-            value = "no growth" if each.months is None else _months(float(f"{each.limit:.4g}"), sizing)
+            value = _months(float(f"{each.limit:.4g}"), sizing) if sizing.growth_per_year else "no growth"
             sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
         sustained = f"$B${lowest}"
         row += 2

@@ -50,7 +50,12 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     figure = go.Figure()
     labels = [_label(each, sizing, its) for each in layouts]
     for place, word in enumerate(sizing.conditions):
-        found = [(label, each, _of(each, word)) for label, each in zip(labels, layouts, strict=True)]
+        found = [
+            (label, each, (safety.sustained_tps, safety.risk))
+            for label, each in zip(labels, layouts, strict=True)
+            for safety in each.safety
+            if safety.conditions == word
+        ]
         figure.add_trace(
             go.Scatter(
                 x=[sustained for _, _, (sustained, _) in found],
@@ -75,10 +80,6 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
 def _layouts(sizing: Sizing) -> Sequence[SizedLayout]:
     chosen = [] if sizing.chosen is None else [sizing.chosen]
     return [*chosen, *sizing.alternatives, *sizing.near_misses]
-
-
-def _of(layout: SizedLayout, word: str) -> tuple[float, float]:
-    return next((each.sustained_tps, each.risk) for each in layout.safety if each.conditions == word)
 
 
 def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:

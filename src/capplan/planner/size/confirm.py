@@ -5,13 +5,14 @@ All layouts are simulated with the same random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
+from capplan.planner.size.disks import DATA, DISK
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
@@ -111,7 +112,7 @@ class _Sizes:
 
     def __init__(self, target: SizingTarget, family: Family, relations: Simulated) -> None:
         self.target, self.family, self.relations = target, family, relations
-        self.system = system(target.base.system)
+        self.system, self.disks = system(target.base.system), family.disks_of(target)
 
     def safe_from(self, numbers: Numbers) -> SizedLayout | None:
         """Return the first safe layout from some numbers of machines on, with one more of the first kind each."""
@@ -129,7 +130,8 @@ class _Sizes:
         except InputError:
             return None
         every = self.target.strains(scenario, FINAL_DRAWS)
-        safety = tuple(self._safety(each) for each in every.values())
+        safety = (*(self._safety(each) for each in every.values()), *self._data(scenario))
+        need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(
             layout=self.system.layout(scenario, every[next(iter(every))].case.values),
             fields=self.family.fields(numbers),
@@ -140,6 +142,26 @@ class _Sizes:
             safe=all(each.risk <= self.target.accepted_risk for each in safety),
             safety=safety,
             confirmed=any(self.relations.values()),
+            disk_gib_per_node=None if need is None else -at_confidence(-need, self.target.confidence),
+            months_of_data=None if self.disks is None else self.disks.months(scenario, self.family.cells),
+        )
+
+    def _data(self, scenario: Scenario) -> Iterator[Safety]:
+        """Yield how safe the disks are, where data must fit on them."""
+        disks, cells = self.disks, self.family.cells
+        need = None if disks is None else disks.need_gib(scenario, cells)
+        if disks is None or disks.disk_gib is None or need is None:
+            return
+        rates = self.target.offered_per_s * cells * disks.disk_gib / need
+        yield Safety(
+            conditions=DATA,
+            risk=disks.risk(scenario, cells),
+            sustained_tps=at_confidence(rates, self.target.confidence),
+            capacity_tps=band_of_rates(rates),
+            reached_ms={},
+            limit=f"{DISK} of {disks.disk_gib:,.0f} GiB",
+            bottleneck=DISK,
+            guessed=False,
         )
 
     def _safety(self, strain: Strained) -> Safety:

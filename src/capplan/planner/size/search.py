@@ -23,6 +23,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.sustained import NONE, Strains, strained
+from capplan.planner.size.disks import Disks
 from capplan.planner.size.prices import Prices
 
 FEW_DRAWS = 16
@@ -50,6 +51,8 @@ class SizingTarget:
         Probability with which the objectives must hold, under each of the conditions.
     seed : int
         Seed of all random numbers.
+    disks : Disks or None
+        Data that must fit on the nodes; None: no data are known.
     """
 
     base: Scenario
@@ -58,6 +61,7 @@ class SizingTarget:
     offered_per_s: float
     confidence: float
     seed: int = 1
+    disks: Disks | None = None
 
     @property
     def accepted_risk(self) -> float:
@@ -95,6 +99,8 @@ class Family:
         Names of their shapes by kind of machine, where shapes are chosen from.
     cells : int
         Equal layouts that share the traffic, each with its own machines; the numbers of machines are those of one.
+    disk_gib : float or None
+        Disk of a node of the chosen shape, GiB; None: that of the demand.
     """
 
     fixed: Mapping[str, Any]
@@ -102,6 +108,12 @@ class Family:
     prices: Prices = Prices()  # noqa: RUF009  # frozen
     shapes: Mapping[str, str] = field(default_factory=dict)
     cells: int = 1
+    disk_gib: float | None = None
+
+    def disks_of(self, target: SizingTarget) -> Disks | None:
+        """Return the data that must fit, with the disks of the family."""
+        disks = target.disks
+        return disks if disks is None or self.disk_gib is None else replace(disks, disk_gib=self.disk_gib)
 
     @property
     def layouts(self) -> int:
@@ -170,7 +182,7 @@ class Search:
     """
 
     def __init__(self, target: SizingTarget, family: Family) -> None:
-        self.target, self.family = target, family
+        self.target, self.family, self.disks = target, family, family.disks_of(target)
         self.relations: Simulated = {}
         self.order = [each.word for each in target.conditions]
         self.layouts: dict[Numbers, tuple[Scenario, Strains] | str] = {}
@@ -311,6 +323,10 @@ class Search:
         for word, strain in every.items():  # that costs nothing to know
             if strain.why:
                 return Candidate(numbers, scenario, cost, 1.0, (word, strain.why))
+        if self.disks is not None:
+            highest = self.disks.risk(scenario, self.family.cells)
+            if highest > self.target.accepted_risk:
+                return Candidate(numbers, scenario, cost, highest)
         self.solved += not self.relations
         for word in list(self.order):
             highest = max(highest, every[word].risk(self.relations.get(word, NONE)))

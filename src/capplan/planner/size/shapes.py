@@ -178,3 +178,9 @@ def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) ->
         if machine.cores is not None and machine.speed is not None:
             found |= {machine.cores: shape.load_test_cores, machine.speed: shapes.speed(kind, shape)}
     return found
+
+
+def disk_gib(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) -> float | None:
+    """Return the disk of the machine that holds the data, GiB; None if it is not limited."""
+    found = [shapes.shapes[kind][name].disk_gib for kind, name in chosen.items() if system.machines[kind].holds_data]
+    return next((float(each) for each in found if each is not None), None)

@@ -15,15 +15,21 @@ from importlib.metadata import version
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
+from capplan.models.results import Band
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
+from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget
-from capplan.planner.size.shapes import Shapes, combinations, fields_of
+from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -57,6 +63,8 @@ class SizingQuestion:
         Shapes of machines to choose from; those of the scenario if left out.
     cells : tuple of int
         Numbers of cells to choose from: equal layouts that share the traffic, each with its own machines.
+    demand : Demand or None
+        The demand that the rate comes from: its data must fit on the disks, and its growth says for how long.
     engine : str
         `compiled` confirms the best layouts by simulation; `analytic` does not.
     seed : int
@@ -72,6 +80,7 @@ class SizingQuestion:
     prices: Prices = field(default_factory=Prices)
     shapes: Shapes | None = None
     cells: tuple[int, ...] = (1,)
+    demand: Demand | None = None
     engine: SizingEngine = "compiled"
     seed: int = 1
 
@@ -132,23 +141,27 @@ def families(its: System[Any], question: SizingQuestion) -> list[Family]:
     fixed = {**_values(its.families), **question.families}
     sized = {name: question.sized.get(name, ends) for name, ends in its.sized.items()}
     return [
-        Family({**dict(zip(fixed, values, strict=True)), **machine}, sized, prices, names, cells)
+        Family({**dict(zip(fixed, values, strict=True)), **machine}, sized, prices, names, cells, disk_gib)
         for values in itertools.product(*fixed.values())
-        for machine, prices, names in _machines(its, question)
+        for machine, prices, names, disk_gib in _machines(its, question)
         for cells in question.cells
     ]
 
 
-def _machines(its: System[Any], question: SizingQuestion) -> list[tuple[dict[str, Any], Prices, Mapping[str, str]]]:
-    """Return the fields, the prices and the names of each choice of shapes."""
+_Machines = tuple[dict[str, Any], Prices, Mapping[str, str], float | None]
+
+
+def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
+    """Return the fields, the prices, the names and the disk of a node of each choice of shapes."""
     shapes = question.shapes
     if shapes is None:
-        return [({}, question.prices, {})]
+        return [({}, question.prices, {}, None)]
     return [
         (
             fields_of(shapes, names, its),
             Prices(shapes.currency, {kind: shapes.shapes[kind][name].price for kind, name in names.items()}),
             names,
+            disk_gib(shapes, names, its),
         )
         for names in combinations(shapes)
     ]
@@ -186,6 +199,7 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
         case.given_per_s * (1 + question.growth_per_year) ** question.years,
         question.confidence,
         question.seed,
+        disks_of(question.demand, question.seed),
     )
 
 
@@ -204,12 +218,14 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         years=question.years,
         confidence=target.confidence,
         objectives=target.base.slo,
-        conditions=tuple(each.word for each in target.conditions),
+        conditions=tuple(each.word for each in target.conditions)
+        + ((DATA,) if any(each.conditions == DATA for layout in (*safe, *misses) for each in layout.safety) else ()),
         not_asked=_not_asked(target),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
         capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
         years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
+        months_of_rate=None if chosen is None else _months_of_rate(target, chosen.sustained_tps),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
@@ -241,6 +257,14 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
     paused = bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
     return (*(["GC pauses in percentiles"] if paused else []), *guessed)
+
+
+def _months_of_rate(target: SizingTarget, sustained: float) -> Band | None:
+    disks = target.disks
+    if disks is None:
+        return None
+    today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
+    return months_until_rate(disks.growth_factor, today, Band.exactly(sustained))
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:

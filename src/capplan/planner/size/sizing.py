@@ -70,6 +70,10 @@ class SizedLayout:
         How safe it is under each of the conditions that were looked at.
     confirmed
         Whether simulated latencies went into its risks.
+    disk_gib_per_node
+        Disk that the fullest node needs at the planned time, with the confidence, GiB; null where no data are known.
+    months_of_data
+        Months from today until data fill the disks; null where data or disks are not known.
     """
 
     layout: str
@@ -81,6 +85,8 @@ class SizedLayout:
     safe: bool
     safety: tuple[Safety, ...]
     confirmed: bool
+    disk_gib_per_node: float | None = None
+    months_of_data: Band | None = None
 
     @property
     def binding(self) -> Safety:
@@ -90,10 +96,10 @@ class SizedLayout:
     @property
     def reached_ms(self) -> Mapping[str, float] | None:
         """Latencies in the objectives that hold in every situation, ms; None if it is overloaded in one."""
-        names = self.safety[0].reached_ms
-        found = {name: [each.reached_ms[name] for each in self.safety] for name in names}
+        every = [each.reached_ms for each in self.safety if each.reached_ms]
+        found = {name: [each[name] for each in every] for name in (every[0] if every else ())}
         known = {name: [value for value in values if value is not None] for name, values in found.items()}
-        if not known or any(len(values) < len(self.safety) for values in known.values()):
+        if not known or any(len(values) < len(every) for values in known.values()):
             return None
         return {name: max(values) for name, values in known.items()}
 
@@ -158,6 +164,8 @@ class Sizing:
         Sustained over planned rate, less one; null without a layout.
     years_remaining
         Time until the offered rate outgrows the layout; null without growth or without a layout.
+    months_of_rate
+        Months from today until the rate of a demand outgrows the layout; null without a demand or without a layout.
     alternatives
         Other layouts that are safe: the best of each other family, and a larger one.
     near_misses
@@ -195,6 +203,7 @@ class Sizing:
     chosen: SizedLayout | None
     capacity_remaining: float | None
     years_remaining: float | None
+    months_of_rate: Band | None
     alternatives: tuple[SizedLayout, ...]
     near_misses: tuple[SizedLayout, ...]
     impossible: tuple[Refusal, ...]

@@ -84,7 +84,14 @@ class Fedora4Scenario(Scenario):
         Speed, Option("Speed of a core relative to the test's.", "times a test's core", "X", measured=True)
     ] = 1.0
     write_share: Annotated[
-        WriteShare, Option("Share of requests that write, such as 5%.", "share of writes", "SHARE", read=parse_share)
+        WriteShare,
+        Option(
+            "Share of requests that write, such as 5%.",
+            "share of writes",
+            "SHARE",
+            read=parse_share,
+            instead_of=("mix",),
+        ),
     ] = 0.0
     region: Annotated[
         str, Option("Region of the clients: us-east, us-west, eu or asia.", "region of the clients", "NAME")

@@ -89,7 +89,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     situations = MappingProxyType(_SITUATIONS)
     machines = MappingProxyType(
         {
-            "node": Machine("Cassandra node", "node_cores", "node_speed"),
+            "node": Machine("Cassandra node", "node_cores", "node_speed", holds_data=True),
             "front": Machine("policing node", "front_cores", "front_speed"),
         }
     )
@@ -131,6 +131,8 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         parts += [words for name, words in extra.items() if getattr(scenario, name)]
         if scenario.client_share is not None:
             parts.append(f"clients {per_dc_text(scenario.client_share)}")
+        if scenario.mix is not None:
+            parts.append(f"mix {scenario.mix}")
         parts += machines_in_words(scenario, node="nodes", front="policing nodes")
         if scenario.data_factor != 1:
             parts.append(f"data factor {scenario.data_factor:g}")

@@ -1,8 +1,8 @@
 """The `openprovider` system: an AAA policy server whose policing nodes keep their sessions in Cassandra.
 
 Evidence: source `openprovider`, the vendor's load test on one to three data centres. A session is one authorization,
-one accounting start, five interim updates and one stop; messages go to the data centres in turn. A policing node
-assigns every message to one of its workers, which reads and writes through local Cassandra nodes.
+one accounting start, five interim updates and one stop (`session_mix` has others); messages go to the data centres in
+turn. A policing node assigns every message to one of its workers, which reads and writes through local Cassandra nodes.
 
 Hypotheses: the document does not state what a message does in the database. Here an authorization reads one row, an
 accounting start writes one, and an interim update or a stop reads one and then writes one.
@@ -30,10 +30,9 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.openprovider.session_mix import sent_sessions
 
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
-UPDATES = 6  # interim updates and the stop of a session
-MESSAGES = 2 + UPDATES
 SETTLES_S = 0.2
 """From an empty system: four sessions of 50 ms, and many response times."""
 SETTLES_ROUND_TRIPS = 10
@@ -120,7 +119,8 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
     cluster = build_cluster(scenario, values, down)
     ratio = burst_ratio(scenario, values)
     arrivals = Bursty(ratio, values["burst_fraction"], values["burst_length_s"])
-    names = ("auth", "start", *("update",) * UPDATES)
+    sent = sent_sessions(scenario.session_mix)
+    starts = sum(each.weight for each in sent)
     fronts = {dc: count for dc, count in enumerate(scenario.fronts_by_dc()) if count and cluster.alive[dc]}
     return Network(
         name=scenario.system,
@@ -133,8 +133,10 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         ),
         pools=(*(_workers(scenario, values, dc, count) for dc, count in fronts.items()), *pools(cluster)),
         classes=_classes(scenario, values, cluster),
-        sessions=(Session("session", names, (Exponential(values["gap_s"]),) * (MESSAGES - 1)),),
-        traffic=Open(rate_per_s / ratio, {"session": 1.0}, arrivals),
+        sessions=tuple(
+            Session(each.name, each.classes, (Exponential(values["gap_s"]),) * (len(each.classes) - 1)) for each in sent
+        ),
+        traffic=Open(rate_per_s / ratio, {each.name: each.weight / starts for each in sent}, arrivals),
     )
 
 
@@ -251,16 +253,29 @@ def pauses(
         utilisation, period_s = utilisation[..., place], period_s[..., place]
     asked = {name: sum(needed[operation] for operation in operations) for name, operations in OPERATIONS.items()}
     length_s, share = values["pause_s"], values["pause_share"] * utilisation
-    messages = ("auth", "start", *("update",) * UPDATES)
-    needs = [asked[name] / nodes for name in messages]
-    sent = sent_in_pauses(needs, period_s + values["gap_s"], length_s)
-    work = sum(need * each for need, each in zip(needs, sent, strict=True)) / sum(needs)
+    sent: list[tuple[str, Number, Number]] = [
+        (name, each.weight, here)
+        for each in sent_sessions(scenario.session_mix)
+        for name, here in zip(
+            each.classes,
+            sent_in_pauses([asked[name] / nodes for name in each.classes], period_s + values["gap_s"], length_s),
+            strict=True,
+        )
+    ]
+    work = _weighted([(weight * (asked[name] / nodes), here) for name, weight, here in sent])
     seen = 1 / (1 + values["unseen_work"])  # the rest begins when a request has been served
+    own = {name: [(weight, here) for kind, weight, here in sent if kind == name] for name in asked}
     return {
-        name: pause_delays(share, length_s, utilisation, asked[name], work, seen, sum(shares) / len(shares))
-        for name in asked
-        for shares in [[each for message, each in zip(messages, sent, strict=True) if message == name]]
+        name: pause_delays(share, length_s, utilisation, asked[name], work, seen, _weighted(parts))
+        for name, parts in own.items()
+        if parts
     }
+
+
+def _weighted(parts: list[tuple[Number, Number]]) -> Number:
+    """Return the mean of values with their weights."""
+    mean: Number = sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
+    return mean
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:

@@ -22,10 +22,11 @@ from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.openprovider.session_mix import USUAL
 from capplan.systems.openprovider.session_visibility import compared
 
 _SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`
-_GIVEN = 0.3  # doublings, of round trips that were given: the test's were not measured
+_GIVEN = 0.3  # doublings, of what was given and not measured in the tests: round trips, bursts, requests of a session
 _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 
@@ -47,8 +48,8 @@ _BY_LINK = {
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
     """Return how far the layout lies outside the documented tests in what has no measured range.
 
-    These are wide-area links, consistency levels, bursts, encryption, and clients that are spread unevenly: by how many
-    doublings the busiest data centre has more than its even share.
+    These are wide-area links, consistency levels, requests of a session, bursts, encryption, and clients that are
+    spread unevenly: by how many doublings the busiest data centre has more than its even share.
     """
     found = list(_wan(scenario, tests)) if scenario.dcs > 1 else []
     if scenario.client_share is not None:
@@ -63,7 +64,18 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
         inside = changed(scenario, consistency_read=usual[0], consistency_write=usual[1])
         found.append(Excess(_LEVELS, words, inside))
-    return [*found, *_bursts(scenario), *encryption_excess(scenario)]
+    return [*found, *_mix(scenario), *_bursts(scenario), *encryption_excess(scenario)]
+
+
+def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
+    """Return how far the requests of a session lie from those of the tests, which had one kind of session."""
+    if scenario.mix is None:
+        return []
+    mix = scenario.session_mix
+    tested = f"the tests had {USUAL.auth:g} and {USUAL.acct:g}"
+    words = f"{mix.auth:.4g} auth and {mix.acct:.4g} acct requests in a session: {tested}"
+    distance = abs(math.log2((mix.acct / mix.auth) / (USUAL.acct / USUAL.auth)))
+    return [Excess(max(distance, _GIVEN), words, changed(scenario, mix=None))]
 
 
 def _bursts(scenario: OpenproviderScenario) -> Sequence[Excess]:

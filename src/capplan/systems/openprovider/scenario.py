@@ -38,6 +38,7 @@ from capplan.models.language.units import (
     parse_share,
 )
 from capplan.systems.components.machines import Cores, Speed
+from capplan.systems.openprovider.session_mix import USUAL, SessionMix, normal_form, read_mix
 
 
 def _kilometres(text: str) -> str:
@@ -88,10 +89,14 @@ class OpenproviderScenario(Scenario):
         centre with share 0 is a standby.
     front_workers
         Worker threads of each policing node.
-    node_cores, front_cores
-        Cores of a Cassandra node and of a policing node, counted as in the load tests: vCPU.
-    node_speed, front_speed
+    node_cores
+        Cores of a Cassandra node, counted as in the load tests: vCPU.
+    node_speed
         Speed of such a core relative to that of the load tests. The time of the storage path stays.
+    front_cores
+        Cores of a policing node, counted as in the load tests: vCPU.
+    front_speed
+        Speed of such a core relative to that of the load tests.
     consistency_read
         Consistency level of reads.
     consistency_write
@@ -114,6 +119,9 @@ class OpenproviderScenario(Scenario):
         Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
     reconnects
         New TLS connections per statement on client links, 0 to 1; none by default, because drivers keep theirs.
+    mix
+        Requests of a session, such as `auth=1,acct=3.5`; by default as in the load tests, `auth=1,acct=7`. Accounting
+        requests are the start, interim updates and the stop. More authorizations are re-authentications.
     burst_ratio
         Peak rate over mean rate of the traffic, at least 1; by default as in the load tests, about 1.1. The peak rate
         lasts for bursts of about a second, 5 % of the time.
@@ -242,6 +250,15 @@ class OpenproviderScenario(Scenario):
             read=parse_share,
         ),
     ] = None
+    mix: Annotated[
+        str | None,
+        Option(
+            "Requests of a session, such as auth=1,acct=3.5; auth=1,acct=7 as in the load tests.",
+            "requests of a session",
+            "MIX",
+            separator=";",
+        ),
+    ] = None
     burst_ratio: Annotated[
         float | None,
         Field(ge=1, le=MOST_BURST_RATIO),
@@ -311,6 +328,7 @@ class OpenproviderScenario(Scenario):
         links = check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc()))
         object.__setattr__(self, "encryption", links)
         check_reconnects(self.reconnects, self.encryption, self.vpn)
+        object.__setattr__(self, "mix", normal_form(self.mix))
 
     def _normalise(self) -> None:
         """Give equal data centres one form, however they were written."""
@@ -364,6 +382,20 @@ class OpenproviderScenario(Scenario):
     def fronts_by_dc(self) -> tuple[int, ...]:
         """Return the number of policing nodes in each data centre (dcs,)."""
         return by_dc(self.front_nodes, self.dcs)
+
+    @property
+    def session_mix(self) -> SessionMix:
+        """Mean numbers of requests in a session."""
+        return USUAL if self.mix is None else read_mix(self.mix)
+
+    def statements_per_request(self) -> float:
+        """Return the mean number of statements that a request makes."""
+        mix = self.session_mix
+        return (mix.reads + mix.writes) / mix.total
+
+    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
+        return self.nodes_by_dc(), self.rf_by_dc()
 
     def shares_by_dc(self) -> tuple[float, ...]:
         """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""

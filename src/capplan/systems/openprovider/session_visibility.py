@@ -22,7 +22,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.systems.openprovider.network import MESSAGES, UPDATES, build_cluster, build_costs
+from capplan.systems.openprovider.network import build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 OTHERS = (  # levels of reads and writes to compare with: weaker ones, equally weak ones, and two that find every row
@@ -33,7 +33,6 @@ OTHERS = (  # levels of reads and writes to compare with: weaker ones, equally w
     ("QUORUM", "QUORUM"),
 )
 GAPS_S = (0.0, 5e-3, 50e-3)  # added to the documented gap and the round trip; the document mentions a few milliseconds
-_READS = (1 + UPDATES) / MESSAGES  # reads per request: every message but the start reads
 _DRAWS = 64  # of the ensemble: enough for the ends of a band
 _MUTATIONS = 250_000  # sampled for each pair of levels, for any size of the cluster
 _BATCHES = 10
@@ -86,6 +85,11 @@ class _Sampled:
     def scenario(self) -> OpenproviderScenario:
         """The layout."""
         return self.case.scenario
+
+    @property
+    def reads(self) -> float:
+        """Reads per request."""
+        return self.scenario.session_mix.reads / self.scenario.session_mix.total
 
     @cached_property
     def chosen(self) -> Places:
@@ -154,11 +158,11 @@ class _Sampled:
             reads = np.average(more, axis=0, weights=scenario.shares_by_dc())
             own = np.stack([self._mean_load(f"cassandra/dc{dc + 1}") for dc in range(scenario.dcs)], axis=-1)
             cores = np.array(scenario.nodes_by_dc()) * scenario.node_cores
-            each = own + reads * (_READS * np.asarray(self._read_s())[..., None] / cores)
+            each = own + reads * (self.reads * np.asarray(self._read_s())[..., None] / cores)
         else:
             own = self._mean_load("cassandra/")
             total = sum(scenario.nodes_by_dc()) * scenario.node_cores
-            each = own + float(more[0].sum()) * _READS * self._read_s() / total
+            each = own + float(more[0].sum()) * self.reads * self._read_s() / total
         point, utilisation, parts = self.figures.point, [], []
         for time, share, state in zip(point.durations, point.shares, point.states, strict=True):
             arrived = point.rate_per_s * share * (1 - state.drop_rate)  # what is dropped reaches no core

@@ -53,7 +53,9 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     losses = MappingProxyType({"node": "a Cassandra node"})
     tails_not_modelled = ("compaction", "speculative retry", "hints")
     situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType({"server": Machine("application server"), "node": Machine("Cassandra node")})
+    machines = MappingProxyType(
+        {"server": Machine("application server"), "node": Machine("Cassandra node", holds_data=True)}
+    )
     sized = MappingProxyType({"cass_nodes": (1, 50)})
 
     network = staticmethod(network)

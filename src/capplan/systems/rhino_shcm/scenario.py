@@ -129,6 +129,10 @@ class RhinoShcmScenario(Scenario):
         """Replicas of each row: as given, or as in the load tests, but at most the number of nodes."""
         return self.rf or min(_USUAL_REPLICAS, self.nodes)
 
+    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the numbers of Cassandra nodes and of replicas of each row, in one data centre."""
+        return (self.nodes,), (self.replicas,)
+
     def given(self) -> dict[str, Any]:
         """Return the fields that are set, with the numbers of nodes and replicas in effect."""
         resolved = {**vars(self), "cass_nodes": self.nodes, "rf": self.replicas}

@@ -1,0 +1,224 @@
+"""The answer of `demand` for people: rates, a re-attach storm, data, and until when they fit."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+from rich.console import Console
+
+from capplan.cli.views.lines import fact, paragraph, put, table
+from capplan.models.language.scenario import Scenario
+from capplan.models.number_words import rate, share, significant, tenths_of_percent
+from capplan.models.results import Band
+from capplan.planner.demand.busy_hour import ClassRates
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
+from capplan.planner.demand.sources import GUESS
+from capplan.planner.demand.volume import disk_gib_per_node, months_until, volume
+
+_PER_YEAR = 12
+_TIMES = 6  # rows of a table of the time after an outage
+
+
+def render(found: Forecast, name: str, console: Console, explain: bool = False) -> None:
+    """Print a forecast.
+
+    Parameters
+    ----------
+    found : Forecast
+        The answer.
+    name : str
+        The file of the demand.
+    console : Console
+        The screen.
+    explain : bool
+        Show every assumption with its source, too.
+    """
+    paragraph(console, f"{name}: {_subscribers(found)}", style="bold")
+    put(console)
+    if found.layout is not None:
+        fact(console, "Answer", _answer(found))
+    _busy_hour(found, console)
+    _reattach(found, console)
+    _layout(found, console)
+    put(console)
+    _over_time(found, console)
+    put(console)
+    _assumptions(found, console, explain)
+    more = [] if explain else ["--explain"]
+    paragraph(console, f"More: {', '.join([*more, '--plot FILE', '--json'])}", hanging=6, style="dim")
+
+
+def _subscribers(found: Forecast) -> str:
+    if not found.years:
+        return f"{_count(found.subscribers)} subscribers"
+    growth = found.growth_per_year
+    yearly = share(growth.value)
+    if growth.low != growth.high:
+        yearly += f" ({share(growth.low)} to {share(growth.high)})"
+    words = f"{_count(found.subscribers)} subscribers in {found.years:g} years"
+    return f"{words}, {_count(found.subscribers_today)} today, growth {yearly} a year"
+
+
+def _busy_hour(found: Forecast, console: Console) -> None:
+    each, usual = found.session, found.busy_hour
+    classes = f"auth {rate(usual.auth_per_s)}, acct {rate(usual.acct_per_s)}"
+    fact(console, "Busy hour", f"{_per_s(usual.total_per_s)} requests: {classes}")
+    requests = f"{significant(each.auth)} auth, 1 start, {significant(each.interim)} interim, 1 stop"
+    fact(console, "Session", f"{significant(each.total)} requests: {requests}")
+    fact(console, "Sessions", f"{_per_s(found.starts_per_s)} start, {_count(found.open_sessions)} open at once")
+    if usual.handshakes_per_s:
+        often = tenths_of_percent(usual.handshakes_per_request)
+        fact(console, "Handshakes", f"{_per_s(usual.handshakes_per_s)} of TLS, {often} of the requests")
+
+
+def _reattach(found: Forecast, console: Console) -> None:
+    storm = found.reattach
+    window = storm.peak.to_s - storm.peak.from_s
+    again = f"{_count(storm.sessions)} sessions start again after an outage"
+    peak = f"peak {_per_s(storm.peak.rates.total_per_s)} over {window:g} s, {storm.peak.from_s:g} s after its end"
+    fact(console, "Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
+    if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:
+        updates = f"up to {_per_s(storm.updates_peak_per_s)} interim updates"
+        fact(console, "", f"{storm.updates_after_s:g} s later {updates} of these sessions at once")
+    if storm.handshakes_peak_per_s > found.busy_hour.handshakes_per_s:
+        fact(console, "", f"{_per_s(storm.handshakes_peak_per_s)} TLS handshakes when clients connect again")
+
+
+def _layout(found: Forecast, console: Console) -> None:
+    if found.layout is None:
+        return
+    put(console)
+    fact(console, "Layout", found.layout.words)
+    for each in found.fits:
+        fact(console, each.what.capitalize(), _fit(each))
+    _served(found, found.layout, console)
+    if found.disk_needed_gib is not None and not any(each.what == "disk" for each in found.fits):
+        fact(console, "Disk", f"{_banded(found.disk_needed_gib)} GiB per node, with headroom")
+
+
+def _served(found: Forecast, layout: Layout, console: Console) -> None:
+    """Print how the layout copes with a mass re-attach."""
+    capacity, served_s = layout.reattach_capacity, found.reattach_served_s
+    if found.reattach.peak.rates.total_per_s <= capacity.value:
+        words = "the layout keeps up with the re-attach"
+    elif served_s is None or math.isinf(served_s):
+        words = "the layout never catches up with the re-attach"
+    else:
+        words = f"the re-attach is served {significant(served_s)} s after the outage at the earliest"
+    fact(console, "Catch-up", f"{words}, with {rate(capacity.value)}/s ({_ends(capacity)}) sustained")
+
+
+def _answer(found: Forecast) -> str:
+    if found.answer:
+        return "yes"
+    missed = [f"the {each.what} {until(each.months)}" for each in found.fits if not each.fits]
+    planned = f"; planned are {_PER_YEAR * found.years:g} months" if found.years else ""
+    return f"no: {', '.join(missed)}{planned}"
+
+
+def _fit(each: Fit) -> str:
+    if each.what == "rate":
+        words = f"{_per_s(each.needed.value)} needed, {rate(each.limit.value)} ({_ends(each.limit)}) sustained"
+    else:
+        words = f"{_banded(each.needed)} GiB per node needed with headroom, {each.limit.value:,.0f} there"
+    return f"{words}: {until(each.months)}"
+
+
+def until(months: Band) -> str:
+    """Return until when something fits."""
+    if math.isinf(months.value):
+        return "fits" if math.isinf(months.low) else f"fits, at worst until month {months.low:.0f}"
+    if not months.value:
+        best = "at best it does" if math.isinf(months.high) else f"at best until month {months.high:.0f}"
+        return "does not fit today" if not months.high else f"does not fit today, {best}"
+    ends = f"{months.low:.0f} or later" if math.isinf(months.high) else f"{months.low:.0f} to {months.high:.0f}"
+    spread = "" if months.low == months.high else f" ({ends})"
+    return f"fits until month {math.floor(months.value)}{spread}"
+
+
+def _over_time(found: Forecast, console: Console) -> None:
+    first = found.months[0]
+    if not found.years and first.data_gib is None:
+        title, rows = _after_outage(found)
+    else:
+        title = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
+        title += ["fullest node"] if first.node_gib else []
+        rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
+    table(console, title, rows, lambda stacked: _stacked(title, rows, stacked))
+
+
+def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
+    """Return a table of the times with the same rates, without handshakes where there are none."""
+    same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
+    shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
+    title = ["After the outage", "auth", "acct"]
+    rows = [[f"{each[0].from_s:g} to {each[-1].to_s:g} s", *_rates(each[0].rates)] for each in shown]
+    if not any(each.rates.handshakes_per_s for each in found.reattach.over_time):
+        return title, [row[:-1] for row in rows]
+    return [*title, "TLS handshakes"], rows
+
+
+def _rates(rates: ClassRates) -> list[str]:
+    return [_per_s(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
+
+
+def _month(each: Month) -> list[str]:
+    cells = [f"{each.month:g}", f"{_banded_rate(each.busy_hour_per_s)}/s"]
+    return cells + [f"{_banded(gib)} GiB" for gib in (each.data_gib, each.node_gib) if gib is not None]
+
+
+def _stacked(title: list[str], rows: list[list[str]], console: Console) -> None:
+    for row in rows:
+        words = ", ".join(f"{heading} {cell}" for heading, cell in zip(title[1:], row[1:], strict=True))
+        paragraph(console, f"{title[0]} {row[0]}: {words}", hanging=2)
+
+
+def _assumptions(found: Forecast, console: Console, explain: bool) -> None:
+    if explain:
+        for each in found.assumptions:
+            paragraph(console, f"{each.key} = {each.value}: {each.source}", hanging=4)
+        put(console)
+        return
+    guessed = [f"{each.key} {each.value}" for each in found.assumptions if each.source == GUESS]
+    sourced = [each.key for each in found.assumptions if each.source != GUESS]
+    if guessed:
+        fact(console, "Guessed", "; ".join(guessed))
+    if sourced:
+        fact(console, "Assumed", ", ".join(sourced))
+
+
+def _per_s(number: float) -> str:
+    return f"{rate(number)}/s"
+
+
+def _count(number: float) -> str:
+    return significant(number) if number >= 1000 else f"{number:g}"
+
+
+def _banded(band: Band) -> str:
+    return significant(band.value) if band.low == band.high else f"{significant(band.value)} ({_ends(band)})"
+
+
+def _banded_rate(band: Band) -> str:
+    return rate(band.value) if band.low == band.high else f"{rate(band.value)} ({_ends(band)})"
+
+
+def _ends(band: Band) -> str:
+    low, high = (rate(end) if end >= 1000 else significant(end) for end in (band.low, band.high))
+    return f"{low} to {high}"
+
+
+def data_in_words(demand: Demand, scenario: Scenario) -> str:
+    """Return the disk that a node of a layout needs, and until when its own suffices; empty without data or nodes."""
+    nodes = scenario.cassandra_nodes()
+    if demand.data is None or nodes is None:
+        return ""
+    found = volume(demand, demand.data)
+    when = f" in {demand.years:g} years" if demand.years else ""
+    words = f"{_banded(disk_gib_per_node(found, *nodes, demand.months))} GiB of disk per node{when}"
+    if demand.data.disk_gib is None:
+        return words
+    disk_gib = float(demand.data.disk_gib)
+    return f"{words}; {disk_gib:,.0f} GiB: {until(months_until(found, *nodes, disk_gib))}"

@@ -1,0 +1,364 @@
+"""A demand as a file states it: subscribers, their busy hour, re-attach after an outage, connections and data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic.dataclasses import dataclass
+
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE, Construct
+from capplan.models.language.document import read
+from capplan.models.language.units import (
+    READ_SHARE,
+    Positive,
+    PositiveSeconds,
+    Seconds,
+    parse_count,
+)
+from capplan.planner.demand.sources import (
+    BOOT_SHARES,
+    BUSY_SHARE,
+    COMPRESSION,
+    HEADROOM,
+    INTERIM_S,
+    USABLE,
+    Assumption,
+    assumed,
+)
+from capplan.planner.demand.uncertain import Between, Counts, Growth, Shares, Sizes
+
+_READ_COUNT = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
+ShareOfAll = Annotated[float, Field(gt=0, le=1), READ_SHARE]
+DAY_S = 86_400.0
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class BusyHour(Construct):
+    """What a subscriber does in the busy hour.
+
+    Attributes
+    ----------
+    sessions
+        Sessions that a subscriber starts in the busy hour, on average.
+    length_s
+        Mean length of a session. Lengths are exponential: their spread is a guess.
+    interim_s
+        Time between two accounting updates of a session; 600 s by default.
+    interim_updates
+        Mean number of updates in a session; instead of `interim_s`.
+    reauthentication_s
+        Time between two authentications of a session; a session authenticates once by default.
+    authentication_requests
+        Requests of one authentication; 1 by default, and one for each round trip with EAP.
+    share_of_day
+        Share of a day's sessions that start in the busy hour; 8 to 15 % by default.
+
+    Raises
+    ------
+    InputError
+        If both ways to give interim updates are there, or sessions overlap.
+    """
+
+    sessions: Positive
+    length_s: PositiveSeconds
+    interim_s: PositiveSeconds | None = None
+    interim_updates: Annotated[float, Field(ge=0, le=10_000)] | None = None
+    reauthentication_s: PositiveSeconds | None = None
+    authentication_requests: Positive | None = None
+    share_of_day: Shares | None = None
+
+    def __post_init__(self) -> None:
+        if self.interim_s is not None and self.interim_updates is not None:
+            raise InputError("interim_s and interim_updates exclude each other: give one of them")
+        at_once = self.open_sessions
+        if at_once > 1 + 1e-9:
+            raise InputError(
+                f"{self.sessions:g} sessions of {self.length_s:g} s in an hour are {at_once:.3g} at once for each "
+                "subscriber, who has one at most: give fewer or shorter sessions, or count devices as subscribers"
+            )
+
+    @property
+    def open_sessions(self) -> float:
+        """Sessions of a subscriber that are open at once, on average (Little's law)."""
+        return float(self.sessions) * float(self.length_s) / HOUR_S
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Boot(Construct):
+    """Devices that boot within a time after the outage, spread evenly over it.
+
+    Attributes
+    ----------
+    from_s
+        Begin of the time, after the end of the outage.
+    to_s
+        Its end.
+    share
+        Share of the devices.
+
+    Raises
+    ------
+    InputError
+        If the end is not after the begin.
+    """
+
+    from_s: Seconds
+    to_s: PositiveSeconds
+    share: ShareOfAll
+
+    def __post_init__(self) -> None:
+        if self.to_s <= self.from_s:
+            raise InputError(f"to_s = {self.to_s:g} is not after from_s = {self.from_s:g}: exchange or change them")
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Reattach(Construct):
+    """Subscribers that come back all at once, when an outage of power or network ends.
+
+    Attributes
+    ----------
+    share
+        Share of the open sessions that the outage has ended; all by default.
+    window_s
+        Time over which the peak rate is counted; 1 s by default.
+    boot
+        When devices are back; a published boot-time distribution by default.
+
+    Raises
+    ------
+    InputError
+        If the shares do not add up to 1, or times overlap.
+    """
+
+    share: ShareOfAll | None = None
+    window_s: PositiveSeconds | None = None
+    boot: tuple[Boot, ...] = ()
+
+    def __post_init__(self) -> None:
+        total = math.fsum(each.share for each in self.boot)
+        if self.boot and abs(total - 1) > 1e-9:
+            raise InputError(f"the shares of boot add up to {100 * total:g}%: they must add up to 100%")
+        for before, after in zip(self.boot, self.boot[1:], strict=False):
+            if after.from_s < before.to_s:
+                raise InputError(
+                    f"boot from {after.from_s:g} s begins before {before.to_s:g} s, where the one before ends: give "
+                    "times that follow one another"
+                )
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Connections(Construct):
+    """TLS connections of the database's clients, such as those of drivers.
+
+    Attributes
+    ----------
+    count
+        Open connections.
+    lifetime_s
+        Time after which each is made anew; they last by default.
+    within_s
+        Time within which all are made anew after an outage; 10 s by default.
+    """
+
+    count: Annotated[Positive, _READ_COUNT]
+    lifetime_s: PositiveSeconds | None = None
+    within_s: PositiveSeconds | None = None
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Data(Construct):
+    """What is stored. Each number may be a list of a low and a high end, its 5th and 95th percentile.
+
+    Attributes
+    ----------
+    row_bytes
+        Bytes of a row of a session, uncompressed, with its keys and timestamps.
+    rows
+        Rows of a session; 1 by default.
+    retention_s
+        Time for which the rows of a session are kept after its end.
+    subscriber_bytes
+        Bytes that each subscriber has besides, such as a profile; none by default.
+    compression
+        Size on disk over uncompressed size; 0.25 to 0.75 by default.
+    compaction
+        Compaction strategy, `STCS` or `LCS`; STCS by default.
+    headroom
+        Share of the disk that compaction needs free; by default 50 % with STCS, 10 % with LCS.
+    disk_gib
+        Size of the disk of a Cassandra node, GiB.
+    usable
+        Share of the disk that is left after formatting; 90 % by default.
+
+    Raises
+    ------
+    InputError
+        If nothing is left of the disk.
+    """
+
+    row_bytes: Sizes
+    retention_s: Seconds
+    rows: Counts | None = None
+    subscriber_bytes: Sizes | None = None
+    compression: Shares | None = None
+    compaction: Literal["STCS", "LCS"] | None = None
+    headroom: Shares | None = None
+    disk_gib: Positive | None = None
+    usable: Shares | None = None
+
+    def __post_init__(self) -> None:
+        if self.headroom is not None and self.headroom.high >= 1:
+            raise InputError("headroom = 100% leaves no disk for data: give less")
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class Demand(Construct):
+    """What subscribers ask of a service.
+
+    Attributes
+    ----------
+    subscribers
+        Subscribers today, such as `3_000_000` or `3M`.
+    busy_hour
+        What each does in the busy hour.
+    growth
+        Growth of the subscribers per year, such as `20%`, or a low and a high end.
+    years
+        Planned time.
+    reattach
+        How subscribers come back after an outage.
+    connections
+        TLS connections of the database's clients; none by default.
+    data
+        What is stored; not asked by default.
+
+    Raises
+    ------
+    InputError
+        If a table contradicts itself, or the planned time is out of range.
+    """
+
+    subscribers: Annotated[Positive, _READ_COUNT]
+    busy_hour: BusyHour
+    growth: Growth = Between(0.0, 0.0)
+    years: Annotated[float, Field(ge=0, le=50)] = 0.0
+    reattach: Reattach = Reattach()
+    connections: Connections | None = None
+    data: Data | None = None
+
+    def __post_init__(self) -> None:
+        if self.years and self.growth == (0.0, 0.0):
+            raise InputError(f"years = {self.years:g} has no effect without growth: add one such as growth = '20%'")
+
+    @property
+    def months(self) -> float:
+        """Planned time in months."""
+        return 12 * self.years
+
+
+def read_demand(path: str | Path) -> Demand:
+    """Read a demand from a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a key or a value is wrong.
+    """
+    return read(Demand, path)
+
+
+def interim_s(hour: BusyHour) -> float:
+    """Return the time between two accounting updates."""
+    return INTERIM_S if hour.interim_s is None else float(hour.interim_s)
+
+
+def authentication_requests(hour: BusyHour) -> float:
+    """Return the requests of one authentication."""
+    return 1.0 if hour.authentication_requests is None else float(hour.authentication_requests)
+
+
+def share_of_day(hour: BusyHour) -> Between:
+    """Return the share of a day's sessions that start in the busy hour."""
+    return hour.share_of_day or BUSY_SHARE
+
+
+def boots(asked: Reattach) -> tuple[tuple[float, float, float], ...]:
+    """Return when devices are back: from and to (s), and their share."""
+    return tuple((float(each.from_s), float(each.to_s), each.share) for each in asked.boot) or BOOT_SHARES
+
+
+def window_s(asked: Reattach) -> float:
+    """Return the time over which the peak rate is counted."""
+    return 1.0 if asked.window_s is None else float(asked.window_s)
+
+
+def within_s(connections: Connections) -> float:
+    """Return the time within which all connections are made anew after an outage."""
+    return 10.0 if connections.within_s is None else float(connections.within_s)
+
+
+def compaction(data: Data) -> Literal["STCS", "LCS"]:
+    """Return the compaction strategy."""
+    return data.compaction or "STCS"
+
+
+def headroom(data: Data) -> Between:
+    """Return the share of the disk that compaction needs free."""
+    default = HEADROOM[compaction(data)]
+    return data.headroom or Between(default, default)
+
+
+def compression(data: Data) -> Between:
+    """Return size on disk over uncompressed size."""
+    return data.compression or COMPRESSION
+
+
+def usable(data: Data) -> Between:
+    """Return the share of the disk that is left after formatting."""
+    return data.usable or USABLE
+
+
+def assumptions(demand: Demand) -> tuple[Assumption, ...]:
+    """Return the inputs that the file leaves out and that matter, with their sources."""
+    return tuple(_assumptions(demand))
+
+
+def _assumptions(demand: Demand) -> Iterator[Assumption]:
+    hour, again = demand.busy_hour, demand.reattach
+    if hour.interim_s is None and hour.interim_updates is None:
+        yield assumed("busy_hour.interim_s", f"{INTERIM_S:g}")
+    if hour.authentication_requests is None:
+        yield assumed("busy_hour.authentication_requests", "1")
+    if hour.interim_updates is None or hour.reauthentication_s is not None:
+        yield assumed("busy_hour.lengths", "exponential")
+    if again.share is None:
+        yield assumed("reattach.share", "100%")
+    if again.window_s is None:
+        yield assumed("reattach.window_s", "1")
+    if not again.boot:
+        yield assumed("reattach.boot", ", ".join(f"{s:.0%} in {a:g} to {b:g} s" for a, b, s in BOOT_SHARES))
+    if demand.connections is not None and demand.connections.within_s is None:
+        yield assumed("connections.within_s", "10")
+    if demand.data is not None:
+        yield from _of_data(demand.data, hour)
+
+
+def _of_data(data: Data, hour: BusyHour) -> Iterator[Assumption]:
+    if hour.share_of_day is None:
+        yield assumed("busy_hour.share_of_day", f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}")
+    if data.rows is None:
+        yield assumed("data.rows", "1")
+    if data.compression is None:
+        yield assumed("data.compression", f"{COMPRESSION.low:g} to {COMPRESSION.high:g}")
+    if data.compaction is None and data.headroom is None:
+        yield assumed("data.compaction", "STCS")
+    if data.headroom is None:
+        yield assumed("data.headroom", f"{HEADROOM[compaction(data)]:.0%}", compaction(data))
+    if data.usable is None:
+        yield assumed("data.usable", f"{USABLE.low:.0%}")

@@ -1,0 +1,82 @@
+"""Data of a demand must fit on the disks of a sized layout."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capplan.models.language.scenario import changed
+from capplan.planner.demand.demand import Demand, read_demand
+from capplan.planner.demand.volume import disk_gib_per_node, volume
+from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.size.sizing import Sizing
+from capplan.simulator.experiments.workers import in_process
+from capplan.systems.registry import scenario
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"
+
+
+@pytest.fixture(scope="module")
+def demand() -> Demand:
+    return read_demand(EXAMPLE)
+
+
+def sized(demand: Demand | None, **fields: float) -> Sizing:
+    """Return the smallest layout on one data centre."""
+    question = SizingQuestion(
+        families={"dcs": (1,)}, sized={"cass_nodes": (3, 60), "front_nodes": (1, 1)}, engine="analytic", demand=demand
+    )
+    with in_process() as workers:
+        return size(changed(scenario("openprovider"), tps=2000.0, **fields), question, workers)
+
+
+def test_the_need_is_that_of_the_volume(demand: Demand) -> None:
+    disks, layout = disks_of(demand, 1), changed(scenario("openprovider"), dcs=2, cass_nodes=(6, 4), rf=3)
+    assert disks is not None
+    assert demand.data is not None
+    need = disks.need_gib(layout, 1)
+    assert need is not None
+    band = disk_gib_per_node(volume(demand, demand.data), (6, 4), (3, 3), demand.months)
+    assert float(np.median(need)) == pytest.approx(band.value)
+    assert disks.need_gib(layout, 5) == pytest.approx(need / 5)
+
+
+def test_a_disk_that_binds_decides_the_number_of_nodes(demand: Demand) -> None:
+    plain, bound = sized(None), sized(demand)
+    assert plain.chosen is not None
+    assert bound.chosen is not None
+    assert bound.chosen.machines["node"] > plain.chosen.machines["node"]
+    assert bound.chosen.binding.conditions == DATA
+    assert bound.conditions[-1] == DATA
+    assert bound.chosen.binding.risk <= 0.1
+    (miss,) = bound.near_misses
+    assert miss.binding.conditions == DATA
+    assert miss.binding.risk > 0.1
+    assert bound.chosen.disk_gib_per_node is not None
+    assert bound.chosen.disk_gib_per_node <= 200  # of the example
+    assert bound.chosen.months_of_data is not None
+    assert bound.chosen.months_of_data.low >= demand.months * 0.9
+
+
+def test_without_disks_any_data_fit_and_are_told(demand: Demand) -> None:
+    assert demand.data is not None
+    endless = sized(replace(demand, data=replace(demand.data, disk_gib=None)))
+    plain = sized(None)
+    assert endless.chosen is not None
+    assert plain.chosen is not None
+    assert endless.chosen.machines == plain.chosen.machines
+    assert endless.chosen.disk_gib_per_node is not None
+    assert endless.chosen.months_of_data is None
+    assert plain.chosen.disk_gib_per_node is None
+
+
+def test_growth_of_a_demand_says_for_how_long_the_rate_fits(demand: Demand) -> None:
+    found = sized(demand)
+    assert found.chosen is not None
+    assert found.months_of_rate is not None
+    today = 2000 / np.sqrt(1.15 * 1.3) ** 3
+    months = 12 * np.log(found.chosen.sustained_tps / today) / np.log(np.sqrt(1.15 * 1.3))
+    assert found.months_of_rate.value == pytest.approx(months, rel=0.02)
+    assert found.months_of_rate.low < found.months_of_rate.value < found.months_of_rate.high
