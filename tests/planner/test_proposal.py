@@ -17,11 +17,13 @@ import pytest
 from tests.planner.proposals import HOSTILE, question, small
 
 from capplan.models.errors import InputError
+from capplan.models.results import plain
+from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
 from capplan.planner.proposal.html import html
 from capplan.planner.proposal.pdf import pdf
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.propose import NoLayoutError, propose
+from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.sections import document
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
 from capplan.planner.proposal.workbook import workbook
@@ -172,6 +174,14 @@ def test_what_was_edited_is_named(proposal: Proposal) -> None:
 def test_a_question_survives_the_json(proposal: Proposal) -> None:
     again = question_of(json.loads(json.dumps(proposal.to_json())))
     assert again == question()
+
+
+def test_a_question_with_a_demand_survives_the_json() -> None:
+    demand = read_demand(ROOT / "docs" / "examples" / "demand.toml")
+    plain_question = question()
+    with_demand = replace(plain_question, sizing=replace(plain_question.sizing, demand=demand))
+    content = json.loads(json.dumps(plain({"asked": asked(with_demand), "details": with_demand.details})))
+    assert question_of(content) == with_demand
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import rate, tenths_of_percent
 from capplan.models.results import STATISTICS, Band, plain, rounded
+from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.predict import predict
@@ -43,7 +44,7 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.disks import DATA
+from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
@@ -139,7 +140,7 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
         round_trips_ms=support.round_trips_ms,
         bill=_bill(its, sizing.chosen, question.sizing),
         growth=growth(sizing, sizing.chosen),
-        fits_until=fits_until(sizing, sizing.chosen),
+        fits_until=fits_until(sizing, sizing.chosen, question.sizing),
         latency_curves=support.curves,
         failures=priced.failures,
         survival_options=priced.survival,
@@ -219,13 +220,18 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
     )
 
 
-def fits_until(sizing: Sizing, layout: SizedLayout) -> tuple[FitsUntil, ...]:
-    """Return when growth reaches the sustained rate of each situation, the earliest first."""
+def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
+    """Return when growth reaches the sustained rate of each situation, the earliest first, and when it fills disks."""
     rates = [each for each in layout.safety if each.conditions != DATA]
     found = [FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each)) for each in rates]
-    if sizing.months_of_rate is not None:  # of a demand, whose growth is uncertain
-        first = min(rates, key=lambda each: each.sustained_tps)
-        found = [FitsUntil(RATE, first.conditions, first.sustained_tps, sizing.months_of_rate)]
+    disks = disks_of(question.demand, question.seed)
+    if disks is not None:  # its growth is uncertain
+        today = sizing.planned_tps / float(np.median(disks.growth_factor)) ** disks.years
+        limits = [(each, Band.exactly(each.sustained_tps)) for each in rates]
+        found = [
+            FitsUntil(RATE, each.conditions, limit.value, months_until_rate(disks.growth_factor, today, limit))
+            for each, limit in limits
+        ]
     found.sort(key=lambda each: each.limit)
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:
