@@ -62,3 +62,10 @@ build:
 # Measure speed as ratios to other simulators, each checked for the right answer first
 bench *arguments:
     uv run python benchmarks {{arguments}}
+
+# Export the notebooks with their outputs for Jupyter, to dist/notebooks/
+notebooks:
+    mkdir -p dist/notebooks
+    for each in notebooks/*.py; do \
+        uv run marimo export ipynb "$each" --include-outputs --force -o "dist/notebooks/$(basename "$each" .py).ipynb"; \
+    done

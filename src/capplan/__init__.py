@@ -1,6 +1,7 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask about a `scenario` with `predict`; describe a system of your own as a `Network` and `simulate` it or
+The front door: ask about a `scenario` with `predict`, or
+with `what_if` if it must be quick; describe a system of your own as a `Network` and `simulate` it or
 solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
 are used, so that `import capplan` is fast.
 """
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from capplan.models.language.network import Network
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
+    from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
     from capplan.systems.audit import audit
-    from capplan.systems.registry import scenario
+    from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
     "Analysis": "models.solver.analytic",
@@ -30,11 +32,13 @@ _HOMES = {
     "Scenario": "models.language.scenario",
     "audit": "systems.audit",
     "calibrate": "calibration.fit.calibrate",
+    "every_system": "systems.registry",
     "predict": "planner.predict.predict",
     "read_network": "models.language.document",
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
     "validate": "calibration.validation.validate",
+    "what_if": "planner.explore.what_if",
     "write_network": "models.language.document",
 }
 
@@ -46,11 +50,13 @@ __all__ = [
     "Scenario",
     "audit",
     "calibrate",
+    "every_system",
     "predict",
     "read_network",
     "scenario",
     "simulate",
     "validate",
+    "what_if",
     "write_network",
 ]
 

@@ -1,0 +1,164 @@
+"""`what_if`: what a layout carries and how fast it answers, quickly enough to follow a slider.
+
+A few representative draws are solved, one latency is followed along the load, and nothing is simulated. Figures are
+those of `predict --engine analytic`, with ends of bands within some per cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.outage import Remainder
+from capplan.calibration.system import Case
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario
+from capplan.models.objective import Metric, parse
+from capplan.models.results import Band
+from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
+from capplan.systems.registry import resolve
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FEW_DRAWS = 16
+LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
+"""Loads of the curve, as shares of the capacity."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A layout, solved.
+
+    Attributes
+    ----------
+    case : Case
+        The layout with its calibration, at the offered rate.
+    metric : Metric
+        The latency that is followed.
+    """
+
+    case: Case[Any]
+    metric: Metric
+    loads: Sequence[float] = field(default=LOADS)
+
+    @property
+    def offered_tps(self) -> float:
+        """Offered peak rate, requests per second over all data centres."""
+        return float(self.case.offered_per_s or 0.0)
+
+    @cached_property
+    def layout(self) -> str:
+        """The layout in words."""
+        return self.case.system.layout(self.case.scenario, self.case.values)
+
+    @cached_property
+    def capacity(self) -> Band:
+        """Highest peak rate, requests per second."""
+        return self.case.uncertainty.of_rate(self.case.solution.capacity)
+
+    @property
+    def bottleneck(self) -> str:
+        """The resource that limits the capacity, in words."""
+        return self.case.system.resource_name(self.case.scenario, self.case.solution.bottleneck)
+
+    @property
+    def risk(self) -> float:
+        """Probability that a repeat of the load test does not sustain the offered rate."""
+        return self.case.uncertainty.chance_of_less(self.case.solution.capacity, self.offered_tps)
+
+    @cached_property
+    def curve(self) -> pd.DataFrame:
+        """The latency against the rate: `rate_tps`, `value_ms`, `low_ms`, `high_ms`."""
+        rates = self.capacity.value * np.array(self.loads)
+        figures = self.case.solution.at(rates[:, None])
+        draws_ms = figures.latency_s(self.metric.subject, self.metric.statistic) * 1e3
+        rows = []
+        for rate, draws in zip(rates, draws_ms, strict=True):
+            uncertainty = self.case.at(float(rate)).uncertainty
+            value, low, high = uncertainty.spread_of_times(draws[None], self.metric.subject, (self.metric.statistic,))
+            rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
+        return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
+
+    @cached_property
+    def latency(self) -> Band:
+        """The latency at the offered rate, ms; infinite beyond the capacity."""
+        figures = self.case.solution.at(self.offered_tps)
+        draws_ms = figures.latency_s(self.metric.subject, self.metric.statistic) * 1e3
+        return self.case.uncertainty.of_time(draws_ms, self.metric.subject, self.metric.statistic)
+
+    @cached_property
+    def losses(self) -> pd.DataFrame:
+        """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
+        columns = ["lost", "levels", "capacity_tps", "low_tps", "high_tps", "risk"]
+        left = self.case.system.outages(self.case, ()) if self.case.system.losses else ()
+        return pd.DataFrame(list(map(self._loss, left)), columns=columns)
+
+    def _loss(self, left: Remainder) -> tuple[str, str, float, float, float, float]:
+        if left.solved is None:
+            return left.name, left.assumed, 0.0, 0.0, 0.0, 1.0
+        few = self.case.representatives
+        solution = left.solved(self.case.values, None if few is None else few.place)
+        whole = self.case.solution.capacity
+        draws = solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
+        band = self.case.uncertainty.of_rate(draws)
+        risk = self.case.uncertainty.chance_of_less(draws, self.offered_tps)
+        return left.name, left.assumed, band.value, band.low, band.high, risk
+
+    def figure(self) -> go.Figure:
+        """Return the curve with its band, the capacity, the offered rate and the objectives, as a plotly figure."""
+        from capplan.planner.reports.what_if_plot import plot  # plotly is slow to import
+
+        return plot(self)
+
+    def limits_ms(self) -> Iterator[float]:
+        """Yield the limits of the objectives that are about the latency, ms."""
+        for objective in self.case.objectives:
+            for each in objective.comparisons():
+                if each.metric == self.metric:
+                    yield from (1e3 * bound for bound in each.bounds)
+
+
+def what_if(
+    scenario: Scenario, latency: str = "", *, fitted: Fitted | None = None, draws: int = FEW_DRAWS, seed: int = 1
+) -> WhatIf:
+    """Solve a layout quickly.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout; without a rate it is asked about at 80 % of its capacity.
+    latency : str
+        The latency to follow, such as `acct.p99`; by default the p99 of the last request class.
+    fitted : Fitted, optional
+        The calibration; the packaged one by default.
+    draws : int
+        Representative draws of the parameters to solve.
+    seed : int
+        Seed of the pairing of draws with model errors.
+
+    Returns
+    -------
+    WhatIf
+        Its figures are computed when they are asked for.
+
+    Raises
+    ------
+    InputError
+        If the system has ratios only, or the latency is not one of its.
+    """
+    case = replace(resolve(scenario, fitted, seed), draws=draws)
+    if case.system.ratios_only:
+        raise InputError(f"{case.system.name} has no rates: its documents have ratios of throughput only")
+    classes = case.system.classes(scenario)
+    text = latency or f"{classes[-1]}.p99"
+    (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
+    given = case.given_per_s
+    rate = rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity))) if given is None else given
+    return WhatIf(case.at(rate), metric)

@@ -1,0 +1,80 @@
+"""The notebooks run as scripts, and follow their controls."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LAYOUT = {
+    "dcs": 2,
+    "cass_nodes": 4,
+    "front_nodes": 2,
+    "rtt_ms": 20,
+    "consistency_read": "LOCAL_QUORUM",
+    "consistency_write": "LOCAL_QUORUM",
+    "encryption": "none",
+    "tps": 6000,
+    "latency": "acct.p99",
+    "objective_ms": 20,
+}
+CLUSTER = {
+    "replicas": 3,
+    "needed": 2,
+    "load": 0.4,
+    "pause_ms": 0,
+    "pauses_per_s": 0.5,
+    "timeout_ms": 50,
+    "attempts": 1,
+}
+
+
+def ran(notebook: str, **defs: Any) -> dict[str, Any]:
+    """Run a notebook with definitions in place of those of its controls, and return what it defines."""
+    spec = importlib.util.spec_from_file_location(notebook, NOTEBOOKS / f"{notebook}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, found = module.app.run(defs=defs)
+    return dict(found)
+
+
+def test_every_notebook_is_tested() -> None:
+    tested = {"what_if_layout", "tail_latency", "documented_systems"}
+    assert {path.stem for path in NOTEBOOKS.glob("*.py")} == tested
+
+
+def test_what_if_follows_its_controls() -> None:
+    small = ran("what_if_layout", chosen=LAYOUT, simulated=False)
+    large = ran("what_if_layout", chosen={**LAYOUT, "cass_nodes": 8}, simulated=False)
+    assert small["found"].offered_tps == 6000
+    assert large["found"].capacity.value > 1.5 * small["found"].capacity.value
+    assert small["figure"].data != large["figure"].data
+    assert len(small["losses"]) >= 3
+
+
+@pytest.mark.slow
+def test_what_if_simulates_when_it_is_asked() -> None:
+    found = ran("what_if_layout", chosen=LAYOUT, simulated=True)
+    solved, simulated = found["found"].latency, found["prediction"].latency_ms["acct"].p99
+    assert simulated.low < solved.value < simulated.high
+    assert set(found["latencies"]["class"]) == {"auth", "acct"}
+
+
+def test_tails_grow_with_answers_pauses_and_retries() -> None:
+    def p999_s(**chosen: Any) -> float:
+        return float(ran("tail_latency", chosen={**CLUSTER, **chosen})["run"].latency_quantile_s(0.999))
+
+    plain = p999_s()
+    assert p999_s(needed=3) > plain
+    assert p999_s(pause_ms=50) > 3 * plain
+
+
+@pytest.mark.parametrize("name", ["fedora4", pytest.param("openprovider", marks=pytest.mark.slow)])
+def test_documented_systems_shows_every_figure(name: str) -> None:
+    found = ran("documented_systems", name=name)
+    rows = found["rows"]
+    assert set(rows["system"]) == {name}
+    assert len(found["figure"].data[0].x) == rows["predicted"].notna().sum()
