@@ -31,26 +31,25 @@ _MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more 
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of a proposal.
+class Survival:
+    """What a layout survives, and what it would cost to survive less or more.
 
     Attributes
     ----------
-    survival : tuple of Option
+    options : tuple of Option
         The cheapest layout for each choice of what to survive, from nothing to all losses.
-    confidence : tuple of Option
-        The cheapest layout for each of several confidences, ascending.
     failures : tuple of Safety
         How safe the proposal is under each loss, asked or not, and under what else it must survive.
     """
 
-    survival: tuple[Option, ...]
-    confidence: tuple[Option, ...]
+    options: tuple[Option, ...]
     failures: tuple[Safety, ...]
 
 
-def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult) -> Options:
-    """Return the options beside a layout.
+def survival(
+    base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
+) -> Survival:
+    """Return what a layout survives, and the options with the same confidence.
 
     Parameters
     ----------
@@ -61,12 +60,32 @@ def options(base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Si
     result : FamilyResult
         What was found of the family of the chosen layout.
     """
-    return _Options(base, question, fitted, sizing, result).found()
+    its: System[Any] = system(base.system)
+    return _Options(base, question, fitted, sizing, result, tuple(its.losses)).survival()
+
+
+def confidence_options(
+    base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
+) -> tuple[Option, ...]:
+    """Return the cheapest layout for each of several confidences, ascending, with the same to survive.
+
+    Parameters
+    ----------
+    base, question, fitted, sizing, result
+        As for `survival`.
+    """
+    return _Options(base, question, fitted, sizing, result, ()).confidence()
 
 
 class _Options:
     def __init__(
-        self, base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
+        self,
+        base: Scenario,
+        question: SizingQuestion,
+        fitted: Fitted,
+        sizing: Sizing,
+        result: FamilyResult,
+        losses: Sequence[str],
     ) -> None:
         if result.best is None:
             raise ValueError("a family without a safe layout has no options")
@@ -74,7 +93,8 @@ class _Options:
         chosen = result.best
         self.its: System[Any] = system(base.system)
         self.own = tuple(word for word in sizing.conditions if word not in (NORMAL.word, DATA))
-        every = (*self.own, *(word for word in self.its.losses if word not in self.own))
+        self.losses = losses
+        every = (*self.own, *(word for word in losses if word not in self.own))
         self.target = SizingTarget(
             base,
             fitted,
@@ -103,6 +123,8 @@ class _Options:
         if not known:
             return {}
         others = tuple(each for each in self.target.conditions if each.word not in known)
+        if not others:
+            return known
         layout = changed(self.target.base, **self.chosen.fields)
         return {**known, **simulated(replace(self.target, conditions=others), layout)}
 
@@ -115,16 +137,15 @@ class _Options:
             for word, each in every.items()
         }
 
-    def found(self) -> Options:
-        alone = [(word,) for word in self.its.losses]
-        every = (*self.own, *(word for word in self.its.losses if word not in self.own))
-        survived = sorted(dict.fromkeys([(), *alone, self.own, every]), key=len)
-        confidences = sorted({*CONFIDENCES, self.sizing.confidence})
-        return Options(
-            tuple(self._option(each, self.sizing.confidence) for each in survived),
-            tuple(self._option(self.own, each) for each in confidences),
-            tuple(self._failures()),
-        )
+    def survival(self) -> Survival:
+        """Return what the proposal survives, and the options from surviving nothing to surviving all losses."""
+        every = (*self.own, *(word for word in self.losses if word not in self.own))
+        survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, every]), key=len)
+        return Survival(tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures()))
+
+    def confidence(self) -> tuple[Option, ...]:
+        """Return the options with other confidences."""
+        return tuple(self._option(self.own, each) for each in sorted({*CONFIDENCES, self.sizing.confidence}))
 
     def _failures(self) -> Iterator[Safety]:
         """Yield the safety of the proposal by conditions, as the sizing has it where it was asked."""

@@ -29,7 +29,7 @@ from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import evidence_used
 from capplan.planner.proposal.inputs import measured_inputs
 from capplan.planner.proposal.limits import limits
-from capplan.planner.proposal.options import Options, options
+from capplan.planner.proposal.options import Survival, confidence_options, survival
 from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
@@ -39,6 +39,7 @@ from capplan.planner.proposal.proposal import (
     FitsUntil,
     LatencyCurve,
     MachineCount,
+    Option,
     Place,
     Proposal,
     Provenance,
@@ -123,14 +124,16 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
     fitted = question.fitted or its.fitted()
     result = next(each for each in results if each.best is sizing.chosen)
     tasks: list[Callable[[], Any]] = [
-        partial(options, question.base, question.sizing, fitted, sizing, result),
+        partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
+        partial(confidence_options, question.base, question.sizing, fitted, sizing, result),
         partial(_supported, scenario, fitted, question.sizing.seed),
     ]
-    priced: Options
+    survived: Survival
     prediction: Prediction
+    confident: tuple[Option, ...]
     support: _Support
-    priced, prediction, support = run_all(workers, tasks)
+    survived, prediction, confident, support = run_all(workers, tasks)
     return Proposal(
         details=question.details,
         asked=asked(question),
@@ -142,9 +145,9 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
         growth=growth(sizing, sizing.chosen),
         fits_until=fits_until(sizing, sizing.chosen, question.sizing),
         latency_curves=support.curves,
-        failures=priced.failures,
-        survival_options=priced.survival,
-        confidence_options=priced.confidence,
+        failures=survived.failures,
+        survival_options=survived.options,
+        confidence_options=confident,
         assumptions=support.assumptions,
         inputs=measured_inputs(its, scenario),
         evidence=support.evidence,
