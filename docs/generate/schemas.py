@@ -24,6 +24,7 @@ from capplan.planner.schemas import (
     load_test_audit_schema,
     outages_schema,
     prediction_schema,
+    proposal_schema,
     simulation_schema,
     sizing_schema,
 )
@@ -47,6 +48,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
         DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
+        DOCS / "reference" / "proposal.schema.json": _text(proposal_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
         DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
         DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),

@@ -34,6 +34,10 @@ VERBS = {
     ),
     "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
     "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
+    "proposal": Verb(
+        "capplan.cli.proposal:proposal_", "Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"
+    ),
+    "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
     "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
     "outages": Verb(

@@ -20,6 +20,8 @@ from capplan.planner.outages.answer import SCHEMA as OUTAGES
 from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
+from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.situations.check import SCHEMA as CHECK
@@ -44,6 +46,18 @@ def simulation_schema() -> dict[str, Any]:
 def sizing_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Sizing.to_json`."""
     return _strict(Sizing, SIZING, [])
+
+
+def proposal_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Proposal.to_json`."""
+    published = _strict(Proposal, PROPOSAL, _UNBOUNDED)
+    published["properties"]["digest"] = {
+        "type": "string",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of the rest, as JSON with sorted keys and without blanks.",
+    }
+    published["required"].append("digest")
+    return published
 
 
 def demand_schema() -> dict[str, Any]:

@@ -112,6 +112,17 @@ def size(
     InputError
         If the system has no machines to size, no rate is given, or something in the question cannot be read.
     """
+    return size_families(base, question, workers, fitted, progress)[0]
+
+
+def size_families(
+    base: Scenario,
+    question: SizingQuestion,
+    workers: Workers,
+    fitted: Fitted | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> tuple[Sizing, list[FamilyResult]]:
+    """Find the cheapest layout, and return what was found of each family, too; see `size`."""
     target = _target(base, question, fitted)
     its = system(base.system)
     chosen_from = families(its, question)
@@ -122,7 +133,7 @@ def size(
         [partial(best_of, target, family, question.engine) for family in chosen_from],
         lambda _: progress(next(done), len(chosen_from)),
     )
-    return _answer(target, question, results)
+    return _answer(target, question, results), results
 
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
