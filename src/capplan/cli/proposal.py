@@ -12,8 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.progress import stages
-from capplan.cli.scenario_command import flag, given
+from capplan.cli.common.progress import stages
+from capplan.cli.common.scenario_command import flag, given
+from capplan.cli.common.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.common.terminal import check_output
+from capplan.cli.common.workers import workers_for
 from capplan.cli.size import (
     ENGINES,
     Confidence,
@@ -26,9 +29,6 @@ from capplan.cli.size import (
     Years,
     asked,
 )
-from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import check_output
-from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 from capplan.planner.proposal.details import Logo, read_details

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.system import System
-from capplan.cli.progress import counting
-from capplan.cli.scenario_command import (
+from capplan.cli.common.progress import counting
+from capplan.cli.common.scenario_command import (
     flag,
     given,
     given_demand,
@@ -20,10 +20,10 @@ from capplan.cli.scenario_command import (
     say_what_has_no_effect,
     with_options,
 )
-from capplan.cli.target import DEFAULT_TARGET, Target, TargetText, read_target
-from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.common.target import DEFAULT_TARGET, Target, TargetText, read_target
+from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.common.workers import workers_for
 from capplan.cli.views.sizing import render
-from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.cli.progress import stages
-from capplan.cli.terminal import Json, Screen, write_json
+from capplan.cli.common.progress import stages
+from capplan.cli.common.terminal import Json, Screen, write_json
+from capplan.cli.common.workers import workers_for
 from capplan.cli.views.lines import paragraph, put
-from capplan.cli.workers import workers_for
 from capplan.planner.proposal.propose import STAGES, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify
 from capplan.planner.size.size import families
