@@ -40,9 +40,13 @@ VERBS = {
     "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
     "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
+    "outages": Verb(
+        "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
+    ),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
-    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
+    "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
 }

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from capplan.calibration.audit.load_tests.audit import SCHEMA as LOAD_TEST_AUDIT
+from capplan.calibration.audit.load_tests.audit import LoadTestAudit
+from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
+from capplan.calibration.evidence.import_files import ImportReport
 from capplan.models.language.document import schema
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast
+from capplan.planner.drift.drift import SCHEMA as DRIFT
+from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
+from capplan.planner.outages.answer import SCHEMA as OUTAGES
+from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
@@ -57,6 +65,11 @@ def demand_schema() -> dict[str, Any]:
     return _strict(Forecast, DEMAND, _UNBOUNDED)
 
 
+def outages_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `OutagesAnswer.to_json`."""
+    return _strict(OutagesAnswer, OUTAGES, _UNBOUNDED)
+
+
 def check_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Checked.to_json`."""
     return _strict(Checked, CHECK, [])
@@ -65,6 +78,21 @@ def check_schema() -> dict[str, Any]:
 def comparison_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Comparison.to_json`."""
     return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
+
+
+def load_test_audit_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
+    return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+
+
+def drift_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Drift.to_json`."""
+    return _strict(Drift, DRIFT, [])
+
+
+def import_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence import --json`."""
+    return _strict(ImportReport, IMPORT, [])
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:
