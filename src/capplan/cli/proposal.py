@@ -33,7 +33,7 @@ from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 from capplan.planner.proposal.details import Logo, read_details
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.propose import STAGES, NoLayoutError, ProposalQuestion, Stage, propose
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
@@ -82,7 +82,7 @@ def proposal_(
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
         stages("proposal", len(STAGES)) as stage,
-        workers_for(len(families(system(base.system), question)), processes, None) as workers,
+        workers_for(max(TASKS, len(families(system(base.system), question))), processes, None) as workers,
     ):
         made = _proposed(asked_for, workers, stage)
     for path in out:

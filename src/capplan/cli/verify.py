@@ -14,7 +14,7 @@ from capplan.cli.common.progress import stages
 from capplan.cli.common.terminal import Json, Screen, write_json
 from capplan.cli.common.workers import workers_for
 from capplan.cli.views.lines import paragraph, put
-from capplan.planner.proposal.propose import STAGES, NoLayoutError, Stage
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify
 from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
@@ -40,7 +40,7 @@ def verify_(
     content = read_proposal(file)
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
-    tasks = len(families(system(question.base.system), question.sizing))
+    tasks = max(TASKS, len(families(system(question.base.system), question.sizing)))
     with (
         stages("verifying", len(STAGES)) as stage,
         workers_for(tasks, processes, None) as workers,

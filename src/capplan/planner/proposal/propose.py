@@ -58,6 +58,8 @@ MOST_YEARS = 10
 _MONTHS = 12
 Stage = Callable[[str], None]
 """Told the name of each stage of the work as it starts."""
+TASKS = 4
+"""How many tasks run at once after the search."""
 STAGES = ("searching families of layouts", "predicting the layout and its options")
 
 

@@ -30,7 +30,7 @@ from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget
 from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
-from capplan.planner.size.sizing import Sizing
+from capplan.planner.size.sizing import SizedLayout, Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -225,7 +225,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         chosen=chosen,
         capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
         years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
-        months_of_rate=None if chosen is None else _months_of_rate(target, chosen.sustained_tps),
+        months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
@@ -259,10 +259,11 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     return (*(["GC pauses in percentiles"] if paused else []), *guessed)
 
 
-def _months_of_rate(target: SizingTarget, sustained: float) -> Band | None:
+def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
     disks = target.disks
     if disks is None:
         return None
+    sustained = min(each.sustained_tps for each in chosen.safety if each.conditions != DATA)
     today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
     return months_until_rate(disks.growth_factor, today, Band.exactly(sustained))
 
