@@ -22,8 +22,12 @@ PAGES = (
         for name in (
             "read-a-prediction.md",
             "size-a-layout.md",
+            "plan-for-outages.md",
             "check-objectives.md",
             "compare-layouts.md",
+            "import-measurements.md",
+            "audit-measurements.md",
+            "watch-for-drift.md",
             "describe-demand.md",
         )
     ),

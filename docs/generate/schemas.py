@@ -12,12 +12,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from capplan.calibration.evidence.load_tests import load_tests_schema
+from capplan.calibration.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     check_schema,
     comparison_schema,
     demand_schema,
+    drift_schema,
+    import_schema,
+    load_test_audit_schema,
+    outages_schema,
     prediction_schema,
+    proposal_schema,
     simulation_schema,
     sizing_schema,
 )
@@ -41,10 +48,17 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
         DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
         DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
+        DOCS / "reference" / "proposal.schema.json": _text(proposal_schema()),
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
+        DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
+        DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
+        DOCS / "reference" / "load-test-audit.schema.json": _text(load_test_audit_schema()),
+        DOCS / "reference" / "import.schema.json": _text(import_schema()),
         DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
+        DOCS / "reference" / "outages.schema.json": _text(outages_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
+        DOCS / "reference" / "drift.schema.json": _text(drift_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

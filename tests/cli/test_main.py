@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from capplan.cli import groups
+from capplan.cli.common import groups
 from capplan.cli.main import main
 from capplan.cli.verbs import VERBS, Verb
 

@@ -18,7 +18,7 @@ from tests.planner.predictions import offered_tps, predicted
 
 import capplan.cli.simulate as face
 from capplan.calibration.fit.fitted_file import write
-from capplan.cli import progress
+from capplan.cli.common import progress
 from capplan.cli.main import main
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed

@@ -167,3 +167,14 @@ def code_of(source: str) -> list[str]:
     """Return the tokens of Python source that are neither texts nor layout."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return [token.string for token in tokens if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP)]
+
+
+def test_folders_may_be_left_out(tmp_path: Path) -> None:
+    for name in ("kept/a.py", "kept/apart/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    before = code_digest(("kept",), plain=True, without=("kept/apart",), package=tmp_path)
+    code_digest.cache_clear()
+    (tmp_path / "kept/apart/b.py").write_text("x = 2\n")
+
+    assert code_digest(("kept",), plain=True, without=("kept/apart",), package=tmp_path) == before

@@ -55,10 +55,14 @@ def package_files() -> set[PurePosixPath]:
     return found - {LIBRARY}
 
 
-def test_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
-    package = {name for name in names(wheel) if not name.parts[0].endswith(".dist-info")}
+def test_wheel_holds_the_whole_package_the_what_if_page_and_nothing_else(wheel: Path) -> None:
+    found = {name for name in names(wheel) if not name.parts[0].endswith(".dist-info")}
+    package = {name for name in found if not name.parts[0].endswith(".data")}
 
     assert package == package_files() | {LIBRARY}
+    assert {PurePosixPath(*name.parts[1:]) for name in found - package} == {
+        PurePosixPath("data/share/capplan/notebooks/what_if_layout.py")
+    }
     assert PurePosixPath("capplan/py.typed") in package
 
 

@@ -251,6 +251,21 @@ class System(ABC, Generic[S]):
         del scenario
         return {}
 
+    def machines_by_dc(self, scenario: S) -> Sequence[Mapping[str, int]]:
+        """Return how many machines of each kind each data centre has; all are in one by default."""
+        return (self.machine_counts(scenario),)
+
+    def round_trips_by_dc(self, scenario: S, values: Values) -> Sequence[Sequence[float]]:
+        """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; by default there is one.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        """
+        del scenario, values
+        return ()
+
     # Request classes
 
     @cached_property

@@ -1,16 +1,26 @@
-"""`capplan evidence`: the documented figures, one of them, and what the audit makes of them."""
+"""`capplan evidence`: documented figures, users' load tests, and what the audits make of both."""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
-from capplan.cli.groups import Commands, hint
-from capplan.cli.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.cli.common.groups import Commands, hint
+from capplan.cli.common.terminal import (
+    PLOT_HELP,
+    TABLE_ENDINGS,
+    Csv,
+    Json,
+    Screen,
+    refuse_both,
+    write_csv,
+    write_json,
+)
 from capplan.cli.views import evidence as view
 from capplan.models.errors import InputError
 from capplan.systems.audit import audit
@@ -22,17 +32,22 @@ FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_h
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
 
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A load-test table, .csv or .parquet.")]
+
 app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     add_completion=False,
-    help="List, show and audit the documented figures behind the answers.",
+    help="Import and audit load tests; list, show and audit the documented figures.",
 )
 
 
 @app.command("list")
 def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
-    """List every documented figure with its rounding, what is known of it, and what it is used for."""
+    """List every documented figure.
+
+    With its rounding, what is known of it, and what it is used for.
+    """
     refuse_both(as_json, as_csv)
     rows = system(target).evidence
     if as_json:
@@ -52,7 +67,10 @@ def show(
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
-    """Show one documented figure with every field, and its source; its system may stand before or after its id."""
+    """Show one documented figure and its source.
+
+    Its system may stand before or after its id.
+    """
     refuse_both(as_json, as_csv)
     found = _find(*((target, row) if row in names() and target else (row, target)))
     source = next(each for each in system(found.system).sources if each.id == found.source)
@@ -84,9 +102,23 @@ def _find(row: str, target: str | None) -> Evidence:
 
 
 @app.command("audit")
-def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
-    """Check the figures against operational laws and the document's own claims, and list the contradictions."""
+def audit_(
+    target: Annotated[
+        str, typer.Argument(metavar="TABLE|SYSTEM", help="A load-test table (.csv, .parquet), or a documented system.")
+    ] = DEFAULT,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Say what must not be believed in a table, or in documents.
+
+    Exit code 1 if something in a load-test table must not be believed.
+    """
     refuse_both(as_json, as_csv)
+    if target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists()):
+        from capplan.cli.evidence_tables import audit_table  # slow to import
+
+        audit_table(Path(target), as_json, as_csv)
+        return
     report = audit(target)
     if as_json:
         write_json(report)
@@ -94,6 +126,65 @@ def audit_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False)
         write_csv(FINDING, _findings(report))
     else:
         view.report(report, Screen())
+
+
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Outputs of load generators, or folders of them.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
+    ] = None,
+    map_: Annotated[
+        Path | None,
+        typer.Option("--map", help="A .toml file that says what the columns of a CSV are.", show_default=False),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE,...",
+            help="Columns that no tool knows, such as cass_nodes=3,rf=3.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import outputs of load generators into one table."""
+    from capplan.cli.evidence_tables import import_tables  # slow to import
+
+    import_tables(files, out, map_, set_ or [], as_json)
+
+
+@app.command()
+def plot(
+    table: Table,
+    plot_file: Annotated[Path, typer.Option("--plot", help=PLOT_HELP)],
+    statistic: Annotated[
+        str, typer.Option("--statistic", help="The latency to draw: mean, p50, p75, p90, p95, p99, p999 or max.")
+    ] = "",
+) -> None:
+    """Draw latency against throughput, one line for each series.
+
+    A series is a layout and a request class.
+    """
+    from capplan.cli.evidence_tables import plot_table  # slow to import
+
+    plot_table(table, plot_file, statistic)
+
+
+@app.command()
+def schema(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="load-tests, or microbench for measurements of one part.")
+    ] = "load-tests",
+) -> None:
+    """Print the JSON schema of a table of measurements."""
+    from capplan.cli.evidence_tables import print_schema  # slow to import
+
+    print_schema(table)
 
 
 def _cells(row: Evidence) -> list[Any]:

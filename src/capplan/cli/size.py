@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capplan.calibration.system import System
-from capplan.cli.progress import counting
-from capplan.cli.scenario_command import (
+from capplan.cli.common.progress import counting
+from capplan.cli.common.scenario_command import (
     flag,
     given,
     given_demand,
@@ -19,10 +20,10 @@ from capplan.cli.scenario_command import (
     say_what_has_no_effect,
     with_options,
 )
-from capplan.cli.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.common.target import DEFAULT_TARGET, Target, TargetText, read_target
+from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.common.workers import workers_for
 from capplan.cli.views.sizing import render
-from capplan.cli.workers import workers_for
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
@@ -38,38 +39,44 @@ ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
 _GROWTH = re.compile(r"\s*(.+?)\s*/\s*(?:y|yr|year|a)\s*")
 
 
+Survive = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SITUATIONS",
+        help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
+        "at once.",
+    ),
+]
+Confidence = Annotated[
+    str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
+]
+Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")]
+Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
+PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
+Engine = Annotated[
+    str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random number.")]
+Processes = Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")]
+
+
 def size_(
     ctx: typer.Context,
     target: TargetText = DEFAULT_TARGET,
-    survive: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SITUATIONS",
-            help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
-            "at once.",
-        ),
-    ] = None,
-    confidence: Annotated[
-        str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
-    ] = "90%",
-    growth: Annotated[
-        str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")
-    ] = None,
-    years: Annotated[float | None, typer.Option(help="Years to plan for.")] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")
-    ] = None,
+    survive: Survive = None,
+    confidence: Confidence = "90%",
+    growth: Growth = None,
+    years: Years = None,
+    prices: PriceList = None,
     shapes: Annotated[
         Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
     ] = None,
     cells: Annotated[
         str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
     ] = None,
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
-    ] = ENGINES[0],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    engine: Engine = ENGINES[0],
+    seed: Seed = 1,
+    processes: Processes = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
@@ -84,24 +91,11 @@ def size_(
     check_plot(plot)
     if shapes is not None and prices is not None:
         raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
-    texts, chosen = given(ctx), read_target(target)
+    chosen = read_target(target)
     its: System[Any] = system(chosen.scenario.system)
-    base, sized, fixed = _space(chosen.scenario, its, texts)
-    say_what_has_no_effect([base])
-    question = SizingQuestion(
-        survive=tuple(survive or ()),
-        confidence=parse_share(confidence),
-        growth_per_year=_growth(growth),
-        years=_years(years, growth),
-        sized=sized,
-        families=fixed,
-        prices=Prices() if prices is None else read_prices(prices, its),
-        shapes=None if shapes is None else read_shapes(shapes, its),
-        cells=_cells(cells),
-        demand=given_demand(ctx),
-        engine=_engine(engine),
-        seed=seed,
-    )
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
+    shaped = None if shapes is None else read_shapes(shapes, its)
+    question = replace(question, shapes=shaped, cells=_cells(cells))
     with (
         counting("searching families of layouts") as progress,
         workers_for(len(families(its, question)), processes, cluster) as workers,
@@ -117,6 +111,35 @@ def size_(
         render(sizing, its, Screen(), explain)
     if not sizing.answer:
         raise typer.Exit(1)
+
+
+def asked(
+    ctx: typer.Context,
+    chosen: Target,
+    survive: list[str] | None,
+    confidence: str,
+    growth: str | None,
+    years: float | None,
+    prices: Path | None,
+    engine: str,
+    seed: int,
+) -> tuple[Scenario, SizingQuestion]:
+    """Return the fields that are not sized, and the question, from the options of a command."""
+    its: System[Any] = system(chosen.scenario.system)
+    base, sized, fixed = _space(chosen.scenario, its, given(ctx))
+    say_what_has_no_effect([base])
+    return base, SizingQuestion(
+        survive=tuple(survive or ()),
+        confidence=parse_share(confidence),
+        growth_per_year=_growth(growth),
+        years=_years(years, growth),
+        sized=sized,
+        families=fixed,
+        prices=Prices() if prices is None else read_prices(prices, its),
+        demand=given_demand(ctx),
+        engine=_engine(engine),
+        seed=seed,
+    )
 
 
 def _space(

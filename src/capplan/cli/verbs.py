@@ -34,12 +34,20 @@ VERBS = {
     ),
     "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
     "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
+    "proposal": Verb(
+        "capplan.cli.proposal:proposal_", "Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"
+    ),
+    "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
     "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
     "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
+    "outages": Verb(
+        "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
+    ),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
     "serve": Verb("capplan.cli.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
-    "evidence": Verb("capplan.cli.evidence:app", "List, show and audit the documented figures."),
+    "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
 }

@@ -18,6 +18,7 @@ def code_digest(
     suffixes: tuple[str, ...] = (".py",),
     *,
     plain: bool = False,
+    without: tuple[str, ...] = (),
     package: Path = Path(__file__).parents[1],
 ) -> str:
     """Return a digest of the files of a package.
@@ -31,6 +32,8 @@ def code_digest(
     plain : bool
         Ignore comments and docstrings of Python, and the versions of numpy and scipy. Otherwise every byte and these
         versions count.
+    without : tuple of str
+        Folders inside these to leave out, with their subfolders.
     package : Path
         Folder of the package; capplan's own when left out.
 
@@ -41,7 +44,10 @@ def code_digest(
     """
     digest = hashlib.sha256()
     paths = (path for folder in folders for path in (package / folder).rglob("*") if path.suffix in suffixes)
+    apart = tuple(package / folder for folder in without)
     for path in sorted(paths):
+        if any(path.is_relative_to(folder) for folder in apart):
+            continue
         python = plain and path.suffix == ".py"
         text = uncommented(path.read_text(encoding="utf-8")).encode() if python else path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + text)

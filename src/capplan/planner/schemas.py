@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from capplan.calibration.audit.load_tests.audit import SCHEMA as LOAD_TEST_AUDIT
+from capplan.calibration.audit.load_tests.audit import LoadTestAudit
+from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
+from capplan.calibration.evidence.import_files import ImportReport
 from capplan.models.language.document import schema
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast
+from capplan.planner.drift.drift import SCHEMA as DRIFT
+from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
+from capplan.planner.outages.answer import SCHEMA as OUTAGES
+from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
+from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.situations.check import SCHEMA as CHECK
@@ -38,9 +48,26 @@ def sizing_schema() -> dict[str, Any]:
     return _strict(Sizing, SIZING, [])
 
 
+def proposal_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Proposal.to_json`."""
+    published = _strict(Proposal, PROPOSAL, _UNBOUNDED)
+    published["properties"]["digest"] = {
+        "type": "string",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of the rest, as JSON with sorted keys and without blanks.",
+    }
+    published["required"].append("digest")
+    return published
+
+
 def demand_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Forecast.to_json`."""
     return _strict(Forecast, DEMAND, _UNBOUNDED)
+
+
+def outages_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `OutagesAnswer.to_json`."""
+    return _strict(OutagesAnswer, OUTAGES, _UNBOUNDED)
 
 
 def check_schema() -> dict[str, Any]:
@@ -51,6 +78,21 @@ def check_schema() -> dict[str, Any]:
 def comparison_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Comparison.to_json`."""
     return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
+
+
+def load_test_audit_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
+    return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+
+
+def drift_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Drift.to_json`."""
+    return _strict(Drift, DRIFT, [])
+
+
+def import_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `evidence import --json`."""
+    return _strict(ImportReport, IMPORT, [])
 
 
 def _strict(result: type, name: str, nullable: Iterable[tuple[str, str]]) -> dict[str, Any]:

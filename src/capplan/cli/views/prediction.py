@@ -37,7 +37,7 @@ MORE = ("explain", "sources", "staleness")
 
 
 def render(prediction: Prediction, console: Console, more: Sequence[str] = (), data: str = "") -> None:
-    """Print a prediction on `console`; use `capplan.cli.terminal.Screen` for stdout.
+    """Print a prediction on `console`; use `capplan.cli.common.terminal.Screen` for stdout.
 
     Parameters
     ----------
@@ -337,24 +337,32 @@ def _latency_by_statistic(latencies: Mapping[str, Latency], console: Console) ->
 def _outages(prediction: Prediction, console: Console) -> None:
     if not prediction.outages or not prediction.latency_ms:
         return
-    slowest = _slowest(prediction)
-    costs = [_cost(outage) for outage in prediction.outages]
+    asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
     put(console)
-    if not _outage_table(prediction, list(prediction.latency_ms), console):
-        _outage_table(prediction, [slowest], console, stacked=True)
-    for cost in dict.fromkeys(filter(None, costs)):
+    show_outages(prediction.outages, list(prediction.latency_ms), _slowest(prediction), asked, console)
+
+
+def show_outages(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str, console: Console) -> None:
+    """Print a row for each outage, with the latency of the slowest class alone where the screen is narrow.
+
+    `asked` is the offered rate in words.
+    """
+    if not _outage_table(outages, classes, asked, console):
+        _outage_table(outages, [slowest], asked, console, stacked=True)
+    for cost in dict.fromkeys(filter(None, map(_cost, outages))):
         paragraph(console, cost, indent=2, hanging=4)
 
 
-def _outage_table(prediction: Prediction, classes: Sequence[str], console: Console, stacked: bool = False) -> bool:
+def _outage_table(
+    outages: Sequence[Outage], classes: Sequence[str], asked: str, console: Console, stacked: bool = False
+) -> bool:
     """Print a row for each outage with the latency of some classes; return whether the table fits the width."""
-    asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
     title = ("Outage", "capacity left", f"{asked} TPS?", *(f"p99 {name}, ms" for name in classes), "busy")
-    rows = [_outage_row(outage, classes) for outage in prediction.outages]
+    rows = [_outage_row(outage, classes) for outage in outages]
 
     def each_outage(console: Console) -> None:
         put(console, title[0], "bold")
-        for outage, (name, *_) in zip(prediction.outages, rows, strict=True):
+        for outage, (name, *_) in zip(outages, rows, strict=True):
             indent = len(name) - len(name.lstrip())
             text = f"{name.strip()}: {_outage_in_words(outage, asked, classes)}"
             paragraph(console, text, indent=indent, hanging=indent + 2)

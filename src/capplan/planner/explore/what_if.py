@@ -115,7 +115,7 @@ class WhatIf:
         """Return the curve with its band, the capacity, the offered rate and the objectives, as a plotly figure."""
         from capplan.planner.reports.what_if_plot import plot  # plotly is slow to import
 
-        return plot(self)
+        return plot(self.metric.name, self.curve, self.capacity, self.offered_tps, list(self.limits_ms()))
 
     def limits_ms(self) -> Iterator[float]:
         """Yield the limits of the objectives that are about the latency, ms."""

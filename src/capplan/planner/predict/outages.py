@@ -178,8 +178,8 @@ def _described(
         overload_probability=probability,
         miss_probability=missed,
         carried=carried(probability if missed is None else missed),
-        latency_ms=latency_ms,
-        utilisation=utilisation,
+        latency_ms=dict(latency_ms),  # a worker sends results back, and cannot send the default
+        utilisation=dict(utilisation),
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from capplan.models.number_words import rate
-from capplan.planner.explore.what_if import WhatIf
+from capplan.models.results import Band
 from capplan.planner.reports.visual_language import (
     ASKED,
     COLOURS,
@@ -28,9 +30,22 @@ from capplan.planner.reports.visual_language import (
 HEIGHT = 420
 
 
-def plot(found: WhatIf) -> go.Figure:
-    """Return the curve with its band, the capacity, the offered rate and the objectives."""
-    curve, capacity, name = found.curve, found.capacity, found.metric.name
+def plot(name: str, curve: pd.DataFrame, capacity: Band, offered_tps: float, limits: Sequence[float]) -> go.Figure:
+    """Return the curve with its band, the capacity, the offered rate and the objectives.
+
+    Parameters
+    ----------
+    name : str
+        The latency.
+    curve : DataFrame
+        The latency against the rate, as in `WhatIf.curve`.
+    capacity : Band
+        Requests per second.
+    offered_tps : float
+        Offered peak rate, requests per second.
+    limits : sequence of float
+        Limits of the objectives, ms.
+    """
     rates, colour = curve["rate_tps"].tolist(), COLOURS[0]
     figure = go.Figure()
     ends = [curve["low_ms"].tolist(), curve["high_ms"].tolist()]
@@ -46,9 +61,8 @@ def plot(found: WhatIf) -> go.Figure:
         )
     )
     figure.add_trace(legend_entry("capacity", mode="lines", line={"color": NEUTRAL, "dash": "dot"}))
-    figure.add_trace(legend_entry(f"asked: {rate(found.offered_tps)}", mode="lines", line={"color": ASKED}))
-    shapes = [*capacity_lines(capacity.value, capacity.low, capacity.high), asked_line(found.offered_tps)]
-    limits = list(found.limits_ms())
+    figure.add_trace(legend_entry(f"asked: {rate(offered_tps)}", mode="lines", line={"color": ASKED}))
+    shapes = [*capacity_lines(capacity.value, capacity.low, capacity.high), asked_line(offered_tps)]
     shapes += [objective_line(limit) for limit in limits]
     if limits:
         figure.add_trace(legend_entry("objective", mode="lines", line={"color": LIMIT, "dash": "dash"}))

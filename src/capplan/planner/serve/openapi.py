@@ -19,6 +19,19 @@ ERRORS = {
     503: "The process that worked on the answer ended.",
     504: "The answer takes too long.",
 }
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "PredictRequest": {
+        "scenario": {"system": "fedora4", "nodes": 3, "tps": 40, "slo": ["read.p99<1s"]},
+        "engine": "analytic",
+    },
+    "SimulateRequest": {"scenario": {"system": "fedora4", "nodes": 3, "tps": 40}, "duration": "10s"},
+    "SizeRequest": {
+        "scenario": {"system": "fedora4", "tps": 50},
+        "sized": {"nodes": [1, 16]},
+        "survive": ["node"],
+        "engine": "analytic",
+    },
+}
 _SENTENCE = {
     "type": "object",
     "properties": {"error": {"type": "string", "description": "What is wrong and what to do, in one sentence."}},
@@ -48,7 +61,8 @@ def operation(answer: str, body: str | None = None) -> dict[str, Any]:
     responses |= {status: _content(words, "Error") for status, words in errors.items()}
     if body is None:
         return {"responses": responses}
-    described = {"required": True, **_content("The question.", body)}
+    described: dict[str, Any] = {"required": True, **_content("The question.", body)}
+    described["content"]["application/json"]["example"] = EXAMPLES[body]
     return {"responses": responses, "openapi_extra": {"requestBody": described}}
 
 
@@ -63,7 +77,10 @@ def components() -> dict[str, Any]:
         **{each.scenario.__name__: schema(each.scenario) for each in every_system()},
     }.items():
         found |= _spread(name, each)
-    found["Scenario"] = {"anyOf": [_reference(each.scenario.__name__) for each in every_system()]}
+    scenarios = [each.scenario.__name__ for each in every_system()]
+    for name in scenarios:  # a request names its system, though a file of the default system need not
+        found[name].setdefault("required", []).append("system")
+    found["Scenario"] = {"anyOf": [_reference(name) for name in scenarios]}
     for kind in (PredictRequest, SimulateRequest, SizeRequest):
         described = schema(kind)
         for name in ("scenario", "network"):

@@ -19,6 +19,7 @@ from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
+from capplan.models.results import Band
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.sustained_rate import SHARES, Relations, repeated_at_rate, sustained_rate
 from capplan.planner.situations.conditions import Conditions
@@ -137,9 +138,13 @@ class Strained:
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
+        return at_confidence(self.sustained_rates(relations), confidence)
+
+    def sustained_rates(self, relations: Relations = NONE) -> FloatArray:
+        """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
         if self.why:
-            return 0.0
-        return at_confidence(self._normal_rate(SHARES, relations), confidence)
+            return np.zeros(len(self.case.fitted.draws))
+        return self._normal_rate(SHARES, relations)
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or why there is no service."""
@@ -192,6 +197,11 @@ def at_confidence(rates: FloatArray, confidence: float) -> float:
     """Return the rate that a share `confidence` of the draws reaches at least."""
     allowed = int((1 - confidence) * len(rates) + 1e-9)
     return float(np.sort(rates)[min(allowed, len(rates) - 1)])
+
+
+def band_of_rates(rates: FloatArray) -> Band:
+    """Return the median and the 90 % band of rates (draws,), each a rate that a share of the draws reaches."""
+    return Band(at_confidence(rates, 0.5), at_confidence(rates, 0.95), at_confidence(rates, 0.05))
 
 
 Strains = Mapping[str, Strained]

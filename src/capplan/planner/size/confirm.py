@@ -6,12 +6,12 @@ All layouts are simulated with the same random numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.planner.situations.sustained import NONE, Strained, at_confidence
+from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
@@ -41,6 +41,8 @@ class FamilyResult:
         Why no layout serves; None if some does.
     solved : int
         How many layouts were solved.
+    relations : dict
+        Simulated over analytic latencies that its figures rest on, by situation.
     """
 
     family: Family
@@ -48,6 +50,7 @@ class FamilyResult:
     miss: SizedLayout | None
     refused: Refusal | None
     solved: int
+    relations: Simulated = field(default_factory=dict)
 
 
 def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> FamilyResult:
@@ -75,7 +78,7 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     else:
         miss = sizes.at((int(sized.fields[next(iter(family.sized))]) - 1, *_others(sized.fields, family)))
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
-    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved)
+    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved, relations)
 
 
 def _others(fields: Mapping[str, object], family: Family) -> Numbers:
@@ -85,7 +88,7 @@ def _others(fields: Mapping[str, object], family: Family) -> Numbers:
 def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:
     relations: Simulated = {}
     for _ in range(_ROUNDS):
-        relations = _simulated(search.target, best)
+        relations = simulated(search.target, best.scenario)
         again = search.cheapest_near(best, relations)
         if again is None or again.numbers == best.numbers:
             return again, relations
@@ -93,9 +96,15 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
     return best, relations
 
 
-def _simulated(target: SizingTarget, candidate: Candidate) -> Simulated:
-    every = target.strains(candidate.scenario, None)
+def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
+    """Return simulated over analytic latencies of a layout at the rate of the target, by the word of the conditions."""
+    every = target.strains(scenario, None)
     return {word: strain.simulated(target.seed) for word, strain in every.items()}
+
+
+def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
+    """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
+    return _Sizes(target, family, relations).at(numbers)
 
 
 class _Sizes:
@@ -148,6 +157,7 @@ class _Sizes:
             conditions=DATA,
             risk=disks.risk(scenario, cells),
             sustained_tps=at_confidence(rates, self.target.confidence),
+            capacity_tps=band_of_rates(rates),
             reached_ms={},
             limit=f"{DISK} of {disks.disk_gib:,.0f} GiB",
             bottleneck=DISK,
@@ -159,10 +169,12 @@ class _Sizes:
         relations = self.relations.get(strain.conditions.word, NONE)
         if not strain.why:
             bottleneck = self.system.resource_name(strain.case.scenario, strain.solution.bottleneck)
+        rates = self.family.cells * strain.sustained_rates(relations)
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
-            sustained_tps=self.family.cells * strain.sustained_per_s(confidence, relations),
+            sustained_tps=at_confidence(rates, confidence),
+            capacity_tps=band_of_rates(rates),
             reached_ms=strain.reached_ms(confidence, relations),
             limit=strain.limit(confidence, relations),
             bottleneck=bottleneck,

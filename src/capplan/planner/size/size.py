@@ -30,7 +30,7 @@ from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget
 from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
-from capplan.planner.size.sizing import Sizing
+from capplan.planner.size.sizing import SizedLayout, Sizing
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -112,6 +112,17 @@ def size(
     InputError
         If the system has no machines to size, no rate is given, or something in the question cannot be read.
     """
+    return size_families(base, question, workers, fitted, progress)[0]
+
+
+def size_families(
+    base: Scenario,
+    question: SizingQuestion,
+    workers: Workers,
+    fitted: Fitted | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> tuple[Sizing, list[FamilyResult]]:
+    """Find the cheapest layout, and return what was found of each family, too; see `size`."""
     target = _target(base, question, fitted)
     its = system(base.system)
     chosen_from = families(its, question)
@@ -122,7 +133,7 @@ def size(
         [partial(best_of, target, family, question.engine) for family in chosen_from],
         lambda _: progress(next(done), len(chosen_from)),
     )
-    return _answer(target, question, results)
+    return _answer(target, question, results), results
 
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
@@ -214,7 +225,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         chosen=chosen,
         capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
         years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
-        months_of_rate=None if chosen is None else _months_of_rate(target, chosen.sustained_tps),
+        months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
@@ -248,10 +259,11 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     return (*(["GC pauses in percentiles"] if paused else []), *guessed)
 
 
-def _months_of_rate(target: SizingTarget, sustained: float) -> Band | None:
+def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
     disks = target.disks
     if disks is None:
         return None
+    sustained = min(each.sustained_tps for each in chosen.safety if each.conditions != DATA)
     today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
     return months_until_rate(disks.growth_factor, today, Band.exactly(sustained))
 

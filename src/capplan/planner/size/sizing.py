@@ -23,6 +23,8 @@ class Safety:
         Probability that a repeat of the load test does not sustain the rate with the objectives met.
     sustained_tps
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
+    capacity_tps
+        The highest normal peak rate that meets the objectives, requests per second, with its 90 % band.
     reached_ms
         Latencies in the objectives, by name: what is not exceeded with the confidence at the planned rate, ms; null
         where it is overloaded.
@@ -37,6 +39,7 @@ class Safety:
     conditions: str
     risk: float
     sustained_tps: float
+    capacity_tps: Band
     reached_ms: Mapping[str, float | None]
     limit: str
     bottleneck: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -27,7 +27,7 @@ from capplan.systems.openprovider.network import (
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.outages import outages
-from capplan.systems.openprovider.round_trips import offset, round_trips_s
+from capplan.systems.openprovider.round_trips import offset, round_trips_by_dc, round_trips_s
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 
@@ -104,6 +104,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     sessions_not_found = staticmethod(sessions_not_found)
     excess = staticmethod(excess)
     offset = staticmethod(offset)
+    round_trips_by_dc = staticmethod(round_trips_by_dc)
 
     def other_assignment(self, scenario: OpenproviderScenario, values: Values) -> Network:
         """Return the network with cores in turn, the furthest form that the load tests do not rule out."""
@@ -147,6 +148,11 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     def machine_counts(self, scenario: OpenproviderScenario) -> Mapping[str, int]:
         """Return the numbers of Cassandra nodes and of policing nodes over all data centres."""
         return {"node": sum(scenario.nodes_by_dc()), "front": sum(scenario.fronts_by_dc())}
+
+    def machines_by_dc(self, scenario: OpenproviderScenario) -> Sequence[Mapping[str, int]]:
+        """Return the numbers of Cassandra nodes and of policing nodes of each data centre."""
+        counts = zip(scenario.nodes_by_dc(), scenario.fronts_by_dc(), strict=True)
+        return tuple({"node": nodes, "front": fronts} for nodes, fronts in counts)
 
     def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
         """Return the offered peak rate; the median over draws where a mean rate is given."""

@@ -38,8 +38,16 @@ def offset(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...]
     return Offset(times, ModelError(0.0))
 
 
+def round_trips_by_dc(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[float, ...], ...]:
+    """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty with one."""
+    one_way_s, dcs = build_cluster(scenario, values).wan_s, range(scenario.dcs)
+    if scenario.dcs == 1:
+        return ()
+    return tuple(tuple(0.0 if a == b else 2 * float(np.median(one_way_s[a][b])) for b in dcs) for a in dcs)
+
+
 def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
     """Return the shortest and the longest round trip between data centres, seconds, 0 in one; medians over draws."""
-    one_way_s, dcs = build_cluster(scenario, values).wan_s, range(scenario.dcs)
-    found = [2 * float(np.median(one_way_s[a][b])) for a in dcs for b in dcs if a != b]
+    rows = round_trips_by_dc(scenario, values)
+    found = [each for a, row in enumerate(rows) for b, each in enumerate(row) if a != b]
     return min(found, default=0.0), max(found, default=0.0)

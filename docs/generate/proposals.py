@@ -1,0 +1,55 @@
+"""Write the proposals under docs/examples: 20,000 requests per second on openprovider, surviving a data centre.
+
+Run from anywhere: `uv run python docs/generate/proposals.py`. With `--check` it writes nothing, and exits with 1 if a
+file is out of date. All files are compared byte by byte.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from capplan.cli.main import main as capplan
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+NAME = "proposal-20000-tps"
+ENDINGS = (".html", ".json", ".pdf", ".xlsx")
+QUESTION = [
+    *("proposal", "openprovider", "--tps", "20000", "--slo", "acct.p99<20ms", "--survive", "dc"),
+    *("--growth", "20%/y", "--years", "0"),
+    *("--details", str(EXAMPLES / "proposal-details.toml"), "--prices", str(EXAMPLES / "proposal-prices.toml")),
+]
+
+
+@cache
+def generated() -> dict[Path, bytes]:
+    """Return the content of every file that this script writes.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no proposal.
+    """
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{NAME}{ending}" for ending in ENDINGS]
+        code = capplan([*QUESTION, *(word for file in files for word in ("-o", str(file)))])
+        if code:
+            raise RuntimeError(f"capplan proposal ended with exit code {code}")
+        return {EXAMPLES / file.name: file.read_bytes() for file in files}
+
+
+def main() -> int:
+    """Write the files, or check them."""
+    stale = [path for path, content in generated().items() if not path.exists() or path.read_bytes() != content]
+    for path in stale:
+        sys.stderr.write(f"{path.relative_to(ROOT)} was out of date\n")
+        if "--check" not in sys.argv:
+            path.write_bytes(generated()[path])
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

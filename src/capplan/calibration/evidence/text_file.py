@@ -1,0 +1,123 @@
+"""Text files of any origin: what they contain is checked before they are parsed, and every refusal is one sentence."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from capplan.models.errors import InputError
+
+HEAD_BYTES = 65536
+LONGEST_LINE = 64 * 2**20  # characters; a report in JSON may be one line
+_MAGIC = {
+    b"\x1f\x8b": "compressed by gzip: unpack it first",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"BZh": "compressed by bzip2: unpack it first",
+    b"\xfd7zXZ": "compressed by xz: unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first",
+    b"PAR1": "a Parquet file: name it .parquet",
+}
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file that exists, is not empty and is not binary.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        start = self._start
+        if not start.strip(b"\x00\r\n\t \xef\xbb\xbf"):
+            raise InputError(f"{self.path} is empty: it must hold the output of a tool, or a table")
+        for magic, what in _MAGIC.items():
+            if start.startswith(magic):
+                raise InputError(f"{self.path} is {what}")
+        if b"\x00" in start and self.encoding != "utf-16":
+            raise InputError(f"{self.path} is binary: it must be text")
+
+    @cached_property
+    def _start(self) -> bytes:
+        if self.path.is_dir():
+            raise InputError(f"{self.path} is a folder: give a file")
+        if self.path.exists() and not self.path.is_file():
+            raise InputError(f"{self.path} is a pipe or a device: save what it has to a file first")
+        try:
+            with self.path.open("rb") as file:
+                return file.read(HEAD_BYTES)
+        except FileNotFoundError:
+            raise InputError(f"{self.path} does not exist: give a file that does") from None
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding by the mark at the start of the file; UTF-8 without one."""
+        return next((name for mark, name in _MARKS if self._start.startswith(mark)), "utf-8")
+
+    @cached_property
+    def head(self) -> str:
+        """The first 64 KiB; bytes that are no text are replaced."""
+        return self._start.decode(self.encoding, errors="replace")
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the file."""
+        return self.path.stat().st_size
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the number of each line, from 1, and its text without the end of line.
+
+        Raises
+        ------
+        InputError
+            At the first line that is no text.
+        """
+        number = 0
+        try:
+            with self.path.open(encoding=self.encoding, newline=None) as file:
+                while line := file.readline(LONGEST_LINE):
+                    number += 1
+                    if "\x00" in line:
+                        raise InputError(f"{self.path}, line {number} is binary: it must be text")
+                    yield number, line.rstrip("\n")
+        except UnicodeDecodeError:
+            raise self._not_text() from None
+
+    def text(self) -> str:
+        """Return the whole text.
+
+        Raises
+        ------
+        InputError
+            If a part of it is no text.
+        """
+        try:
+            return self.path.read_text(encoding=self.encoding)
+        except UnicodeDecodeError:
+            raise self._not_text() from None
+
+    def _not_text(self) -> InputError:
+        """Find the first line that the encoding cannot read; decoding in blocks does not tell it."""
+        if self.encoding == "utf-16":
+            return InputError(f"{self.path} is not UTF-16, which its first bytes claim: save it as UTF-8")
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode(self.encoding)
+                except UnicodeDecodeError as error:
+                    byte = line[error.start]
+                    return InputError(
+                        f"{self.path}, line {number} is not UTF-8 (byte 0x{byte:02x} at place {error.start + 1}): "
+                        "save the file as UTF-8"
+                    )
+        return InputError(f"{self.path} ends in the middle of a character: it is cut off")

@@ -1,0 +1,412 @@
+"""Tables whose columns are the fields of a dataclass: read, checked, written, and seen as typed rows.
+
+The type of a field decides what its cells may hold:
+
+==================== ==================================================================
+`str`                text
+`float`              a finite number in the unit that the name ends with
+`int`                a whole number
+`bool`               `yes` or `no`
+`Literal[...]`       one of these words
+`int | tuple[int]`   a count, or one for each data centre such as `6/6/3`
+==================== ==================================================================
+
+Every cell may be missing. A data frame has all columns, in the order of the fields: `string` for text, words and counts
+per data centre, `Float64`'s plain `float64` with NaN for numbers, `Int64` for whole numbers and `boolean` for flags.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from capplan.calibration.evidence.text_file import TextFile
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.per_dc import SEPARATOR, is_per_dc, per_dc_text
+from capplan.models.replaced_file import replace_file
+
+TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
+_MOST_COUNT = 2**53  # beyond which a double does not count exactly
+_FLAGS = {"yes": True, "no": False, "true": True, "false": False}
+_DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
+PARQUET = ".parquet"
+MOST_ROWS = 50_000
+_UNITS = {
+    "_ms": "milliseconds",
+    "_s": "seconds",
+    "_tps": "requests per second",
+    "_percent": "per cent",
+    "_gib": "GiB",
+    "_bytes": "bytes",
+}
+
+
+class Row(Protocol):
+    """A frozen dataclass of optional fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+R = TypeVar("R", bound=Row)
+Cells: TypeAlias = "pd.Series[Any]"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, what its cells are, and the words that they may be."""
+
+    name: str
+    kind: Literal["text", "number", "count", "flag", "choice", "per_dc"]
+    choices: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the column in a data frame."""
+        return _DTYPES.get(self.kind, TEXT)
+
+    @property
+    def rule(self) -> str:
+        """What a cell must be, as the end of a sentence."""
+        unit = next((words for ending, words in _UNITS.items() if self.name.endswith(ending)), "")
+        of_unit = f" of {unit}, without a unit" if unit and unit != "per cent" else ""
+        return {
+            "number": f"it must be a finite number{of_unit}",
+            "count": "it must be a whole number",
+            "flag": "it must be 'yes' or 'no'",
+            "per_dc": "it must be a whole number, or one for each data centre such as '6/6/3'",
+        }.get(self.kind, "it must be text")
+
+
+@dataclass(frozen=True)
+class TypedTable(Generic[R]):
+    """A kind of table.
+
+    Attributes
+    ----------
+    row : type
+        The dataclass whose fields are the columns.
+    name : str
+        What the table is called in messages, such as `a load-test table`.
+    schema : str
+        Name and version of the contract, such as `capplan.load-tests/1`.
+    """
+
+    row: type[R]
+    name: str
+    schema: str
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The columns by name, in order."""
+        hints = get_type_hints(self.row)
+        return {field.name: _column(field.name, hints[field.name]) for field in fields(self.row)}
+
+    def read(self, path: str | Path) -> pd.DataFrame:
+        """Read a table from a CSV or Parquet file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; `.parquet` is Parquet, any other ending CSV with a header.
+
+        Returns
+        -------
+        pandas.DataFrame
+            All columns, one row per row of the file, numbered from 0.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, a column is unknown or appears twice, or a cell is not of its column's type.
+        """
+        path = Path(path)
+        found = _read_parquet(path) if path.suffix.lower() == PARQUET else _read_csv(path)
+        known = self.columns
+        for name in found.column_names:
+            if name not in known:
+                raise InputError(f"{path}: column {name!r} is unknown in {self.name}{nearest(name, known)}")
+        if not found.num_rows:
+            raise InputError(f"{path} has a header and no rows: {self.name} needs at least one")
+        if found.num_rows > MOST_ROWS:
+            raise InputError(
+                f"{path} has {found.num_rows:,} rows: {self.name} may have {MOST_ROWS:,}, one for each run and class "
+                "and not one for each request"
+            )
+        first = 1 if path.suffix.lower() == PARQUET else 2  # the header is line 1 of a CSV file
+        return self._frame(
+            {
+                name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
+                for name in found.column_names
+            },
+            found.num_rows,
+        )
+
+    def frame(self, rows: Iterable[R]) -> pd.DataFrame:
+        """Return typed rows as a data frame with all columns."""
+        listed = list(rows)
+        cells = {
+            name: pd.Series([_cell(getattr(row, name), column) for row in listed], dtype=column.dtype)
+            for name, column in self.columns.items()
+        }
+        return self._frame(cells, len(listed))
+
+    def cell(self, name: str, text: str, where: str) -> Any:
+        """Return the value of one cell that was written as text, such as a constant of an option.
+
+        Raises
+        ------
+        InputError
+            If the column is unknown, or the text is not of its type.
+        """
+        known = self.columns
+        if name not in known:
+            raise InputError(f"{where}: column {name!r} is unknown in {self.name}{nearest(name, known)}")
+        (value,) = _typed(_parsed(pa.array([text.strip()]), known[name], lambda _: where), known[name])
+        return value
+
+    def _frame(self, cells: Mapping[str, pd.Series], count: int) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                name: cells[name] if name in cells else pd.Series([_missing(column)] * count, dtype=column.dtype)
+                for name, column in self.columns.items()
+            }
+        )
+
+    def rows(self, frame: pd.DataFrame) -> Iterator[R]:
+        """Yield the rows of a data frame as frozen values; a missing cell is None.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            A frame as `read` returns it.
+        """
+        columns = self.columns
+        taken = [_typed(frame[name], column) for name, column in columns.items()]
+        for cells in zip(*taken, strict=True):
+            yield self.row(**dict(zip(columns, cells, strict=True)))
+
+    def write(self, frame: pd.DataFrame, path: str | Path) -> None:
+        """Write a data frame to a CSV or Parquet file, atomically.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            A frame as `read` returns it.
+        path : str or Path
+            The file; it is replaced if it exists. `.parquet` is Parquet, any other ending CSV.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix.lower() == PARQUET:
+            content = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({"schema": self.schema})
+            buffer = io.BytesIO()
+            pq.write_table(content, buffer)
+            replace_file(path, buffer.getvalue())
+        else:
+            replace_file(path, self.csv(frame))
+
+    def csv(self, frame: pd.DataFrame) -> str:
+        """Return a data frame as CSV; a missing cell is empty."""
+        shown = frame.copy(deep=False)
+        for name, column in self.columns.items():
+            if column.kind == "flag":
+                shown[name] = shown[name].map({True: "yes", False: "no"}, na_action="ignore")
+        return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+
+
+def _column(name: str, hint: Any) -> Column:
+    """Return the column of an optional field."""
+    optional = [each for each in get_args(hint) if each is not types.NoneType]
+    if len(optional) > 1 and is_per_dc(optional[0] | optional[1]):
+        return Column(name, "per_dc")
+    (only,) = optional
+    if get_origin(only) is Literal:
+        return Column(name, "choice", get_args(only))
+    kinds: Mapping[Any, Any] = {str: "text", float: "number", int: "count", bool: "flag"}
+    return Column(name, kinds[only])
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Read every cell of a CSV file as text."""
+    text = TextFile(path)
+    if text.encoding == "utf-16":
+        raise InputError(f"{path} is UTF-16: save the table as UTF-8")
+    header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))))
+    twice = [name for place, name in enumerate(header) if name in header[:place]]
+    if twice:
+        raise InputError(f"{path}: column {twice[0]!r} appears twice: each column must appear once")
+    refused: list[pa_csv.InvalidRow] = []
+
+    def refuse(row: Any) -> str:
+        refused.append(row)
+        return "error"
+
+    try:
+        return pa_csv.read_csv(
+            path,
+            read_options=pa_csv.ReadOptions(use_threads=False),
+            parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if refused:
+            where = f", line {refused[0].number}" if refused[0].number else ""
+            raise InputError(
+                f"{path}{where} has {refused[0].actual_columns} cells: the header has {refused[0].expected_columns}; "
+                "quote a cell that holds a comma"
+            ) from None
+        for _ in text.lines():  # finds a line that is no text
+            pass
+        raise InputError(f"{path} is not a CSV table: {str(error).splitlines()[0]}") from None
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: give a file that does")
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError):
+        raise InputError(f"{path} is not a Parquet file, which its ending says: it may be cut off") from None
+
+
+def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) -> Cells:
+    """Return the checked cells of a column."""
+    kind, array = column.kind, found.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(pa.string())
+    if pa.types.is_null(array.type):
+        return _series([_missing(column)] * len(array), column)
+    if kind == "number" and pa.types.is_floating(array.type):
+        return _finite(pd.Series(array.to_pandas(), dtype=column.dtype), column, where)
+    if kind in ("number", "count") and pa.types.is_integer(array.type):
+        return _series(array.to_pylist(), column)
+    if kind == "flag" and pa.types.is_boolean(array.type):
+        return _series(array.to_pylist(), column)
+    try:
+        words = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(f"column {column.name!r} holds {array.type}: {column.rule}") from None
+    return _parsed(pc.if_else(pc.equal(words, ""), None, words), column, where)
+
+
+def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cells:
+    if column.kind == "number":
+        try:
+            numbers = words.cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise _refused(words, column, where, float) from None
+        return _finite(pd.Series(numbers.to_numpy(zero_copy_only=False), dtype="float64"), column, where)
+    if column.kind == "count":
+        try:
+            return pd.Series(words.cast(pa.float64()).cast(pa.int64()).to_pandas(integer_object_nulls=True)).astype(
+                "Int64"
+            )
+        except pa.ArrowInvalid:
+            raise _refused(words, column, where, _whole) from None
+    distinct = pc.unique(words)
+    checks: Mapping[str, Callable[[str], Any]] = {"flag": _flag, "per_dc": _per_dc, "choice": column.choices.index}
+    if column.kind in checks:
+        for word in distinct.to_pylist():
+            try:
+                word is None or checks[column.kind](word)
+            except ValueError:
+                raise _refused(words, column, where, checks[column.kind]) from None
+    found = pd.Series(words.to_pandas(types_mapper={pa.string(): TEXT}.get)).astype(TEXT)
+    return (
+        found.map(lambda word: _FLAGS[word.lower()], na_action="ignore").astype("boolean")
+        if column.kind == "flag"
+        else found
+    )
+
+
+def _refused(words: pa.Array, column: Column, where: Callable[[int], str], check: Callable[[str], Any]) -> InputError:
+    """Return the error of the first cell that breaks the rule of its column."""
+    for row, word in enumerate(words.to_pylist()):
+        try:
+            word is None or check(word)
+        except ValueError:
+            rule = nearest(word, column.choices)[2:] if column.choices else column.rule
+            return InputError(f"{where(row)}: column {column.name!r} has {word!r}: {rule}")
+    return InputError(f"column {column.name!r}: {column.rule}")
+
+
+def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> Cells:
+    unbounded = np.flatnonzero(np.isinf(numbers.to_numpy()))
+    if len(unbounded):
+        row = int(unbounded[0])
+        raise InputError(f"{where(row)}: column {column.name!r} has {numbers[row]}: {column.rule}")
+    return numbers
+
+
+def _whole(word: str) -> int:
+    number = float(word)
+    if not number.is_integer() or abs(number) > _MOST_COUNT:
+        raise ValueError(word)
+    return int(number)
+
+
+def _flag(word: str) -> bool:
+    if word.lower() not in _FLAGS:
+        raise ValueError(word)
+    return _FLAGS[word.lower()]
+
+
+def _per_dc(word: str) -> int | tuple[int, ...]:
+    numbers = tuple(int(each) for each in word.split(SEPARATOR))
+    if min(numbers) < 0:
+        raise ValueError(word)
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _series(cells: list[Any], column: Column) -> Cells:
+    """Return cells with the type of their column."""
+    found: Cells = pd.Series(cells, dtype=column.dtype)
+    return found
+
+
+def _missing(column: Column) -> Any:
+    return np.nan if column.kind == "number" else pd.NA
+
+
+def _cell(value: Any, column: Column) -> Any:
+    """Return the value of a field as a cell.
+
+    Raises
+    ------
+    ValueError
+        If it is not of the column's type.
+    """
+    if value is None:
+        return _missing(column)
+    if column.kind == "number" and (isinstance(value, (str, bool)) or math.isinf(value)):
+        raise ValueError(f"{column.name} is {value!r}")
+    if column.kind == "count" and abs(value) > _MOST_COUNT:
+        raise ValueError(f"{column.name} is {value!r}")
+    return per_dc_text(value) if column.kind == "per_dc" else value
+
+
+def _typed(cells: pd.Series, column: Column) -> list[Any]:
+    """Return cells as Python values."""
+    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool, "per_dc": _per_dc}
+    make = makers.get(column.kind, str)
+    return [None if pd.isna(cell) else make(cell) for cell in cells]

@@ -1,0 +1,1 @@
+"""What the verbs share: targets, options, the terminal, progress and workers."""

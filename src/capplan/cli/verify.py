@@ -1,0 +1,98 @@
+"""`capplan verify`: compute a proposal again, and name the figures that differ."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.cli.common.progress import stages
+from capplan.cli.common.terminal import Json, Screen, write_json
+from capplan.cli.common.workers import workers_for
+from capplan.cli.views.lines import paragraph, put
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
+from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify
+from capplan.planner.size.size import families
+from capplan.simulator.experiments.workers import Workers
+from capplan.systems.registry import read_calibration, system
+
+SHOWN = 12
+"""Figures that are named on the screen; --json names all."""
+
+
+def verify_(
+    file: Annotated[Path, typer.Argument(help="The .json that `capplan proposal` wrote.")],
+    fitted: Annotated[
+        Path | None, typer.Option(help="The fitted file (.json) it was made with; the system's own by default.")
+    ] = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute a proposal again, and name the figures that differ.
+
+    Exit code 1 if the file was edited, if version, evidence or parameters are others, or if a figure differs by more
+    than 0.2 %.
+    """
+    content = read_proposal(file)
+    calibration = None if fitted is None else read_calibration(str(fitted))
+    question = question_of(content)  # refuse what cannot be read before a process starts
+    tasks = max(TASKS, len(families(system(question.base.system), question.sizing)))
+    with (
+        stages("verifying", len(STAGES)) as stage,
+        workers_for(tasks, processes, None) as workers,
+    ):
+        found = _verified(content, workers, calibration, stage)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        _render(found, file)
+    if not found.verified:
+        raise typer.Exit(1)
+
+
+def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted | None, stage: Stage) -> Verification:
+    try:
+        return verify(content, workers, calibration, stage)
+    except NoLayoutError as error:
+        sys.stderr.write(f"capplan: the proposal has no layout any more: {error}\n")
+        raise typer.Exit(1) from None
+
+
+def _render(found: Verification, file: Path) -> None:
+    console = Screen()
+    if found.verified:
+        paragraph(console, f"{file}: verified. All {found.figures} values are what this version computes.")
+        return
+    paragraph(console, f"{file}: not verified", style="bold")
+    if not found.intact:
+        paragraph(console, "- The file was changed after it was written: its digest does not match.", hanging=2)
+    for each in found.origins:
+        paragraph(
+            console,
+            f"- Another {each.figure}: it was made with {_short(each.stored)}, here is {_short(each.computed)}.",
+            hanging=2,
+        )
+    if not found.changes:
+        paragraph(console, f"All {found.figures} values are the same all the same.")
+        return
+    put(console)
+    paragraph(console, f"{len(found.changes)} of {found.figures} values differ:")
+    for each in found.changes[:SHOWN]:
+        paragraph(console, f"- {_line(each)}", hanging=4)
+    if len(found.changes) > SHOWN:
+        paragraph(console, f"and {len(found.changes) - SHOWN} more: --json names all")
+
+
+def _line(change: Change) -> str:
+    return f"{change.figure}: {_short(change.stored)} in the file, {_short(change.computed)} now"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return f"{len(value)} values"
+    text = f"{value:.4g}" if isinstance(value, float) else "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

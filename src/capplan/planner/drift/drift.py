@@ -1,0 +1,259 @@
+"""`drift`: the bands of a saved prediction against measurements, claim by claim.
+
+A claim is a figure of the answer with its band: the capacity, and each latency at the offered rate. Rows that the audit
+refuses, and rows of another layout, test nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+import pandas as pd
+
+from capplan.calibration.audit.load_tests.audit import RowVerdict, audit_load_tests
+from capplan.calibration.evidence.load_tests import ALL, LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.models.errors import InputError
+from capplan.models.number_words import rate, significant
+from capplan.models.results import plain
+from capplan.planner.predict.prediction import SCHEMA as PREDICTION
+
+SCHEMA = "capplan.drift/1"
+NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
+_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes")
+_COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
+Status = Literal["held", "worse", "better", "untested"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One figure of the answer, and what was measured.
+
+    Attributes
+    ----------
+    name
+        `capacity`, or class and statistic of a latency such as `acct.p99`.
+    unit
+        `TPS` or `ms`.
+    value
+        The answer's median.
+    low
+        Lower end of its band.
+    high
+        Upper end of its band; null where it has none.
+    measured
+        What was measured; null where nothing tests the claim.
+    runs
+        The runs that test it.
+    status
+        `held`: inside the band. `worse`: outside, on the bad side. `better`: outside, on the good side. `untested`.
+    sentence
+        The same in words.
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float | None
+    measured: float | None
+    runs: tuple[str, ...]
+    status: Status
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What measurements say of an answer.
+
+    Attributes
+    ----------
+    system
+        The system of the answer.
+    layout
+        The layout of the answer, in words.
+    answer
+        Whether no tested claim has become worse: exit code 0.
+    claims
+        The capacity first, then latencies.
+    rows_refused
+        Rows that the audit refuses.
+    rows_of_other_layouts
+        Rows that state another layout than that of the answer.
+    """
+
+    system: str
+    layout: str
+    answer: bool
+    claims: tuple[Claim, ...]
+    rows_refused: int
+    rows_of_other_layouts: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the drift as JSON values, with the name of its schema."""
+        return {"schema": SCHEMA, **plain(self)}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The believed rows of one run by class, and the saturation of the whole."""
+
+    name: str
+    rows: Mapping[str, LoadTestRow]
+    overloaded: bool
+
+    @property
+    def throughput_tps(self) -> float | None:
+        """Completed requests of all classes per second."""
+        if ALL in self.rows:
+            return self.rows[ALL].throughput_tps
+        known = [row.throughput_tps for row in self.rows.values()]
+        return None if None in known else sum(value for value in known if value is not None)
+
+
+def read_answer(path: Path) -> Mapping[str, Any]:
+    """Read an answer that `predict --json` printed.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is no such answer.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON: it must be what 'capplan predict --json' printed") from None
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != PREDICTION:
+        raise InputError(
+            f"{path} has the schema {schema!r}: it must be {PREDICTION!r}, as 'capplan predict --json' prints"
+        )
+    return dict(found)
+
+
+def drift(answer: Mapping[str, Any], measured: pd.DataFrame) -> Drift:
+    """Compare an answer with measurements.
+
+    Parameters
+    ----------
+    answer : mapping
+        As `read_answer` returns it.
+    measured : pandas.DataFrame
+        A load-test table.
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    InputError
+        If no run tests any claim.
+    """
+    verdicts = audit_load_tests(measured).rows
+    rows = list(zip(verdicts, LOAD_TESTS.rows(measured), strict=True))
+    believed = [(verdict, row) for verdict, row in rows if verdict.believed]
+    alike = [(verdict, row) for verdict, row in believed if _same_layout(row, answer.get("scenario", {}))]
+    runs = list(_runs(alike))
+    claims = (*_capacity(answer, runs), *_latencies(answer, runs))
+    if all(each.status == "untested" for each in claims):
+        why = claims[-1].sentence if claims else "it has neither a capacity nor latencies at a rate"
+        raise InputError(f"no run tests a claim of the answer about {answer['system']}: {why}")
+    return Drift(
+        str(answer["system"]),
+        str(answer["layout"]),
+        not any(each.status == "worse" for each in claims),
+        claims,
+        len(rows) - len(believed),
+        len(believed) - len(alike),
+    )
+
+
+def _same_layout(row: LoadTestRow, scenario: Mapping[str, Any]) -> bool:
+    def same(name: str) -> bool:
+        known, asked = getattr(row, name), scenario.get(name)
+        asked = tuple(asked) if isinstance(asked, list) else asked
+        return known is None or asked is None or known == asked
+
+    return all(same(name) for name in _LAYOUT)
+
+
+def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
+    groups: defaultdict[object, list[tuple[RowVerdict, LoadTestRow]]] = defaultdict(list)
+    for verdict, row in rows:
+        groups[row.run_id or verdict.line, row.repeat].append((verdict, row))
+    for found in groups.values():
+        first = found[0][0]
+        overloaded = any(verdict.saturation in ("overloaded", "backlogged") for verdict, _ in found)
+        by_class = {(row.request_class or ALL).casefold(): row for _, row in found}
+        yield _Run(first.run_id or f"row {first.line}", by_class, overloaded)
+
+
+def _capacity(answer: Mapping[str, Any], runs: Sequence[_Run]) -> Iterator[Claim]:
+    """Compare the capacity with the best run beyond it, or with the highest rate that was carried."""
+    if not answer.get("capacity"):
+        return
+    band = answer["capacity"]["peak_tps"]
+    low, high = band["low"], math.inf if band["high"] is None else band["high"]
+    said = f"capacity {rate(band['value'])} TPS ({_range(low, high, 'TPS')})"
+    known = [(value, each) for each in runs if (value := each.throughput_tps) is not None]
+    beyond = any(each.overloaded for _, each in known)
+    found, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
+    if best is None or (not beyond and found < low):
+        reached = f"the highest load measured is {rate(found)} TPS" if known else "no run has a throughput"
+        yield Claim("capacity", "TPS", band["value"], low, band["high"], None, (), "untested", f"{said}: {reached}")
+        return
+    status: Status = "worse" if found < low else ("better" if found > high else "held")
+    sentence = f"{said}: {rate(found)} TPS {'completed beyond it' if best.overloaded else 'carried'}"
+    yield Claim("capacity", "TPS", band["value"], low, band["high"], found, (best.name,), status, sentence)
+
+
+def _latencies(answer: Mapping[str, Any], runs: Sequence[_Run]) -> Iterator[Claim]:
+    offered = (answer.get("offered") or {}).get("peak_tps")
+    classes = answer.get("latency_ms", {})
+    near = [
+        each
+        for each in runs
+        if not each.overloaded and offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered
+    ]
+    for name, statistics in classes.items():
+        chosen = [row for each in near if (row := _of_class(each, name, alone=len(classes) == 1)) is not None]
+        for statistic, band in statistics.items():
+            column = _COLUMNS.get(statistic)
+            if band is None or column is None:
+                continue
+            found = [value for row in chosen if (value := getattr(row, column)) is not None]
+            yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), offered)
+
+
+def _of_class(run: _Run, name: str, alone: bool) -> LoadTestRow | None:
+    return run.rows.get(name.casefold()) or (run.rows.get(ALL) if alone or name == ALL else None)
+
+
+def _latency(
+    name: str, band: Mapping[str, Any], found: Sequence[float], runs: tuple[str, ...], offered: float | None
+) -> Claim:
+    low, high = band["low"], math.inf if band["high"] is None else band["high"]
+    said = f"{name} {significant(band['value'])} ms ({_range(low, high, 'ms')})"
+    if not found:
+        near = f"within {100 * NEAR:g} % of {rate(offered)} TPS" if offered else "at a rate, for the answer has none"
+        sentence = f"{said}: no steady run has it {near}"
+        return Claim(name, "ms", band["value"], low, band["high"], None, (), "untested", sentence)
+    value = median(found)
+    status: Status = "worse" if value > high else ("better" if value < low else "held")
+    return Claim(
+        name, "ms", band["value"], low, band["high"], value, runs, status, f"{said}: {significant(value)} ms measured"
+    )
+
+
+def _range(low: float, high: float, unit: str) -> str:
+    ends = [rate(low), rate(high)] if unit == "TPS" else [significant(low), significant(high)]
+    return f"{ends[0]} or more" if math.isinf(high) else "-".join(ends)

@@ -1,0 +1,290 @@
+"""`outages`: what a loss leaves in the long run, the time around it, and whether retries let the system recover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+
+import numpy as np
+
+from capplan.calibration.case.solution import Solution
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.outage import Remainder, losses_of
+from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.traffic import Closed, Timeline
+from capplan.models.number_words import significant
+from capplan.models.results import STATISTICS
+from capplan.planner.outages.answer import Metastability, OutagesAnswer, Transient
+from capplan.planner.outages.clients import PATIENT, RADIUS, ClientOptions, Clients, clients_of, with_clients
+from capplan.planner.outages.effort import Effort
+from capplan.planner.outages.levels import levels_left
+from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
+from capplan.planner.outages.places import Return, places_named, places_of_loss, with_workers_that_give_up
+from capplan.planner.outages.transient import Loss, Times, transient
+from capplan.planner.predict.predict import PredictionEngine, Question, predict_case
+from capplan.planner.simulate.simulate import of_network
+from capplan.systems.registry import resolve
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many simulations have ended."""
+DETECTION_S = 18.0
+"""Time until Cassandra's failure detector convicts a silent node: phi = log10(e) * time / mean interval reaches the
+default `phi_convict_threshold` of 8 after 18.4 mean intervals, and gossip comes every second (Hayashibara et al. 2004;
+Cassandra's FailureDetector and Gossiper)."""
+EVERYTHING = "all stations"
+
+
+@dataclass(frozen=True)
+class OutagesQuestion:
+    """What is asked.
+
+    Attributes
+    ----------
+    lose : tuple of str
+        What is lost at once, such as `node,dc2` (of a network: names of stations and hosts), one for each loss. Empty:
+        what the system proposes, of which the first is simulated; all stations of a network.
+    times : Times
+        When a loss happens, how long it lasts, and how long the simulation goes on.
+    how : Return
+        How a loss is noticed, and how what was lost comes back.
+    clients : ClientOptions
+        When clients time out and try again, instead of the usual.
+    within : float
+        Tolerance of what counts as normal, as a share.
+    effort : Effort
+        Budget, seed and replications.
+    engine : str
+        What the latencies of the long run come from, as for `predict`.
+    triggers_s : tuple of float
+        Lengths of triggers; empty: no table of recoveries.
+    attempts : tuple of int
+        Numbers of attempts of that table; empty: those of the clients.
+    surge : float or None
+        The trigger is a surge of the traffic by this factor instead of a loss.
+    horizon_s : float or None
+        Simulated time after a trigger; None: by rule, see `RetryQuestion`.
+    processes : int
+        How many replications run at a time; the answer does not depend on it.
+    """
+
+    lose: tuple[str, ...] = ()
+    times: Times = field(default_factory=lambda: Times(20.0, 60.0, 40.0))
+    how: Return = field(default_factory=lambda: Return(DETECTION_S))
+    clients: ClientOptions = field(default_factory=ClientOptions)
+    within: float = 0.1
+    effort: Effort = field(default_factory=Effort)
+    engine: PredictionEngine = "compiled"
+    triggers_s: tuple[float, ...] = ()
+    attempts: tuple[int, ...] = ()
+    surge: float | None = None
+    horizon_s: float | None = None
+    processes: int = 1
+
+    def check(self) -> None:
+        """Check what is asked.
+
+        Raises
+        ------
+        InputError
+            If something makes no sense.
+        """
+        self.times.check()
+        self.effort.check()
+        if not 0 < self.within < 1:
+            raise InputError(f"a tolerance of {self.within:g} is not a share above 0 and below 1: give one such as 10%")
+        if self.surge is not None and not self.triggers_s:
+            raise InputError(f"--surge {self.surge:g} is a trigger without a length: add --trigger, such as 1s..60s")
+        if self.horizon_s is not None and not self.triggers_s:
+            raise InputError("--horizon is the time after a trigger: add --trigger, such as 1s..60s")
+
+
+def outages_of_scenario(
+    scenario: Scenario,
+    question: OutagesQuestion,
+    fitted: Fitted | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> OutagesAnswer:
+    """Answer for a layout of a system, at its offered rate or else at 80 % of its predicted capacity.
+
+    Simulations have the parameters of the draw nearest to the median of the calibrated ensemble.
+
+    Raises
+    ------
+    InputError
+        If something in the question cannot be read, or the system has no outages.
+    """
+    question.check()
+    case = resolve(scenario, fitted, question.effort.seed)
+    its = case.system
+    if its.ratios_only or not its.losses:
+        raise InputError(f"no outage of {its.name} is modelled: `capplan systems` lists what each system can lose")
+    losses = losses_of(question.lose, its.losses, getattr(scenario, "dcs", 1))
+    prediction = predict_case(case, Question(engine=question.engine, lose=question.lose))
+    if prediction.offered is None:
+        raise InputError(f"{its.name} has no offered rate at which something could be lost: give one with --tps")
+    rate = prediction.offered.peak_tps
+    remainders = its.outages(case.at(rate), losses)
+    values = its.median_values(case.fitted, scenario)
+    network = its.network(scenario, values, rate)
+    clients = clients_of(network, question.clients, RADIUS)
+    served = with_clients(network, question.clients, RADIUS)
+    firsts = _one_each(remainders)
+    simulated = firsts if question.lose else firsts[:1]
+    lost = [
+        Loss(each.name, places_of_loss(network, _left(remainders, each.name, values)), question.how)
+        for each in simulated
+    ]
+    transients = []
+    for number, each in enumerate(lost):
+        progress(number, len(lost))
+        giving_up = with_workers_that_give_up(served, each.places)
+        transients.append(
+            transient(giving_up, each, question.times, question.effort, question.within, question.processes)
+        )
+    found = None
+    if question.triggers_s:
+        giving_up = with_workers_that_give_up(served, lost[0].places)
+        found = _metastability(giving_up, question, clients, lost[0], _load(case.middle, rate))
+    return OutagesAnswer(
+        system=its.name,
+        layout=prediction.layout,
+        scenario=scenario.given(),
+        answer=_answer(transients),
+        offered_tps=rate,
+        offered_source=prediction.offered.source,
+        mean_tps=prediction.offered.sustained_tps,
+        outages=prediction.outages,
+        levels=levels_left(case, firsts),
+        clients=clients,
+        transients=tuple(transients),
+        metastability=found,
+        not_modelled=its.tails_not_modelled,
+        seed=question.effort.seed,
+        version=version("capplan"),
+    )
+
+
+def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:
+    """Return what is left after the loss of this name, at lower levels if need be; None if nothing can serve."""
+    solved = (each.solved for each in remainders if each.name == name and each.solved is not None)
+    return next((each(values, None).network for each in solved), None)
+
+
+def _one_each(remainders: Sequence[Remainder]) -> list[Remainder]:
+    """Return the first of what is left after each loss: the one at the levels that are asked."""
+    return list({each.name: each for each in reversed(remainders)}.values())[::-1]
+
+
+def outages_of_network(
+    network: Network, question: OutagesQuestion, file: str, rate_per_s: float | None = None
+) -> OutagesAnswer:
+    """Answer for a network of one's own, with the clients of its file.
+
+    Raises
+    ------
+    InputError
+        If something in the question cannot be read.
+    """
+    question.check()
+    subject = of_network(network, rate_per_s)
+    network = replace(subject.network, timeline=Timeline())
+    clients = clients_of(network, question.clients, PATIENT)
+    served = with_clients(network, question.clients, PATIENT)
+    lost = [Loss(text, places_named(network, text), question.how) for text in question.lose]
+    lost = lost or [Loss(EVERYTHING, tuple(each.name for each in network.stations), question.how)]
+    transients: list[Transient] = []
+    if not question.triggers_s or question.lose:
+        transients = [
+            transient(served, each, question.times, question.effort, question.within, question.processes)
+            for each in lost
+        ]
+    found = None
+    if question.triggers_s:
+        found = _metastability(network, question, clients, lost[0], _load_of_network(network))
+    return OutagesAnswer(
+        system=network.name,
+        layout=_in_words(network),
+        scenario={"file": file},
+        answer=_answer(transients),
+        offered_tps=subject.offered_tps,
+        offered_source=subject.offered_source,
+        mean_tps=subject.offered_tps,
+        outages=(),
+        levels=(),
+        clients=clients,
+        transients=tuple(transients),
+        metastability=found,
+        not_modelled=(),
+        seed=question.effort.seed,
+        version=version("capplan"),
+    )
+
+
+def _answer(transients: Sequence[Transient]) -> bool:
+    return all(each.recovers for each in transients)
+
+
+def _in_words(network: Network) -> str:
+    counts = {"station": len(network.each_station), "request class": len(network.classes)}
+    words = [f"{count} {name}{_ending(name, count)}" for name, count in counts.items()]
+    return f"network of {' and '.join(words)}"
+
+
+def _ending(name: str, count: int) -> str:
+    if count == 1:
+        return ""
+    return "es" if name.endswith("s") else "s"
+
+
+def _metastability(
+    network: Network, question: OutagesQuestion, clients: Clients, lost: Loss, load: Load
+) -> Metastability:
+    if question.surge is None:
+        trigger = Trigger(f"{lost.name} down", question.triggers_s, lost.places, how=lost.how)
+    else:
+        words = f"{significant(question.surge)} times the traffic"
+        trigger = Trigger(words, question.triggers_s, surge=question.surge)
+    asked = RetryQuestion(
+        trigger,
+        question.attempts or (clients.attempts,),
+        clients,
+        ClientOptions(clients.timeout_s, None, clients.backoff_s, clients.backoff_factor),
+        question.horizon_s,
+        1 - question.within,
+        question.effort,
+        question.processes,
+    )
+    return metastability(network, asked, load)
+
+
+def _load_of_network(network: Network) -> Load:
+    if isinstance(network.traffic, Closed):
+        return Load(None)
+    rate = float(np.max(network.traffic.rate_per_s))
+    plain = with_clients(network, ClientOptions(attempts=1), PATIENT)
+    plain = replace(plain, classes=tuple(replace(each, timeout_s=None) for each in plain.classes))
+    try:
+        solution = Solution(plain, {each.name: (each.name,) for each in network.classes})
+        _ = solution.capacity
+    except (RefusedError, InputError):
+        return Load(rate)
+    return _load(solution, rate * float(solution.burst_ratio[0]))
+
+
+def _load(solution: Solution, peak_per_s: float) -> Load:
+    capacity = float(np.median(solution.capacity))
+
+    def survival(time_s: float, rate_per_s: float) -> float:
+        figures = solution.at(rate_per_s)
+        wanted = [STATISTICS.index(name) for name in _LEVELS]
+        each = [np.median(figures.latencies_s(name)[wanted], axis=-1) for name in figures.asked]
+        return max(survival_of(tuple(_LEVELS.values()), times.tolist(), time_s) for times in each)
+
+    return Load(peak_per_s, capacity, survival)
+
+
+_LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}

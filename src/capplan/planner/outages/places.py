@@ -1,0 +1,203 @@
+"""Which stations a loss takes, the timeline of the loss, and workers that give up a lost node."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from capplan.calibration.case.solution import kind_of
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.distribution import Deterministic
+from capplan.models.language.network import Network
+from capplan.models.language.station import Station
+from capplan.models.language.step import (
+    Acquire,
+    Choice,
+    CountdownLatch,
+    Delay,
+    FanOut,
+    ForkJoin,
+    Hedge,
+    If,
+    Pick,
+    ReplicaSet,
+    Route,
+    Step,
+    Visit,
+    walk,
+)
+from capplan.models.language.step import (
+    Sequence as Steps,
+)
+from capplan.models.language.traffic import Event, RequestClass, Timeline
+
+_OF_DC = re.compile(r"/dc\d+$")
+
+
+def places_of_loss(whole: Network, left: Network | None) -> tuple[str, ...]:
+    """Return the stations, or members of stations, that a whole network has and that what is left of it lacks.
+
+    Stations are alike if they are of one kind, in one data centre, and have as many servers. If nothing is left that
+    can serve, all stations are lost.
+
+    Parameters
+    ----------
+    whole : Network
+        The network before the loss.
+    left : Network or None
+        The network after it, as the analytic solver has it; None if no request can succeed.
+    """
+    if left is None:
+        return tuple(each.name for each in whole.stations)
+    alive = Counter[tuple[str, int]]()
+    for each in left.stations:
+        alive[_place_of(each)] += len(each.members) - len(each.down)
+    kinds, down = {kind for kind, _ in alive}, {each.name: each.down for each in left.stations}
+    found: list[str] = []
+    for group in whole.stations:
+        place, count = _place_of(group), len(group.members)
+        if place not in alive and place[0] in kinds:
+            continue  # stations of another size replace it, such as those that stand for clients
+        kept = min(alive[place], count)
+        alive[place] -= kept
+        found += _lost_members(group, count - kept, down.get(group.name, frozenset()))
+    return tuple(found)
+
+
+def _place_of(station: Station) -> tuple[str, int]:
+    return _kind_and_dc(station.name), station.servers
+
+
+def _kind_and_dc(name: str) -> str:
+    found = _OF_DC.search(name)
+    return f"{kind_of(name)}{'' if found is None else found[0]}"
+
+
+def _lost_members(group: Station, lost: int, down: frozenset[int]) -> Iterator[str]:
+    """Yield the members that are known to be down, or else the last ones; the group where all are lost."""
+    count = len(group.members)
+    if lost == count:
+        yield group.name
+        return
+    numbers = sorted(down) if len(down) == lost else range(count - lost, count)
+    yield from (group.members[number].name for number in numbers)
+
+
+def places_named(network: Network, text: str) -> tuple[str, ...]:
+    """Return the stations, members of stations and hosts that a user names, such as `node/2,api`.
+
+    Raises
+    ------
+    InputError
+        If there is no such place.
+    """
+    known = [each.name for each in (*network.stations, *network.each_station)]
+    known += [each.name for each in (*network.hosts, *network.each_host)]
+    names = tuple(word.strip() for word in text.split(","))
+    for name in names:
+        if name not in known:
+            raise InputError(f"--lose {text}: {network.name!r} has no station or host {name!r}{nearest(name, known)}")
+    return names
+
+
+@dataclass(frozen=True)
+class Return:
+    """How a loss is noticed, and how what was lost comes back.
+
+    Attributes
+    ----------
+    detection_s
+        Time for which clients and peers still send to it, in seconds.
+    cold_s
+        Time for which it is slower after its return, in seconds.
+    cold_speed
+        Its relative speed in that time; above 0, at most 1.
+    """
+
+    detection_s: float
+    cold_s: float = 0.0
+    cold_speed: float = 1.0
+
+
+def with_loss(network: Network, places: Sequence[str], times_s: tuple[float, float], how: Return) -> Network:
+    """Return a network that loses some places from the first time to the second, in place of its own timeline."""
+    down, up = times_s
+    events = (
+        *(Event(down, "down", place) for place in places),
+        *(Event(up, "up", place) for place in places),
+    )
+    cold = (how.cold_s, how.cold_speed) if how.cold_s > 0 and how.cold_speed < 1 else (0.0, 1.0)
+    return replace(network, timeline=Timeline(events, how.detection_s, *cold))
+
+
+def with_workers_that_give_up(network: Network, places: Sequence[str]) -> Network:
+    """Return a network in which workers give up on a lost place when the clients of their requests have given up.
+
+    Else they would wait until the place comes back, and soon all workers would. That holds for the workers of every
+    tier: drivers and coordinators have such timeouts. A request of version 4 of the Java driver times out after 2 s
+    (`basic.request.timeout`), a coordinator of Cassandra 3.11 waits 5 s for reads and 2 s for writes.
+    """
+    groups = {name for place in places for name in (place, place.rsplit("/", 1)[0])}
+    return replace(network, classes=tuple(_giving_up(each, groups) for each in network.classes))
+
+
+def _giving_up(request: RequestClass, groups: Collection[str]) -> RequestClass:
+    if request.timeout_s is None:
+        return request
+    rewritten = _Rewriter(groups, float(request.timeout_s)).step(request.flow, held=False)
+    return request if rewritten is request.flow else replace(request, flow=rewritten)
+
+
+class _Rewriter:
+    """Puts a hedge around what each holder of a unit waits for at lost places; its spare goes on without an answer."""
+
+    def __init__(self, groups: Collection[str], after_s: float) -> None:
+        self.groups, self.after_s = groups, after_s
+
+    def step(self, step: Step, held: bool) -> Step:
+        """Return a step with hedges; itself where there is nothing to put one around."""
+        if held and isinstance(step, (Pick, ReplicaSet, Route)) and any(map(self._is_lost, walk(step))):
+            return Hedge(self._inside(step, held=False), self.after_s, Delay(Deterministic(0.0), name="give-up"))
+        return self._inside(step, held or isinstance(step, Acquire))
+
+    def _inside(self, step: Step, held: bool) -> Step:
+        changed = {
+            name: tuple(self.step(each, held) for each in value) if isinstance(value, tuple) else self.step(value, held)
+            for name, value in _steps_of(step).items()
+        }
+        same = all(_same(changed[name], value) for name, value in _steps_of(step).items())
+        return step if same else _replaced(step, changed)
+
+    def _is_lost(self, step: Step) -> bool:
+        return isinstance(step, Visit) and step.station in self.groups
+
+
+def _replaced(step: Any, changed: Mapping[str, Any]) -> Step:
+    found: Step = replace(step, **changed)
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(first is second for first, second in zip(one, other, strict=True))
+    return one is other
+
+
+def _steps_of(step: Step) -> Mapping[str, Any]:
+    """Return the fields of a step that hold steps."""
+    match step:
+        case Steps() | Choice():
+            return {"steps": step.steps}
+        case ForkJoin():
+            return {"branches": step.branches}
+        case Route():
+            return {"targets": step.targets}
+        case Acquire() | CountdownLatch() | Pick() | ReplicaSet() | FanOut():
+            return {"step": step.step}
+        case If():
+            return {"then": step.then, "otherwise": step.otherwise}
+        case _:
+            return {}  # a batch or a hedge of the system's own stays as it is

@@ -1,0 +1,241 @@
+"""What a proposal might be instead: the cheapest layout that survives less or more, or is less or more certain.
+
+All options have the proposal's data centres and levels, and differ in numbers of machines. One search remembers what
+another has solved: neither the confidence nor the choice of situations changes the risk in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.proposal.proposal import Option
+from capplan.planner.situations.conditions import NORMAL, read_conditions
+from capplan.planner.situations.sustained import NONE, Strained, Strains
+from capplan.planner.size.confirm import FamilyResult, simulated, sized
+from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, Simulated, SizingTarget
+from capplan.planner.size.size import SizingQuestion
+from capplan.planner.size.sizing import Safety, Sizing
+from capplan.systems.registry import system
+
+CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
+_MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more than the proposal
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What a layout survives, and what it would cost to survive less or more.
+
+    Attributes
+    ----------
+    options : tuple of Option
+        The cheapest layout for each choice of what to survive, from nothing to all losses.
+    failures : tuple of Safety
+        How safe the proposal is under each loss, asked or not, and under what else it must survive.
+    """
+
+    options: tuple[Option, ...]
+    failures: tuple[Safety, ...]
+
+
+def survival(
+    base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
+) -> Survival:
+    """Return what a layout survives, and the options with the same confidence.
+
+    Parameters
+    ----------
+    base, question, fitted
+        As for `size`.
+    sizing : Sizing
+        Its answer.
+    result : FamilyResult
+        What was found of the family of the chosen layout.
+    """
+    its: System[Any] = system(base.system)
+    return _Options(base, question, fitted, sizing, result, tuple(its.losses)).survival()
+
+
+def confidence_options(
+    base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
+) -> tuple[Option, ...]:
+    """Return the cheapest layout for each of several confidences, ascending, with the same to survive.
+
+    Parameters
+    ----------
+    base, question, fitted, sizing, result
+        As for `survival`.
+    """
+    return _Options(base, question, fitted, sizing, result, ()).confidence()
+
+
+class _Options:
+    def __init__(
+        self,
+        base: Scenario,
+        question: SizingQuestion,
+        fitted: Fitted,
+        sizing: Sizing,
+        result: FamilyResult,
+        losses: Sequence[str],
+    ) -> None:
+        if result.best is None:
+            raise ValueError("a family without a safe layout has no options")
+        self.sizing, self.chosen = sizing, result.best
+        chosen = result.best
+        self.its: System[Any] = system(base.system)
+        self.own = tuple(word for word in sizing.conditions if word not in (NORMAL.word, DATA))
+        self.losses = losses
+        every = (*self.own, *(word for word in losses if word not in self.own))
+        self.target = SizingTarget(
+            base,
+            fitted,
+            read_conditions(every, self.its, fitted),
+            sizing.planned_tps / chosen.cells,
+            sizing.confidence,
+            question.seed,
+            disks_of(question.demand, question.seed),
+        )
+        self.family = self._family(result.family)
+        self.known: dict[Numbers, tuple[Scenario, Strains]] = {}
+        numbers = tuple(int(chosen.fields[name]) for name in self.family.sized)
+        self.answers: list[tuple[set[str], float, Numbers]] = [(set(self.own), sizing.confidence, numbers)]
+        self.relations = self._relations(result.relations)
+
+    def _family(self, own: Family) -> Family:
+        """Return the family of the proposal, with few machines of the other kinds more than it has."""
+        first, *others = own.sized
+        few = {name: min(own.sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS) for name in others}
+        return replace(
+            own, sized={first: own.sized[first], **{name: (own.sized[name][0], few[name]) for name in others}}
+        )
+
+    def _relations(self, known: Simulated) -> Simulated:
+        """Return simulated over analytic latencies in every situation: those of the proposal, and of other losses."""
+        if not known:
+            return {}
+        others = tuple(each for each in self.target.conditions if each.word not in known)
+        if not others:
+            return known
+        layout = changed(self.target.base, **self.chosen.fields)
+        return {**known, **simulated(replace(self.target, conditions=others), layout)}
+
+    def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
+        """Return a layout under every condition that an option may have to survive."""
+        scenario = changed(self.target.base, **fields)
+        every = self.target.strains(scenario, FEW_DRAWS)
+        return scenario, {
+            word: _Known(each.case, each.conditions, each.offered_per_s, self.relations.get(word, NONE))
+            for word, each in every.items()
+        }
+
+    def survival(self) -> Survival:
+        """Return what the proposal survives, and the options from surviving nothing to surviving all losses."""
+        every = (*self.own, *(word for word in self.losses if word not in self.own))
+        survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, every]), key=len)
+        return Survival(tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures()))
+
+    def confidence(self) -> tuple[Option, ...]:
+        """Return the options with other confidences."""
+        return tuple(self._option(self.own, each) for each in sorted({*CONFIDENCES, self.sizing.confidence}))
+
+    def _failures(self) -> Iterator[Safety]:
+        """Yield the safety of the proposal by conditions, as the sizing has it where it was asked."""
+        known = {each.conditions: each for each in self.chosen.safety}
+        more = tuple(each for each in self.target.conditions if each.word not in known)
+        if more:
+            found = sized(replace(self.target, conditions=more), self.family, self.answers[0][2], self.relations)
+            known |= {} if found is None else {each.conditions: each for each in found.safety}
+        yield from (known[each.word] for each in self.target.conditions if each.word in known and each != NORMAL)
+
+    def _option(self, survive: Sequence[str], confidence: float) -> Option:
+        if tuple(survive) == self.own and confidence == self.sizing.confidence:
+            return self._of(survive, confidence, self.chosen.machines, self.chosen.cost, proposed=True)
+        words = {NORMAL.word, *survive}
+        target = replace(
+            self.target,
+            confidence=confidence,
+            conditions=tuple(each for each in self.target.conditions if each.word in words),
+        )
+        search = _Search(target, self._nested(set(survive), confidence), self)
+        smallest = search.at(tuple(low for low, _ in search.family.sized.values()))
+        safe = isinstance(smallest, Candidate) and search.safe(smallest)
+        found = smallest if safe and isinstance(smallest, Candidate) else search.cheapest()
+        if found is None:
+            return Option(tuple(survive), confidence, {}, None, self._why_not(search))
+        self.answers.append((set(survive), confidence, found.numbers))
+        return self._of(survive, confidence, self._machines(found.scenario), found.cost)
+
+    def _machines(self, scenario: Scenario) -> dict[str, int]:
+        return {kind: self.chosen.cells * count for kind, count in self.its.machine_counts(scenario).items()}
+
+    def _nested(self, survive: set[str], confidence: float) -> Family:
+        """Return the layouts to choose from: none smaller than one for less, none larger than the proposal for less."""
+        ends = {name: [low, high] for name, (low, high) in self.family.sized.items()}
+        for known, its_confidence, numbers in self.answers:
+            for name, number in zip(ends, numbers, strict=True):
+                if survive >= known and confidence >= its_confidence:
+                    ends[name][0] = max(ends[name][0], number)
+        if survive <= set(self.own) and confidence <= self.sizing.confidence:
+            for name, (_, high) in self.family.sized.items():
+                ends[name][1] = min(high, self.chosen.fields[name])
+        return replace(self.family, sized={name: (low, max(low, high)) for name, (low, high) in ends.items()})
+
+    def _of(
+        self, survive: Sequence[str], confidence: float, machines: Any, cost: float, proposed: bool = False
+    ) -> Option:
+        return Option(tuple(survive), confidence, dict(machines), cost, "", proposed)
+
+    def _why_not(self, search: Search) -> str:
+        if search.refused is not None:
+            return search.refused[1]
+        machine, most = next(iter(self.its.machines.values())).name, self.family.first[1]
+        where = " in a data centre" if "dcs" in self.family.fixed else ""
+        return f"not certain enough with up to {most} {machine}s{where}"
+
+
+class _Search(Search):
+    """A search that shares what it solves with the others of a proposal."""
+
+    def __init__(self, target: SizingTarget, family: Family, shared: _Options) -> None:
+        super().__init__(target, family)
+        self.shared, self.relations = shared, shared.relations
+
+    def _layout(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        if numbers not in self.layouts:
+            self.layouts[numbers] = self._shared(numbers)
+        return self.layouts[numbers]
+
+    def _shared(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        known = self.shared.known
+        if numbers not in known:
+            try:
+                known[numbers] = self.shared.strained(self.family.fields(numbers))
+            except InputError as error:
+                return str(error)
+        scenario, strains = known[numbers]
+        return scenario, {each.word: strains[each.word] for each in self.target.conditions}
+
+
+@dataclass(frozen=True)
+class _Known(Strained):
+    """A layout under some conditions that remembers its risk."""
+
+    relations: Relations = field(default_factory=dict)
+
+    def risk(self, relations: Relations = NONE) -> float:
+        """Return the risk; all searches of a proposal have the same relations."""
+        del relations
+        return self._risk
+
+    @cached_property
+    def _risk(self) -> float:
+        return super().risk(self.relations)

@@ -1,0 +1,98 @@
+"""A proposal as a PDF, set by typst: what people wrote reaches it as JSON, never as markup, and bytes repeat."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from capplan.models.errors import MissingError
+from capplan.planner.proposal.details import Logo
+from capplan.planner.proposal.document import Block, Document
+from capplan.planner.proposal.drawings import WIDE, drawings
+from capplan.planner.proposal.html import breakable
+from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.proposal.sections import document
+
+_EUROPEAN = 0x0530  # letters below it are in the fonts that typst brings: Latin, Greek and Cyrillic
+
+
+def pdf(proposal: Proposal, logo: Logo | None = None) -> bytes:
+    """Return the PDF of a proposal.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        The proposal.
+    logo : Logo, optional
+        The logo of who makes it.
+
+    Raises
+    ------
+    MissingError
+        If typst or matplotlib is not installed.
+    """
+    check_typesetting()
+    import typst
+
+    made = document(proposal)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        template = files("capplan.planner.proposal").joinpath("templates", "proposal.typ").read_text(encoding="utf-8")
+        (folder / "proposal.typ").write_text(template, encoding="utf-8")
+        for picture, svg in drawings(proposal, WIDE).items():
+            (folder / f"{picture}.svg").write_text(svg, encoding="utf-8")
+        content = _content(made, logo)
+        if logo is not None:
+            (folder / content["logo"]).write_bytes(logo.content)
+        text = json.dumps(content, ensure_ascii=False)
+        (folder / "document.json").write_text(text, encoding="utf-8")
+        found = typst.compile(
+            folder / "proposal.typ",
+            root=folder,
+            format="pdf",
+            ignore_system_fonts=all(ord(letter) < _EUROPEAN or not letter.isalpha() for letter in text),
+        )
+    return bytes(found)
+
+
+def check_typesetting() -> None:
+    """Refuse to make a PDF where typst is missing.
+
+    Raises
+    ------
+    MissingError
+        If it is not installed.
+    """
+    try:
+        import typst  # noqa: F401 - whether it is there
+    except ImportError:
+        raise MissingError(
+            "a PDF is set by typst, which is not installed: install capplan[proposal], or write .html or .json"
+        ) from None
+
+
+def _content(made: Document, logo: Logo | None) -> dict[str, Any]:
+    return {
+        "title": made.title,
+        "customer": made.customer,
+        "facts": made.facts,
+        "question": made.question,
+        "footer": made.footer,
+        "logo": None if logo is None else f"logo.{logo.kind}",
+        "sections": [
+            {"title": section.title, "blocks": [_block(each) for each in section.blocks]} for section in made.sections
+        ],
+    }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    content = {"kind": type(block).__name__, **asdict(block)}
+    for row in content.get("rows", ()):
+        for column, cell in zip(content["columns"], row, strict=True):
+            if column["code"]:
+                cell["text"] = breakable(cell["text"])
+    return content

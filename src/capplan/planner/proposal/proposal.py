@@ -1,0 +1,441 @@
+"""What `proposal` answers: a sizing with everything a customer asks about it, the contract `capplan.proposal/1`.
+
+All computation ends in this value. The page, the PDF and the workbook show it, and `verify` computes it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capplan.models.results import Band, Basis, plain
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.details import Details
+from capplan.planner.size.sizing import Safety, Sizing
+
+SCHEMA = "capplan.proposal/1"
+RATE = "rate"
+"""What runs out when growth reaches the sustained rate."""
+DISKS = "data"
+"""What runs out when growth fills the disks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The question, complete: from it the answer can be computed again.
+
+    Attributes
+    ----------
+    scenario
+        The fields that are not sized, with the system, the offered rate and the objectives.
+    survive
+        What the layout must survive.
+    confidence
+        Probability with which the objectives must hold in each situation.
+    growth_per_year
+        Growth of the offered rate, 0.3 for 30 % a year.
+    years
+        Planned time.
+    sized
+        Lowest and highest numbers of machines that were searched, by field; the system's own where a field is missing.
+    families
+        Values of other fields that were searched, by field.
+    currency
+        Currency of the prices; `machines` where each machine counts as one.
+    prices
+        Price of a machine, by kind; null where each counts as one.
+    demand
+        The demand that the rate comes from, as in its file; null without one.
+    engine
+        What confirms layouts: `compiled`, or `analytic` where none is simulated.
+    seed
+        The seed of every random number.
+    command
+        The command line; empty where the question came from elsewhere.
+    """
+
+    scenario: Mapping[str, Any]
+    survive: tuple[str, ...]
+    confidence: float
+    growth_per_year: float
+    years: float
+    sized: Mapping[str, tuple[int, int]]
+    families: Mapping[str, tuple[Any, ...]]
+    currency: str
+    prices: Mapping[str, float] | None
+    demand: Mapping[str, Any] | None
+    engine: str
+    seed: int
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data centre of the layout.
+
+    Attributes
+    ----------
+    name
+        Its name, such as `DC 1`.
+    machines
+        Numbers of machines by kind.
+    """
+
+    name: str
+    machines: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class MachineCount:
+    """The machines of one kind.
+
+    Attributes
+    ----------
+    kind
+        The kind, as in a price list.
+    name
+        What it is, in words.
+    count
+        How many there are over all data centres.
+    price
+        Price of one, in the currency of the proposal.
+    """
+
+    kind: str
+    name: str
+    count: int
+    price: float
+
+
+@dataclass(frozen=True)
+class FitsUntil:
+    """When growth reaches what a layout has.
+
+    Attributes
+    ----------
+    what
+        What runs out: `rate`, the offered rate reaches the sustained one, or `data`, the data fill the disks.
+    conditions
+        The situation in which it does, by the words of `--survive`.
+    limit
+        The peak rate at which it does, requests per second.
+    months
+        Time until then, with its band where the growth is uncertain; null without growth.
+    """
+
+    what: str
+    conditions: str
+    limit: float
+    months: Band | None
+
+
+@dataclass(frozen=True)
+class YearOfGrowth:
+    """The offered rate after some years.
+
+    Attributes
+    ----------
+    year
+        Years from today.
+    offered_tps
+        Offered peak rate, requests per second.
+    of_sustained
+        Share of the rate that is sustained in every situation.
+    fits
+        Whether it is sustained with the confidence in every situation.
+    """
+
+    year: float
+    offered_tps: float
+    of_sustained: float
+    fits: bool
+
+
+@dataclass(frozen=True)
+class LatencyCurve:
+    """A latency against load, by the analytic solver.
+
+    Attributes
+    ----------
+    request_class, statistic
+        Request class and statistic.
+    offered_tps
+        Offered peak rates, requests per second.
+    value_ms, low_ms, high_ms
+        Median latency and the ends of its 90 % band at each rate, milliseconds; null where it is not bounded.
+    limits_ms
+        Limits that objectives set.
+    """
+
+    request_class: str
+    statistic: str
+    offered_tps: tuple[float, ...]
+    value_ms: tuple[float | None, ...]
+    low_ms: tuple[float | None, ...]
+    high_ms: tuple[float | None, ...]
+    limits_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Option:
+    """The cheapest layout of another question: more or less to survive, or another confidence.
+
+    Attributes
+    ----------
+    survive
+        What it survives.
+    confidence
+        The confidence that it has.
+    machines
+        Numbers of machines by kind; empty if there is no layout.
+    cost
+        What they cost; null if there is no layout.
+    why_not
+        Why there is no layout; empty if there is one.
+    proposed
+        Whether it is the layout of this proposal.
+    """
+
+    survive: tuple[str, ...]
+    confidence: float
+    machines: Mapping[str, int]
+    cost: float | None
+    why_not: str = ""
+    proposed: bool = False
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A value that the answer assumes, and what was tested of it.
+
+    Attributes
+    ----------
+    field
+        Its field of the scenario; `rate` for the offered rate.
+    label
+        What it is, in words.
+    value
+        The value, as text.
+    tested
+        What the load tests had: a value, a range, or `never tested`.
+    basis
+        `measured` if a load test had this value, `interpolated` between tested ones, `extrapolated` beyond; null where
+        the load tests cannot tell.
+    """
+
+    field: str
+    label: str
+    value: str
+    tested: str
+    basis: Basis | None
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A metric of a running system.
+
+    Attributes
+    ----------
+    name
+        Its name, as the tool has it.
+    source
+        What documents it.
+    """
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class MeasuredInput:
+    """An input that a customer can measure himself.
+
+    Attributes
+    ----------
+    name
+        What it is.
+    how
+        How to measure it, in sentences.
+    metrics
+        Where to read it.
+    """
+
+    name: str
+    how: str
+    metrics: tuple[MetricName, ...]
+
+
+@dataclass(frozen=True)
+class Narrower:
+    """What would narrow a band.
+
+    Attributes
+    ----------
+    what
+        What to measure, in words.
+    half_width
+        Half-width of the band of the capacity without objectives afterwards, as a share of it; null where that is not
+        known.
+    """
+
+    what: str
+    half_width: float | None
+
+
+@dataclass(frozen=True)
+class EvidenceUsed:
+    """The evidence that the answer rests on, and how well it predicts what was left out.
+
+    Attributes
+    ----------
+    rows, fitted_rows
+        Documented figures, and of those the ones that the model was fitted to.
+    load_tests
+        Load tests that they come from.
+    scenarios
+        Independent scenarios among them, which the backtest leaves out one at a time.
+    sources
+        How to cite the sources.
+    defects
+        What is wrong with them.
+    basis
+        Whether the layout was measured, lies between measured ones, or beyond them.
+    why
+        Why, in one sentence.
+    half_width
+        Half-width of the 90 % band of the capacity without objectives, as a share of the capacity.
+    narrower
+        What would narrow the bands.
+    left_out_figures
+        Figures that the backtest predicted without their scenario.
+    left_out_error
+        Their median relative error; null if there are none.
+    left_out_held
+        How many of their 90 % bands contain the figure.
+    left_out_banded
+        How many of them have a band.
+    verdict
+        Whether the model beats simple rules on them.
+    """
+
+    rows: int
+    fitted_rows: int
+    load_tests: int
+    scenarios: int
+    sources: tuple[str, ...]
+    defects: tuple[str, ...]
+    basis: Basis
+    why: str
+    half_width: float
+    narrower: tuple[Narrower, ...]
+    left_out_figures: int
+    left_out_error: float | None
+    left_out_held: int
+    left_out_banded: int
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the figures were computed with.
+
+    Attributes
+    ----------
+    version
+        The version of capplan.
+    seed
+        The seed of every random number.
+    evidence
+        SHA-256 of the evidence.
+    calibration
+        SHA-256 of the fitted parameters.
+    """
+
+    version: str
+    seed: int
+    evidence: str
+    calibration: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A layout to buy, with what supports it.
+
+    Attributes
+    ----------
+    details
+        Who it is for and who makes it.
+    asked
+        The question, complete.
+    sizing
+        The layout, its safety in every situation, and its alternatives.
+    prediction
+        Capacity, latency and outages of the layout at the planned rate.
+    places
+        Its data centres.
+    round_trips_ms
+        Round trips between them, milliseconds; empty with one data centre.
+    bill
+        Its machines and their prices.
+    growth
+        The offered rate, year by year.
+    fits_until
+        When growth reaches the limit, by situation.
+    latency_curves
+        Latency against load.
+    failures
+        How safe the layout is under each loss, asked or not, and under what else it must survive.
+    survival_options
+        The cheapest layout that survives less or more.
+    confidence_options
+        The cheapest layout with less or more confidence: what certainty costs.
+    assumptions
+        What the answer assumes, with what was tested.
+    inputs
+        How the customer measures the inputs himself.
+    evidence
+        What the answer rests on.
+    limits
+        What the answer does not cover, in sentences.
+    provenance
+        What the figures were computed with.
+    """
+
+    details: Details
+    asked: Asked
+    sizing: Sizing
+    prediction: Prediction
+    places: tuple[Place, ...]
+    round_trips_ms: tuple[tuple[float, ...], ...]
+    bill: tuple[MachineCount, ...]
+    growth: tuple[YearOfGrowth, ...]
+    fits_until: tuple[FitsUntil, ...]
+    latency_curves: tuple[LatencyCurve, ...]
+    failures: tuple[Safety, ...]
+    survival_options: tuple[Option, ...]
+    confidence_options: tuple[Option, ...]
+    assumptions: tuple[Assumption, ...]
+    inputs: tuple[MeasuredInput, ...]
+    evidence: EvidenceUsed
+    limits: tuple[str, ...]
+    provenance: Provenance
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON has it, with the digest of its content."""
+        content = {"schema": SCHEMA, **plain(self)}
+        return {**content, "digest": digest(content)}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the JSON without this digest."""
+        return str(self.to_json()["digest"])
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a proposal as JSON has it; its own `digest` does not count."""
+    rest = {name: value for name, value in content.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

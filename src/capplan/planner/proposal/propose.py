@@ -1,0 +1,317 @@
+"""`proposal`: from a question about size to everything that its document shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import Case, System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.number_words import rate, tenths_of_percent
+from capplan.models.results import STATISTICS, Band, plain, rounded
+from capplan.planner.demand.volume import months_until_rate
+from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.assumptions import assumptions
+from capplan.planner.proposal.details import Details
+from capplan.planner.proposal.evidence import evidence_used
+from capplan.planner.proposal.inputs import measured_inputs
+from capplan.planner.proposal.limits import limits
+from capplan.planner.proposal.options import Survival, confidence_options, survival
+from capplan.planner.proposal.proposal import (
+    DISKS,
+    RATE,
+    Asked,
+    Assumption,
+    EvidenceUsed,
+    FitsUntil,
+    LatencyCurve,
+    MachineCount,
+    Option,
+    Place,
+    Proposal,
+    Provenance,
+    YearOfGrowth,
+)
+from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.size.size import SizingQuestion, size_families
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.simulator.experiments.workers import Workers, run_all
+from capplan.systems.registry import resolve, system
+
+LOADS = 25
+DRAWS = 64  # of 512: medians within 1 %, see `sweep`
+BEYOND = 1.08  # times the larger of the capacity and the planned rate, where curves end
+MOST_YEARS = 10
+_MONTHS = 12
+Stage = Callable[[str], None]
+"""Told the name of each stage of the work as it starts."""
+TASKS = 4
+"""How many tasks run at once after the search."""
+STAGES = ("searching families of layouts", "predicting the layout and its options")
+
+
+class NoLayoutError(InputError):
+    """No layout is safe enough, so there is nothing to propose; the message names the nearest one."""
+
+
+@dataclass(frozen=True)
+class ProposalQuestion:
+    """What is asked.
+
+    Attributes
+    ----------
+    details : Details
+        Who the proposal is for and who makes it.
+    base : Scenario
+        The fields that are not sized, with the offered rate and the objectives.
+    sizing : SizingQuestion
+        What to choose from, and what the layout must survive.
+    fitted : Fitted or None
+        The calibration to use; the system's own by default.
+    command : str
+        The command line that asked; empty where there is none.
+    """
+
+    details: Details
+    base: Scenario
+    sizing: SizingQuestion
+    fitted: Fitted | None = None
+    command: str = ""
+
+
+def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda _: None) -> Proposal:
+    """Size a layout, and collect what a customer asks about it.
+
+    Parameters
+    ----------
+    question : ProposalQuestion
+        What is asked.
+    workers : Workers
+        Where layouts are searched; the answer does not depend on it.
+    stage : function
+        Told the name of each stage as it starts.
+
+    Returns
+    -------
+    Proposal
+        The layout with its figures, its evidence and its limits.
+
+    Raises
+    ------
+    InputError
+        If something in the question cannot be read.
+    NoLayoutError
+        If no layout is safe enough.
+    """
+    stage(STAGES[0])
+    its: System[Any] = system(question.base.system)
+    sizing, results = size_families(question.base, question.sizing, workers, question.fitted)
+    if sizing.chosen is None:
+        raise NoLayoutError(_nothing_to_propose(sizing))
+    stage(STAGES[1])
+    scenario = chosen_scenario(question.base, sizing, sizing.chosen)
+    fitted = question.fitted or its.fitted()
+    result = next(each for each in results if each.best is sizing.chosen)
+    tasks: list[Callable[[], Any]] = [
+        partial(survival, question.base, question.sizing, fitted, sizing, result),
+        partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
+        partial(confidence_options, question.base, question.sizing, fitted, sizing, result),
+        partial(_supported, scenario, fitted, question.sizing.seed),
+    ]
+    survived: Survival
+    prediction: Prediction
+    confident: tuple[Option, ...]
+    support: _Support
+    survived, prediction, confident, support = run_all(workers, tasks)
+    return Proposal(
+        details=question.details,
+        asked=asked(question),
+        sizing=sizing,
+        prediction=prediction,
+        places=_places(its, scenario),
+        round_trips_ms=support.round_trips_ms,
+        bill=_bill(its, sizing.chosen, question.sizing),
+        growth=growth(sizing, sizing.chosen),
+        fits_until=fits_until(sizing, sizing.chosen, question.sizing),
+        latency_curves=support.curves,
+        failures=survived.failures,
+        survival_options=survived.options,
+        confidence_options=confident,
+        assumptions=support.assumptions,
+        inputs=measured_inputs(its, scenario),
+        evidence=support.evidence,
+        limits=limits(its, sizing, prediction),
+        provenance=provenance(fitted, question.sizing.seed),
+    )
+
+
+@dataclass(frozen=True)
+class _Support:
+    """What supports the figures of a layout."""
+
+    curves: tuple[LatencyCurve, ...]
+    assumptions: tuple[Assumption, ...]
+    evidence: EvidenceUsed
+    round_trips_ms: tuple[tuple[float, ...], ...]
+
+
+def _supported(scenario: Scenario, fitted: Fitted, seed: int) -> _Support:
+    case = resolve(scenario, fitted, seed)
+    planned = case.given_per_s
+    if planned is None:
+        raise ValueError("a proposal has a planned rate")
+    case = case.at(planned)
+    return _Support(
+        tuple(_curves(case, planned)),
+        assumptions(case.system, case, planned),
+        evidence_used(case),
+        _round_trips(case.system, case),
+    )
+
+
+def asked(question: ProposalQuestion) -> Asked:
+    """Return the question as the proposal keeps it."""
+    its = question.sizing
+    given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
+    return Asked(
+        scenario=given,
+        survive=its.survive,
+        confidence=its.confidence,
+        growth_per_year=its.growth_per_year,
+        years=its.years,
+        sized=dict(its.sized),
+        families={name: tuple(values) for name, values in its.families.items()},
+        currency=its.prices.currency,
+        prices=its.prices.each,
+        demand=None if its.demand is None else plain(its.demand),
+        engine=its.engine,
+        seed=its.seed,
+        command=question.command,
+    )
+
+
+def provenance(fitted: Fitted, seed: int) -> Provenance:
+    """Return what figures are computed with."""
+    drawn = json.dumps([fitted.names, fitted.draws], separators=(",", ":"))
+    return Provenance(version("capplan"), seed, fitted.data_hash, hashlib.sha256(drawn.encode()).hexdigest())
+
+
+def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scenario:
+    """Return the scenario of a sized layout at the planned rate."""
+    rates: dict[str, Any] = dict.fromkeys(rate_fields(type(base)))
+    return changed(base, **{**rates, **layout.fields, "tps": sizing.planned_tps})
+
+
+def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
+    """Return the offered rate year by year, to two years beyond the plan; today only without growth."""
+    last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
+    rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
+    return tuple(
+        YearOfGrowth(float(year), each, each / layout.sustained_tps, each <= layout.sustained_tps)
+        for year, each in enumerate(rates)
+    )
+
+
+def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
+    """Return when growth reaches the sustained rate of each situation, the earliest first, and when it fills disks."""
+    rates = [each for each in layout.safety if each.conditions != DATA]
+    found = [FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each)) for each in rates]
+    disks = disks_of(question.demand, question.seed)
+    if disks is not None:  # its growth is uncertain
+        today = sizing.planned_tps / float(np.median(disks.growth_factor)) ** disks.years
+        limits = [(each, Band.exactly(each.sustained_tps)) for each in rates]
+        found = [
+            FitsUntil(RATE, each.conditions, limit.value, months_until_rate(disks.growth_factor, today, limit))
+            for each, limit in limits
+        ]
+    found.sort(key=lambda each: each.limit)
+    disk = next((each for each in layout.safety if each.conditions == DATA), None)
+    if layout.months_of_data is not None and disk is not None:
+        found.append(FitsUntil(DISKS, DATA, disk.sustained_tps, layout.months_of_data))
+    return tuple(found)
+
+
+def _months(sizing: Sizing, safety: Safety) -> Band | None:
+    limit = safety.sustained_tps
+    if not sizing.growth_per_year or limit <= 0:
+        return None
+    return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
+
+
+def _nothing_to_propose(sizing: Sizing) -> str:
+    nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
+    planned = rate(sizing.planned_tps)
+    text = f"there is nothing to propose: none of {sizing.layouts:,} layouts is safe enough for {planned} TPS"
+    if nearest is None:
+        return text + "; `capplan size` says why"
+    if nearest.sustained_tps > 0:
+        carried = rate(nearest.sustained_tps)
+        return f"{text}; the nearest, {nearest.layout}, sustains {carried}: ask for less, or search more"
+    return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}"
+
+
+def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
+    machines = its.machines_by_dc(scenario)
+    names = [f"DC {number}" for number, _ in enumerate(machines, 1)] if len(machines) > 1 else ["one data centre"]
+    return tuple(Place(name, dict(each)) for name, each in zip(names, machines, strict=True))
+
+
+def _round_trips(its: System[Any], case: Case[Any]) -> tuple[tuple[float, ...], ...]:
+    found = its.round_trips_by_dc(case.scenario, case.values)
+    return tuple(tuple(rounded(1e3 * each) for each in row) for row in found)
+
+
+def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
+    prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
+    return tuple(
+        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0))
+        for kind, count in layout.machines.items()
+    )
+
+
+def _curves(case: Case[Any], planned: float) -> Iterator[LatencyCurve]:
+    """Yield the curves of the classes that have objectives; of all classes where no objective is about a time."""
+    limits: dict[tuple[str, str], list[float]] = {}
+    for objective in case.objectives:
+        for each in objective.comparisons():
+            if each.metric.kind == "duration":
+                limits.setdefault((each.metric.subject, each.metric.statistic), []).extend(
+                    1e3 * bound for bound in each.bounds if 0 < bound < math.inf
+                )
+    end = BEYOND * max(float(np.median(case.solution.capacity)), planned)
+    offered = [float(each) for each in end * (1 - (1 - np.linspace(0.05, 1.0, LOADS)) ** 1.5)]
+    points = list(AnalyticPoints(replace(case, draws=DRAWS)).at(offered))
+    classes = dict.fromkeys(name for name, _ in limits) or case.system.classes(case.scenario)
+    for name in classes:
+        wanted = {"mean", *(statistic for its, statistic in limits if its == name)} | ({"p99"} if not limits else set())
+        for statistic in (each for each in STATISTICS if each in wanted):
+            column = f"{name}_{statistic}_ms"
+            if column not in points[0]:
+                continue
+            yield LatencyCurve(
+                request_class=name,
+                statistic=statistic,
+                offered_tps=tuple(rounded(each) for each in offered),
+                value_ms=_cells(points, column),
+                low_ms=_cells(points, f"{column}_low"),
+                high_ms=_cells(points, f"{column}_high"),
+                limits_ms=tuple(limits.get((name, statistic), ())),
+            )
+
+
+def _cells(points: Sequence[Mapping[str, Any]], column: str) -> tuple[float | None, ...]:
+    values = [point[column] for point in points]
+    return tuple(None if value is None or not math.isfinite(value) else rounded(float(value)) for value in values)

@@ -1,0 +1,596 @@
+"""From a proposal to its document: which sections there are, and what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from capplan.calibration.system import System
+from capplan.models.number_words import share, signed
+from capplan.models.results import Band, Basis, Outage
+from capplan.planner.proposal import words
+from capplan.planner.proposal.document import (
+    MARKS,
+    Block,
+    Bullets,
+    Cell,
+    Code,
+    Column,
+    Document,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+    Tiles,
+)
+from capplan.planner.proposal.proposal import DISKS, RATE, Option, Proposal
+from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
+from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.systems.registry import system
+
+TITLE, NOTHING = "Sizing proposal", "-"
+LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
+"""Names of the pictures."""
+_STATISTICS_SHOWN = ("mean", "p50", "p95", "p99")
+
+
+def document(proposal: Proposal) -> Document:
+    """Return the document of a proposal.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        The proposal; a layout was found.
+    """
+    return _Document(proposal).made().kept_together()
+
+
+class _Document:
+    def __init__(self, proposal: Proposal) -> None:
+        if proposal.sizing.chosen is None:
+            raise ValueError("a proposal without a layout has no document")
+        self.proposal, self.sizing = proposal, proposal.sizing
+        self.chosen: SizedLayout = proposal.sizing.chosen
+        self.its: System[Any] = system(proposal.sizing.system)
+        self.normal = mark_of(
+            None if proposal.prediction.capacity is None else proposal.prediction.capacity.peak_tps.basis
+        )
+
+    def made(self) -> Document:
+        details, origin = self.proposal.details, self.proposal.provenance
+        facts = (
+            ("Project", details.project),
+            ("Date", details.date),
+            ("Prepared by", details.prepared_by),
+            ("Contact", details.contact),
+        )
+        return Document(
+            title=TITLE,
+            customer=details.customer,
+            facts=tuple((name, text) for name, text in facts if text),
+            question=self._question(),
+            sections=(
+                Section("Answer", tuple(self._answer())),
+                Section("Layout", tuple(self._layout())),
+                Section("Assumptions", tuple(self._assumptions())),
+                Section("How to measure the inputs", tuple(self._inputs())),
+                Section("Capacity and growth", tuple(self._capacity())),
+                Section("Latency", tuple(self._latency())),
+                Section("When something fails", tuple(self._failures())),
+                Section("Cost and regret", tuple(self._cost())),
+                Section("Evidence", tuple(self._evidence())),
+                Section("Limits", (Bullets(self.proposal.limits),)),
+                Section("How to reproduce", tuple(self._reproduce())),
+            ),
+            footer=f"capplan {origin.version} · seed {origin.seed} · digest {self.proposal.digest[:16]}",
+        )
+
+    def _question(self) -> str:
+        sizing = self.sizing
+        rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
+        if sizing.growth_per_year and sizing.years:
+            rate += f", reached after {_years(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
+        held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
+        parts = [rate, *map(words.objective, sizing.objectives)]
+        parts += [f"also {words.listed(held)}"] if held else []
+        return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
+
+    # The answer
+
+    def _answer(self) -> Iterator[Block]:
+        yield Paragraph(self._what_to_buy(), strong=True)
+        yield Paragraph(self._what_it_does(), strong=True)
+        yield Paragraph(self._how_sure(), strong=True)
+        yield Tiles(self._tiles())
+        legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
+        yield Paragraph(f"Figures are marked by what they rest on. {legend[:1].upper()}{legend[1:]}.")
+
+    def _what_to_buy(self) -> str:
+        places = self.proposal.places
+        machines = words.counted(self.chosen.machines, self.its)
+        cost = "" if self.sizing.currency == MACHINES else f", for {self._cost_text(self.chosen.cost)}"
+        if len(places) == 1:
+            return f"We propose {machines}{cost}."
+        if all(each.machines == places[0].machines for each in places):
+            each_has = words.counted(places[0].machines, self.its)
+            return f"We propose {len(places)} data centres with {each_has} each: {machines} in all{cost}."
+        return f"We propose {machines} in {len(places)} data centres{cost}."
+
+    def _what_it_does(self) -> str:
+        sizing = self.sizing
+        held = [words.clause(each, self.its) for each in sizing.conditions]
+        goal = (
+            f" with the {words.listed([words.objective(each) for each in sizing.objectives])}"
+            if sizing.objectives
+            else ""
+        )
+        when = f" in {_years(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
+        rate = f"{rate_cell(sizing.planned_tps).text} requests per second that are planned{when}"
+        return (
+            f"With at least {share(sizing.confidence)} confidence this layout sustains the {rate}{goal}, "
+            f"{words.listed(held)}."
+        )
+
+    def _how_sure(self) -> str:
+        binding = self.chosen.binding
+        left = share(self.sizing.capacity_remaining or 0.0)
+        until = self._until(binding.conditions)
+        lasts = f" and is full after {words.fits_for(until)} of growth" if until is not None else ""
+        evidence = {
+            "measured": "such a layout was load-tested",
+            "interpolated": "the layout lies between load-tested ones",
+            "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
+        }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
+        tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
+        tightest = _guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
+        return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
+
+    def _until(self, conditions: str) -> Band | None:
+        return next((each.months for each in self.proposal.fits_until if each.conditions == conditions), None)
+
+    def _tiles(self) -> tuple[tuple[str, Cell], ...]:
+        sizing, binding = self.sizing, self.chosen.binding
+        tiles = [
+            ("planned peak, requests per second", rate_cell(sizing.planned_tps, "planned", "given")),
+            (
+                f"sustained with {share(sizing.confidence)} confidence in every situation",
+                rate_cell(self.chosen.sustained_tps, "sustained", self._mark(binding)),
+            ),
+            (
+                "of the capacity left in the tightest situation",
+                share_cell(sizing.capacity_remaining or 0.0, "left", self._mark(binding)),
+            ),
+            ("machines" if sizing.currency == MACHINES else "price", self._cost_cell(self.chosen.cost, "cost")),
+        ]
+        return tuple(tiles)
+
+    def _mark(self, safety: Safety) -> Any:
+        return self.normal if safety.conditions == "normal" else "extrapolated"
+
+    def _cost_text(self, cost: float) -> str:
+        return cost_cell(cost, self.sizing.currency).text
+
+    def _cost_cell(self, cost: float, key: str = "") -> Cell:
+        return cost_cell(cost, self.sizing.currency, key)
+
+    # The layout
+
+    def _layout(self) -> Iterator[Block]:
+        yield Paragraph(f"{self.chosen.layout}.")
+        yield Picture(LAYOUT, f"The layout: {words.counted(self.chosen.machines, self.its)}")
+        priced = self.sizing.currency != MACHINES
+        rows = [
+            (
+                Cell(_capital(each.name)),
+                Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
+                *(
+                    (
+                        self._cost_cell(each.price, f"price.{each.kind}"),
+                        self._cost_cell(each.price * each.count, f"total.{each.kind}"),
+                    )
+                    if priced
+                    else ()
+                ),
+            )
+            for each in self.proposal.bill
+        ]
+        columns = [Column("Machine", 4), Column("Number", 2, right=True)]
+        if priced:
+            columns += [Column("Price of one", 2, right=True), Column("Price", 2, right=True)]
+            rows.append((Cell("Total"), Cell(""), Cell(""), self._cost_cell(self.chosen.cost, "total")))
+        yield _table(columns, rows, "bill")
+        if not priced:
+            yield Paragraph("No prices were given, so the layout with the fewest machines was chosen.")
+
+    # Assumptions and inputs
+
+    def _assumptions(self) -> Iterator[Block]:
+        yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
+        rows = [
+            (
+                Cell(_capital(each.label)),
+                Cell(each.value),
+                Cell(each.tested),
+                Cell(_COMPARED.get(each.basis, "")),
+            )
+            for each in self.proposal.assumptions
+        ]
+        columns = (Column("Assumption", 4), Column("Value", 2), Column("Tested", 3), Column("The value is", 3))
+        yield _table(columns, rows, "assumptions")
+
+    def _inputs(self) -> Iterator[Block]:
+        yield Paragraph(
+            "Each input can be read from a running system. A value that differs from the assumptions changes the "
+            "answer."
+        )
+        sources = list(dict.fromkeys(one.source for each in self.proposal.inputs for one in each.metrics))
+        rows = [
+            (
+                Cell(each.name),
+                Cell(each.how),
+                Cell("\n".join(f"{one.name} [{sources.index(one.source) + 1}]" for one in each.metrics)),
+            )
+            for each in self.proposal.inputs
+        ]
+        columns = (Column("Input", 2), Column("How to measure it", 4), Column("Metrics", 5, code=True))
+        yield _table(columns, rows, "inputs")
+        yield Bullets(tuple(f"[{place}] {source}" for place, source in enumerate(sources, 1)))
+
+    # Capacity and growth
+
+    def _capacity(self) -> Iterator[Block]:
+        sizing = self.sizing
+        yield Paragraph(
+            "The capacity is the highest peak rate at which no request is dropped, no backlog grows and every "
+            "objective holds, with the 90 % band of what a load test would measure. The sustained rate is the one that "
+            f"holds with {share(sizing.confidence)} confidence. The risk is the probability that the planned rate does "
+            "not hold."
+        )
+        yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
+        rows = [
+            (
+                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                rate_cell(each.sustained_tps, f"sustained.{each.conditions}", self._mark(each)),
+                band_cell(each.capacity_tps, "1/s", f"capacity.{each.conditions}", self._mark(each)),
+                risk_cell(each.risk, f"risk.{each.conditions}", self._mark(each)),
+                Cell(words.limited_by(each.limit)),
+            )
+            for each in self.chosen.safety
+        ]
+        columns = (
+            Column("Situation", 3),
+            Column("Sustained per second", 3, right=True),
+            Column("Capacity per second, with band", 4, right=True),
+            Column("Risk", 2, right=True),
+            Column("Limited by", 3),
+        )
+        yield _table(columns, rows, "capacity")
+        if any(each.capacity_tps.low == 0 for each in self.chosen.safety):
+            yield Paragraph(
+                "A band that starts at 0 says that one load test in twenty would miss an objective at any rate. More "
+                "machines do not help there; better evidence does."
+            )
+        if self.sizing.growth_per_year:
+            yield from self._growth()
+        if any(each.months is not None for each in self.proposal.fits_until):
+            yield self._fits_until()
+        else:
+            yield Paragraph("No growth was given, so the layout is sized for one peak, and how long it fits is open.")
+
+    def _growth(self) -> Iterator[Block]:
+        yield Picture(GROWTH, "Offered rate year by year, and the rate that is sustained in each situation")
+        rows = [
+            (
+                Cell(f"{each.year:.0f}", each.year),
+                rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given"),
+                share_cell(each.of_sustained, f"share.{each.year:.0f}", self._mark(self.chosen.binding)),
+                Cell("yes" if each.fits else "no"),
+            )
+            for each in self.proposal.growth
+        ]
+        columns = (
+            Column("Years from now", 2),
+            Column("Offered per second", 3, right=True),
+            Column("Of the sustained rate", 3, right=True),
+            Column("Fits", 2),
+        )
+        yield _table(columns, rows, "growth")
+
+    def _fits_until(self) -> Table:
+        until = [
+            (
+                Cell(_capital(_RUNS_OUT.get(each.what, each.what))),
+                Cell(words.situation(each.conditions, self.its)),
+                Cell(
+                    words.fits_for(each.months),
+                    None if each.months is None else float(f"{each.months.value:.1f}"),
+                    "months",
+                    mark="extrapolated" if each.conditions != "normal" else self.normal,
+                    key=f"until.{each.what}.{each.conditions}",
+                ),
+            )
+            for each in self.proposal.fits_until
+        ]
+        heads = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
+        return _table(heads, until, "fits until")
+
+    # Latency
+
+    def _latency(self) -> Iterator[Block]:
+        prediction = self.proposal.prediction
+        source = "simulated" if prediction.engine != "analytic" else "solved"
+        yield Paragraph(
+            f"Latencies at the planned rate are {source}, with all nodes up; each has the 90 % band of what a load "
+            "test would measure. The curves come from the analytic solver."
+        )
+        yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
+        rows = []
+        for name, latency in prediction.latency_ms.items():
+            cells = [
+                Cell(NOTHING)
+                if (band := getattr(latency, statistic)) is None
+                else band_cell(band, "ms", f"latency.{name}.{statistic}", mark_of(band.basis))
+                for statistic in _STATISTICS_SHOWN
+            ]
+            rows.append((Cell(name), *cells))
+        columns = (
+            Column("Requests", 2),
+            *(Column(f"{_capital(words.statistic(each))}, ms", 3, right=True) for each in _STATISTICS_SHOWN),
+        )
+        yield _table(columns, rows, "latency")
+        guessed = prediction.tails_guessed
+        if guessed:
+            yield Paragraph(f"{_capital(words.listed(guessed))} are in the percentiles as a guess.")
+
+    # Failures
+
+    def _failures(self) -> Iterator[Block]:
+        if not self.proposal.failures:
+            yield Paragraph("No failure of this system is modelled.")
+            return
+        yield Paragraph(
+            "What the proposed layout still does after each failure, at the consistency levels of the answer and with "
+            "all clients served by what is left."
+        )
+        rows = [
+            (
+                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell("yes" if each.risk <= 1 - self.sizing.confidence else "not with this confidence"),
+                *(
+                    (Cell(NOTHING), Cell("none"), Cell(NOTHING))
+                    if each.bottleneck is None
+                    else (
+                        rate_cell(each.sustained_tps, f"after.{each.conditions}", "extrapolated"),
+                        band_cell(each.capacity_tps, "1/s", f"left.{each.conditions}", "extrapolated"),
+                        risk_cell(each.risk, f"failing.{each.conditions}", "extrapolated"),
+                    )
+                ),
+                Cell(words.limited_by(each.limit)),
+            )
+            for each in self.proposal.failures
+        ]
+        columns = (
+            Column("Failure", 3),
+            Column("Carries the plan", 2),
+            Column("Sustained per second", 2, right=True),
+            Column("Capacity per second, with band", 4, right=True),
+            Column("Risk", 1, right=True),
+            Column("Limited by", 3),
+        )
+        yield _table(columns, rows, "failures")
+        trades = tuple(self._trade_offs())
+        if trades:
+            yield Bullets(trades)
+        yield Paragraph(
+            "What it costs to survive less, or more, with the same confidence and the same data centres. Options are "
+            "searched with fewer draws than the proposal, so their numbers of machines are within a few per cent."
+        )
+        yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+
+    def _trade_offs(self) -> Iterator[str]:
+        """Yield what fails at the chosen levels, and what lower levels restore and cost."""
+        for each in self.proposal.prediction.outages:
+            if not each.available:
+                yield f"{self._lost(each)}: no service, {each.assumed}."
+            elif each.lowered:
+                cost = f" The price: {each.cost}." if each.cost else ""
+                yield f"{self._lost(each)}, with lower levels ({each.assumed}): service continues.{cost}"
+
+    def _lost(self, outage: Outage) -> str:
+        """Return what an outage loses, in words."""
+        each = [
+            words.thing(kind, self.its) if count == 1 else f"{count} {'data centres' if kind == 'dc' else f'of {kind}'}"
+            for kind, count in outage.lost.items()
+        ]
+        return f"Loss of {words.listed(each)}"
+
+    def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
+        rows = []
+        for each in options:
+            key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
+            said = self._survived(each) if by_survival else share(each.confidence)
+            first = Cell(f"{said} (proposed)" if each.proposed else said)
+            if each.cost is None:
+                rows.append((first, Cell(each.why_not), Cell(NOTHING), Cell(NOTHING)))
+                continue
+            more = each.cost - self.chosen.cost
+            rows.append(
+                (
+                    first,
+                    Cell(words.counted(each.machines, self.its)),
+                    self._cost_cell(each.cost, f"option.{name}.{key}"),
+                    cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING),
+                )
+            )
+        columns = (
+            Column("Survives" if by_survival else "Confidence", 3),
+            Column("Cheapest layout", 5),
+            self._price_column(),
+            Column("Compared with the proposal", 3, right=True),
+        )
+        return _table(columns, rows, name)
+
+    def _survived(self, option: Option) -> str:
+        each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
+        return _capital(", or ".join(each)) if each else "Nothing: normal operation only"
+
+    # Cost
+
+    def _cost(self) -> Iterator[Block]:
+        yield Paragraph(
+            "Confidence has a price. The table has the cheapest layout for each confidence, with the same failures to "
+            "survive."
+        )
+        yield self._options(self.proposal.confidence_options, "confidence options", by_survival=False)
+        yield Bullets(tuple(self._regrets()))
+        rows = [
+            (
+                Cell(_capital(self._differs(each))),
+                Cell(words.counted(each.machines, self.its)),
+                self._cost_cell(each.cost),
+            )
+            for each in self.sizing.alternatives
+        ]
+        if rows:
+            yield Paragraph("Other layouts that are safe:")
+            columns = (Column("Differs in", 3), Column("Cheapest layout", 5), self._price_column())
+            yield _table(columns, rows, "alternatives")
+        ruled_out = [
+            f"Ruled out: {self._differs(each) or 'every layout'}; {words.inside_sentence(self._why(each))}."
+            for each in self.sizing.impossible
+        ]
+        if ruled_out:
+            yield Bullets(tuple(ruled_out))
+
+    def _regrets(self) -> Iterator[str]:
+        """Yield what is regretted when the truth turns out to be the median, or the low end of the band."""
+        costs = {each.confidence: each.cost for each in self.proposal.confidence_options}
+        median, low = costs.get(0.5), costs.get(0.95)
+        if median is not None and median < self.chosen.cost:
+            saved = self._worth(self.chosen.cost - median)
+            yield (
+                f"Too much: if a load test confirms the medians, {saved} could have been saved "
+                f"({signed(median / self.chosen.cost - 1)}). A load test before the purchase is worth up to that."
+            )
+        if low is not None:
+            if low <= self.chosen.cost:
+                return
+            yield (
+                f"Too little: if it measures the low end of the band, {self._worth(low - self.chosen.cost)} must be "
+                "added."
+            )
+        elif 0.95 in costs:
+            yield (
+                "Too little: if it measures the low end of the band, no layout of the search is certain to do. Buy in "
+                "steps, and measure after the first."
+            )
+
+    def _differs(self, layout: SizedLayout | Refusal) -> str:
+        """Return the fields that are not numbers of machines."""
+        fields = {name: value for name, value in layout.fields.items() if name not in self.its.sized}
+        said = [
+            f"{value} data centre{'s' * (value != 1)}" if name == "dcs" else f"{name} {value}"
+            for name, value in fields.items()
+        ]
+        return words.listed(said) if said else ""
+
+    def _why(self, refusal: Refusal) -> str:
+        if not refusal.conditions:
+            return refusal.reason
+        return f"{words.situation(refusal.conditions, self.its)}: {refusal.reason}"
+
+    def _price_column(self) -> Column:
+        return Column("Machines" if self.sizing.currency == MACHINES else "Price", 2, right=True)
+
+    def _worth(self, cost: float) -> str:
+        text = self._cost_text(cost)
+        return f"{text} machine{'s' * (text != '1')}" if self.sizing.currency == MACHINES else text
+
+    # Evidence
+
+    def _evidence(self) -> Iterator[Block]:
+        its = self.proposal.evidence
+        yield Paragraph(
+            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
+            f"fitted, from {its.load_tests} load tests in {its.scenarios} independent scenarios."
+        )
+        yield Bullets(its.sources)
+        yield Paragraph(f"{its.why} The capacity without objectives is known to within ±{share(its.half_width)}.")
+        if its.left_out_error is not None:
+            yield Paragraph(
+                f"Backtest: each scenario was predicted by a fit that had not seen it. The {its.left_out_figures} "
+                f"figures came out {share(its.left_out_error)} off in the median, and {its.left_out_held} of "
+                f"{its.left_out_banded} lay inside their 90 % band. {its.verdict}"
+            )
+        if its.narrower:
+            yield Paragraph("What would narrow the bands:")
+            rows = [
+                (Cell(each.what), Cell("not known") if each.half_width is None else _half_width_cell(each.half_width))
+                for each in its.narrower
+            ]
+            columns = (Column("Measurement", 8), Column("Capacity without objectives, afterwards", 4, right=True))
+            yield _table(columns, rows, "narrower")
+        if its.defects:
+            yield Paragraph("Known defects of the sources:")
+            yield Bullets(its.defects)
+
+    # Reproduction
+
+    def _reproduce(self) -> Iterator[Block]:
+        origin = self.proposal.provenance
+        yield Paragraph(
+            "The same version, evidence and seed give the same figures. The JSON of this proposal holds the whole "
+            "question and every figure; the second command computes them again and names those that differ."
+        )
+        commands = [self.proposal.asked.command] if self.proposal.asked.command else []
+        yield Code("\n".join([*commands, "capplan verify proposal.json"]))
+        rows = [
+            (Cell("Version"), Cell(f"capplan {origin.version}")),
+            (Cell("Seed"), Cell(str(origin.seed))),
+            (Cell("Evidence, SHA-256"), Cell(origin.evidence)),
+            (Cell("Fitted parameters, SHA-256"), Cell(origin.calibration)),
+            (Cell("This proposal, SHA-256"), Cell(self.proposal.digest)),
+        ]
+        yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> Table:
+    """Return a table; where the marked cells of each row have one mark, it stands once, in the last column."""
+    marks = [{cell.mark for cell in row if cell.mark} for row in rows]
+    if not any(marks) or max(map(len, marks)) > 1:
+        return Table(tuple(columns), tuple(map(tuple, rows)), name)
+    marked = tuple(
+        (*(replace(cell, mark="") for cell in row), Cell("", mark=next(iter(found), "")))
+        for row, found in zip(rows, marks, strict=True)
+    )
+    return Table((*columns, Column("", 2, right=True)), marked, name)
+
+
+_RUNS_OUT = {RATE: "requests per second", DISKS: "space on the disks"}
+_COMPARED: dict[Basis | None, str] = {
+    "measured": "as tested",
+    "interpolated": "between tested values",
+    "extrapolated": "beyond the tests",
+    "model only": "beyond the tests",
+}
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _years(years: float) -> str:
+    if years < 2 and not math.isclose(years, 1):
+        return f"{years * MONTHS:.0f} months"
+    return f"{years:g} year{'s' * (years != 1)}"
+
+
+def _half_width_cell(half_width: float) -> Cell:
+    return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
+
+
+def _guess(text: str, safety: Safety) -> str:
+    return f"{text} (a guess)" if safety.guessed else text

@@ -1,0 +1,216 @@
+"""`verify`: a proposal is computed again, and figures that differ are named."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.models.errors import InputError
+from capplan.models.language.document import load
+from capplan.models.results import plain
+from capplan.planner.demand.demand import Demand
+from capplan.planner.proposal.details import Details
+from capplan.planner.proposal.proposal import SCHEMA, digest
+from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
+from capplan.planner.size.prices import Prices
+from capplan.planner.size.size import SizingQuestion
+from capplan.simulator.experiments.workers import Workers
+from capplan.systems.registry import scenario
+
+TOLERANCE = 2e-3
+"""Relative difference up to which figures are equal: four digits may be rounded apart on another machine."""
+_NEAR_ZERO = 1e-4  # of shares and probabilities
+_ORIGIN = ("version", "seed")  # in every part: told once
+_NOT_FIGURES = ("schema", "digest", "provenance", "details")
+LARGEST = 20_000_000  # bytes
+_WORDS = {
+    "version": "version of capplan",
+    "seed": "seed",
+    "evidence": "evidence",
+    "calibration": "fitted parameters",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that differs.
+
+    Attributes
+    ----------
+    figure
+        Its place in the proposal, such as `sizing.chosen.cost`.
+    stored
+        What the file has.
+    computed
+        What is computed now.
+    """
+
+    figure: str
+    stored: Any
+    computed: Any
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a proposal that was computed again.
+
+    Attributes
+    ----------
+    intact
+        Whether the file is as it was written: its digest matches its content.
+    origins
+        What differs in the origin of the figures: version, seed, evidence or fitted parameters.
+    changes
+        Figures that differ.
+    figures
+        How many figures were compared.
+    """
+
+    intact: bool
+    origins: tuple[Change, ...]
+    changes: tuple[Change, ...]
+    figures: int
+
+    @property
+    def verified(self) -> bool:
+        """Whether the file is intact, and version, evidence and figures are the same."""
+        return self.intact and not self.origins and not self.changes
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON has it."""
+        return {"schema": "capplan.verification/1", "verified": self.verified, **plain(self)}
+
+
+def read_proposal(path: Path) -> dict[str, Any]:
+    """Read the JSON of a proposal.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no proposal.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(f"{path} has {path.stat().st_size:,} bytes: a proposal has at most {LARGEST:,}")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON: give the .json that `capplan proposal` wrote") from None
+    found = content.get("schema") if isinstance(content, dict) else None
+    if found != SCHEMA:
+        raise InputError(
+            f"{path} has the schema {found!r}, not {SCHEMA!r}: give the .json that `capplan proposal` wrote"
+        )
+    return dict(content)
+
+
+def verify(
+    content: Mapping[str, Any], workers: Workers, fitted: Fitted | None = None, stage: Stage = lambda _: None
+) -> Verification:
+    """Compute a proposal again, and compare.
+
+    Parameters
+    ----------
+    content : mapping
+        The proposal as JSON has it.
+    workers : Workers
+        Where layouts are searched.
+    fitted : Fitted, optional
+        The calibration to use; the system's own by default.
+    stage : function
+        Told the name of each stage as it starts.
+
+    Raises
+    ------
+    InputError
+        If the question in it cannot be read, or has no answer any more.
+    """
+    return compared(content, propose(question_of(content, fitted), workers, stage).to_json())
+
+
+def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verification:
+    """Compare a stored proposal with one that was computed again, both as JSON has them."""
+    stored, computed = (
+        {name: value for name, value in each.items() if name not in _NOT_FIGURES} for each in (content, again)
+    )
+    origins = _differences(content.get("provenance", {}), again["provenance"], "")
+    return Verification(
+        intact=content.get("digest") == digest(content),
+        origins=tuple(Change(_WORDS.get(each.figure, each.figure), each.stored, each.computed) for each in origins),
+        changes=tuple(_differences(stored, computed, "")),
+        figures=sum(1 for _ in _leaves(computed)),
+    )
+
+
+def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> ProposalQuestion:
+    """Return the question of a proposal as JSON has it.
+
+    Raises
+    ------
+    InputError
+        If a part of it is missing or cannot be read.
+    """
+    try:
+        asked, details = content["asked"], Details(**content["details"])
+        fields = dict(asked["scenario"])
+        base = scenario(fields.pop("system"), **{name: _tuples(value) for name, value in fields.items()})
+        sizing = SizingQuestion(
+            survive=tuple(asked["survive"]),
+            confidence=asked["confidence"],
+            growth_per_year=asked["growth_per_year"],
+            years=asked["years"],
+            sized={name: (int(low), int(high)) for name, (low, high) in asked["sized"].items()},
+            families={name: tuple(map(_tuples, values)) for name, values in asked["families"].items()},
+            prices=Prices(asked["currency"], asked["prices"]),
+            demand=None if asked["demand"] is None else load(Demand, asked["demand"], "the demand of the proposal"),
+            engine=asked["engine"],
+            seed=asked["seed"],
+        )
+        return ProposalQuestion(details, base, sizing, fitted, asked["command"])
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the question in this proposal cannot be read ({error!r}): make the proposal again") from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _differences(stored: Any, computed: Any, where: str) -> Iterator[Change]:
+    """Yield what differs, figure by figure."""
+    if isinstance(stored, Mapping) and isinstance(computed, Mapping):
+        for name in dict.fromkeys((*stored, *computed)):
+            if where and name in _ORIGIN:
+                continue
+            inside = f"{where}.{name}" if where else str(name)
+            yield from _differences(stored.get(name), computed.get(name), inside)
+    elif isinstance(stored, list) and isinstance(computed, list) and len(stored) == len(computed):
+        for place, (one, other) in enumerate(zip(stored, computed, strict=True)):
+            yield from _differences(one, other, f"{where}[{place}]")
+    elif not _same(stored, computed):
+        yield Change(where, stored, computed)
+
+
+def _same(stored: Any, computed: Any) -> bool:
+    numbers = [isinstance(each, int | float) and not isinstance(each, bool) for each in (stored, computed)]
+    if all(numbers):
+        return math.isclose(stored, computed, rel_tol=TOLERANCE, abs_tol=_NEAR_ZERO)
+    return bool(stored == computed)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from _leaves(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value

@@ -1,0 +1,133 @@
+"""`capplan evidence import`, `audit`, `plot` and `schema` for users' own load tests."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pytest
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.cli.main import main
+from capplan.planner.schemas import import_schema, load_test_audit_schema
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+CLOSED, THROTTLED = SAMPLES / "cstress-mixed-closed.txt", SAMPLES / "ycsb-mongodb-run.txt"
+
+
+@pytest.fixture(autouse=True)
+def _eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(each) for each in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_folder_becomes_one_table_with_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.csv"
+    code, out, err = run(capsys, "evidence", "import", SAMPLES, "-o", table, "--set", "node_cores=2,cache_state=warm")
+
+    assert (code, err) == (0, "")
+    assert max(map(len, out.replace(str(tmp_path), "").splitlines())) <= 80
+    assert all(path.name in out for path in SAMPLES.iterdir())
+    found = LOAD_TESTS.read(table)
+    assert set(found["node_cores"]) == {2.0}
+    assert set(found["cache_state"]) == {"warm"}
+    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "table.microbench.csv"}
+
+
+def test_the_report_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.parquet"
+    code, out, _ = run(capsys, "evidence", "import", CLOSED, "-o", table, "--json")
+    report = json.loads(out)
+
+    assert code == 0
+    assert (report["load_tests"], report["microbenchmarks"]) == (str(table), None)
+    jsonschema.validate(report, import_schema())
+    assert report["files"][0]["load_tests"] == 3
+    assert len(pd.read_parquet(table)) == 3
+
+
+def test_without_a_file_the_table_is_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "evidence", "import", CLOSED)
+
+    assert code == 0
+    assert out.splitlines()[0].startswith("run_id,repeat,system")
+    assert len(out.splitlines()) == 4
+    assert "cassandra-stress" in err
+
+
+@pytest.mark.parametrize(("file", "code"), [(CLOSED, 0), (THROTTLED, 1)])
+def test_the_audit_exits_with_1_if_something_must_not_be_believed(
+    file: Path, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    run(capsys, "evidence", "import", file, "-o", table)
+
+    for arguments in ((), ("--json",), ("--csv",)):
+        found, out, err = run(capsys, "evidence", "audit", table, *arguments)
+        assert (found, err) == (code, "")
+        assert max(map(len, out.splitlines())) <= 80 or arguments
+    report = json.loads(run(capsys, "evidence", "audit", table, "--json")[1])
+    jsonschema.validate(report, load_test_audit_schema())
+    assert [row["believed"] for row in report["rows"]] == [code == 0] * 3
+
+
+def test_the_audit_of_a_system_is_still_that_of_its_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "evidence", "audit", "fedora4")
+
+    assert code == 0
+    assert "Register of contradictions" in out
+
+
+@pytest.mark.parametrize("name", ["load-tests", "microbench"])
+def test_schemas_are_valid(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "evidence", "schema", name)
+
+    assert code == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(out))
+
+
+def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, picture = tmp_path / "table.csv", tmp_path / "plot.html"
+    run(capsys, "evidence", "import", SAMPLES / "cstress-mixed-fixed1500.hdr", CLOSED, "-o", table)
+    code, out, _ = run(capsys, "evidence", "plot", table, "--plot", picture)
+
+    assert (code, out) == (0, f"{picture}\n")
+    assert "open, read" in picture.read_text()
+    assert run(capsys, "evidence", "plot", table, "--plot", picture, "--statistic", "p999")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["audit", "openprovidr"], "did you mean 'openprovider'?"),
+        (["audit", "missing.csv"], "missing.csv does not exist"),
+        (["import", "missing.txt", "-o", "table.csv"], "missing.txt does not exist"),
+        (["import", CLOSED, "-o", "table.txt"], "the ending decides the format"),
+        (["import", CLOSED, "--set", "cass_nodes"], "must be name=value"),
+        (["import", CLOSED, "--set", "rf=1,rf=1"], "twice"),
+        (["import", CLOSED, "--set", "cas_nodes=3"], "did you mean 'cass_nodes'?"),
+        (["import", CLOSED, "--map", "missing.toml"], "missing.toml"),
+        (["import", CLOSED, "--json"], "say by -o where the table goes"),
+        (["schema", "loadtests"], "did you mean 'load-tests'?"),
+        (["plot", CLOSED, "--plot", "a.html", "--statistic", "p98"], "did you mean 'p9"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    arguments: list[object],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "evidence", *arguments)
+
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,87 @@
+"""`capplan proposal` writes what its endings say, `capplan verify` checks it, and bad input is one sentence."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from capplan.cli.main import main
+
+ASKED = ["proposal", "fedora4", "--customer", "A & <b>B</b>", "--tps", "200", "--nodes", "1..4", "--engine", "analytic"]
+ASKED += ["--processes", "1"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("proposal")
+    endings = (".html", ".pdf", ".xlsx", ".json")
+    assert main([*ASKED, *(word for ending in endings for word in ("-o", str(folder / f"proposal{ending}")))]) == 0
+    return folder
+
+
+def test_every_ending_is_written(files: Path) -> None:
+    beginnings = {path.suffix: path.read_bytes()[:4] for path in files.iterdir()}
+    assert beginnings == {".html": b"<!do", ".pdf": b"%PDF", ".xlsx": b"PK\x03\x04", ".json": b'{\n "'}
+
+
+def test_the_json_has_a_command_that_asks_the_same(files: Path) -> None:
+    content = json.loads((files / "proposal.json").read_text(encoding="utf-8"))
+    assert content["schema"] == "capplan.proposal/1"
+    assert content["asked"]["command"] == (
+        "capplan proposal fedora4 --customer 'A & <b>B</b>' --nodes 1..4 --tps 200 --engine analytic -o proposal.json"
+    )
+
+
+def test_an_edited_proposal_is_not_verified(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    content = json.loads((files / "proposal.json").read_text(encoding="utf-8"))
+    content["sizing"]["chosen"]["cost"] = 0
+    content["provenance"]["version"] = "0.0.1"
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert main(["verify", str(path), "--processes", "1"]) == 1
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "digest" in out
+    assert "0.0.1" in out
+    assert "sizing.chosen.cost: 0 in the file" in out
+
+
+def test_nothing_is_written_without_a_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "proposal.json"
+    assert main([*ASKED, "--tps", "90000", "-o", str(path)]) == 1
+    assert not path.exists()
+    assert capsys.readouterr().err.startswith("capplan: there is nothing to propose")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ([], "add -o proposal.html"),
+        (["-o", "proposal.doc"], "ends in .doc"),
+        (["-o", "nowhere/proposal.pdf"], "nowhere"),
+        (["-o", "proposal.json", "--details", "nowhere.toml"], "nowhere.toml"),
+        (["-o", "proposal.json", "--customer", " "], "names its customer"),
+        (["-o", "proposal.json", "--survive", "nod"], "did you mean 'node'?"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ASKED, *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("capplan: ")
+    assert error.count("\n") == 1
+    assert found in error
+
+
+@pytest.mark.parametrize(("ending", "library"), [("html", "matplotlib"), ("pdf", "typst"), ("xlsx", "xlsxwriter")])
+def test_a_missing_library_is_named_before_anything_is_computed(
+    ending: str, library: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    assert main([*ASKED, "-o", f"proposal.{ending}"]) == 2
+    error = capsys.readouterr().err
+    assert "install capplan[proposal]" in error
+    assert error.count("\n") == 1

@@ -1,0 +1,146 @@
+"""`drift`: each claim of an answer against measurements, by exact cases."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.cli.main import main
+from capplan.models.errors import InputError
+from capplan.planner.drift.drift import drift, read_answer
+from capplan.planner.schemas import drift_schema
+
+
+def band(value: float, low: float, high: float | None) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "basis": "measured"}
+
+
+ANSWER: dict[str, Any] = {
+    "schema": "capplan.prediction/3",
+    "system": "orders",
+    "layout": "3 nodes",
+    "scenario": {"dcs": 1, "cass_nodes": 3},
+    "capacity": {"peak_tps": band(1000, 900, 1100)},
+    "offered": {"peak_tps": 500.0},
+    "latency_ms": {"read": {"mean": band(2, 1, 3), "p99": band(10, 5, None)}},
+}
+
+
+def measured(**cells: Any) -> LoadTestRow:
+    """A steady run at the answer's rate."""
+    return LoadTestRow(
+        **{
+            **{"run_id": "a", "load_kind": "open", "offered_tps": 500.0, "throughput_tps": 500.0, "duration_s": 1000.0},
+            **{"request_class": "read", "latency_mean_ms": 2.5},
+            **cells,
+        }
+    )
+
+
+def beyond(completed: float) -> LoadTestRow:
+    """A run with twice the capacity on offer."""
+    wait_ms = (1 - completed / 2000) * 1000 * 1000 / 2
+    return measured(run_id="b", offered_tps=2000.0, throughput_tps=completed, latency_mean_ms=wait_ms)
+
+
+def statuses(*rows: LoadTestRow, answer: dict[str, Any] = ANSWER) -> dict[str, str]:
+    return {each.name: each.status for each in drift(answer, LOAD_TESTS.frame(rows)).claims}
+
+
+@pytest.mark.parametrize(("mean", "status"), [(0.9, "better"), (1.0, "held"), (3.0, "held"), (3.1, "worse")])
+def test_a_latency_is_compared_with_its_band(mean: float, status: str) -> None:
+    assert statuses(measured(latency_mean_ms=mean)) == {
+        "capacity": "untested",
+        "read.mean": status,
+        "read.p99": "untested",
+    }
+
+
+def test_a_band_without_an_end_cannot_be_exceeded() -> None:
+    assert statuses(measured(latency_p99_ms=1e6, latency_mean_ms=None))["read.p99"] == "held"
+
+
+@pytest.mark.parametrize(("rate", "status"), [(449, "untested"), (450, "worse"), (550, "worse"), (551, "untested")])
+def test_only_runs_near_the_rate_of_the_answer_test_its_latencies(rate: float, status: str) -> None:
+    near = measured(run_id="near", latency_mean_ms=None, latency_p99_ms=6.0)
+    tested = statuses(near, measured(offered_tps=rate, throughput_tps=rate, latency_mean_ms=9.0))
+
+    assert tested["read.mean"] == status
+
+
+def test_of_several_runs_the_median_counts() -> None:
+    rows = [measured(run_id=str(mean), latency_mean_ms=mean) for mean in (2.0, 2.9, 9.0)]
+
+    assert statuses(*rows)["read.mean"] == "held"
+
+
+@pytest.mark.parametrize(
+    ("rows", "status"),
+    [
+        ([beyond(890)], "worse"),
+        ([beyond(950)], "held"),
+        ([beyond(1150)], "better"),
+        ([measured(offered_tps=950.0, throughput_tps=950.0)], "held"),
+        ([measured(offered_tps=1200.0, throughput_tps=1200.0)], "better"),
+        ([measured()], "untested"),
+        ([beyond(890), measured(offered_tps=950.0, throughput_tps=950.0)], "held"),
+    ],
+)
+def test_the_capacity_is_what_was_completed(rows: list[LoadTestRow], status: str) -> None:
+    near = measured(run_id="near")
+
+    assert statuses(near, *rows)["capacity"] == status
+
+
+def test_classes_of_a_run_add_up_to_its_rate() -> None:
+    parts = [measured(request_class=name, offered_tps=250.0, throughput_tps=250.0) for name in ("read", "write")]
+
+    assert statuses(*parts)["read.mean"] == "held"
+
+
+def test_refused_rows_and_other_layouts_test_nothing() -> None:
+    refused = measured(run_id="b", load_kind="throttled", offered_tps=700.0, latency_mean_ms=90.0)
+    other = measured(run_id="c", cass_nodes=6, latency_mean_ms=90.0)
+    found = drift(ANSWER, LOAD_TESTS.frame([measured(), refused, other]))
+
+    assert (found.answer, found.rows_refused, found.rows_of_other_layouts) == (True, 1, 1)
+
+
+def test_nothing_tested_is_no_answer() -> None:
+    with pytest.raises(InputError, match="no run tests a claim"):
+        drift(ANSWER, LOAD_TESTS.frame([measured(throughput_tps=5.0, offered_tps=5.0)]))
+
+
+def test_the_command_exits_with_1_if_a_claim_has_become_worse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer, good, bad = (tmp_path / name for name in ("answer.json", "good.csv", "bad.csv"))
+    answer.write_text(json.dumps(ANSWER))
+    LOAD_TESTS.write(LOAD_TESTS.frame([measured()]), good)
+    LOAD_TESTS.write(LOAD_TESTS.frame([measured(latency_mean_ms=30.0)]), bad)
+
+    assert main(["drift", str(answer), str(good)]) == 0
+    assert main(["drift", str(answer), str(bad)]) == 1
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["drift", str(answer), str(bad), "--json"]) == 1
+    jsonschema.validate(json.loads(capsys.readouterr().out), drift_schema())
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "is not JSON"),
+        ("[]", "has the schema None"),
+        ('{"schema": "capplan.sizing/1"}', "it must be 'capplan.prediction/3'"),
+    ],
+)
+def test_only_an_answer_of_predict_is_read(content: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(content)
+
+    with pytest.raises(InputError, match=sentence):
+        read_answer(path)

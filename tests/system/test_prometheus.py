@@ -1,0 +1,113 @@
+"""Debian's Prometheus on loopback, with a history of two instances: histograms are merged, and broken ones refused."""
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from capplan.calibration.evidence.import_files import import_files
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.models.errors import InputError
+
+pytestmark = pytest.mark.system
+
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
+RUN_S, STEP_S = 600, 15
+BOUNDS = ("0.001", "0.01", "0.1", "+Inf")
+PER_STEP = {"a": (30, 140, 149, 150), "b": (0, 15, 140, 150)}  # cumulative counts of 15 s, on two instances
+MEAN_S = 0.009
+
+
+def history() -> str:
+    """A server's samples with their times: `api` is sound, `flat` has the same count in every bucket."""
+    lines: dict[str, list[str]] = {"api_seconds": [], "flat_seconds": []}
+    for step in range(RUN_S // STEP_S + 1):
+        time = int(START.timestamp()) + STEP_S * step
+        for instance, counts in PER_STEP.items():
+            for name, cumulative in (("api_seconds", counts), ("flat_seconds", (150, 150, 150, 150))):
+                for bound, count in zip(BOUNDS, cumulative, strict=True):
+                    label = f'{{instance="{instance}",le="{bound}"}}'
+                    lines[name].append(f"{name}_bucket{label} {step * count} {time}")
+                lines[name].append(f'{name}_sum{{instance="{instance}"}} {step * 150 * MEAN_S} {time}')
+                lines[name].append(f'{name}_count{{instance="{instance}"}} {step * 150} {time}')
+    text = "".join(f"# TYPE {name} histogram\n" + "\n".join(sorted(rows)) + "\n" for name, rows in lines.items())
+    return f"{text}# EOF\n"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with that history."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    tool, server = shutil.which("promtool"), shutil.which("prometheus")
+    assert tool is not None, "the Debian package prometheus is missing"
+    assert server is not None, "the Debian package prometheus is missing"
+    (folder / "history.txt").write_text(history())
+    (folder / "prometheus.yml").write_text("global: {}\n")
+    data = str(folder / "data")
+    made = [tool, "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.txt"), data]
+    subprocess.run(made, check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={data}"]
+    options.append(f"--web.listen-address=127.0.0.1:{port}")
+    with subprocess.Popen([server, *options], stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert any("Server is ready" in line for line in running.stderr)
+        yield f"http://127.0.0.1:{port}"
+        running.terminate()
+        running.stderr.read()
+
+
+def question(folder: Path, url: str, metric: str = "api_seconds", columns: str = "") -> Path:
+    path = folder / "runs.toml"
+    end = START + timedelta(seconds=RUN_S)
+    path.write_text(
+        f'[prometheus]\nurl = "{url}"\n[histogram]\nmetric = "{metric}"\nunit = "s"\n[columns]\n{columns}\n'
+        f'[[runs]]\nstart = {START.isoformat()}\nend = {end.isoformat()}\nrun_id = "r20"\noffered_tps = 20\n'
+    )
+    return path
+
+
+def test_a_run_has_the_merged_histogram_of_all_instances(url: str, tmp_path: Path) -> None:
+    """Of 300 requests a step 155 take up to 10 ms: the median lies 120 of 125 into the bucket from 1 to 10 ms."""
+    (row,) = LOAD_TESTS.rows(import_files([question(tmp_path, url)]).load_tests)
+
+    assert (row.run_id, row.offered_tps, row.duration_s) == ("r20", 20, RUN_S)
+    assert row.throughput_tps == pytest.approx(20, rel=0.03)  # extrapolated to the ends of the window
+    assert row.latency_mean_ms == pytest.approx(9.0, rel=1e-6)
+    assert row.latency_p50_ms == pytest.approx(1 + 9 * 120 / 125, rel=1e-6)
+    assert row.latency_p95_ms == pytest.approx(10 + 90 * (285 - 155) / (289 - 155), rel=1e-6)
+
+
+def test_a_flat_histogram_is_refused_and_its_mean_kept(url: str, tmp_path: Path) -> None:
+    found = import_files([question(tmp_path, url, "flat_seconds")])
+    (row,) = LOAD_TESTS.rows(found.load_tests)
+
+    assert "refused" in found.files[0].remarks[0]
+    assert (row.latency_p50_ms, row.latency_p99_ms) == (None, None)
+    assert row.latency_mean_ms == pytest.approx(9.0, rel=1e-6)
+
+
+def test_other_columns_are_queries(url: str, tmp_path: Path) -> None:
+    path = question(tmp_path, url, columns="errors = 'sum(increase(api_seconds_count[$run])) * 0'")
+    (row,) = LOAD_TESTS.rows(import_files([path]).load_tests)
+
+    assert row.errors == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("errors = 'sum('", "is refused by"),
+        ("errors = 'api_seconds_count offset 2h'", "series: use sum"),
+        ("eror = '1'", "did you mean 'errors'"),
+    ],
+)
+def test_a_bad_query_is_refused_in_one_sentence(columns: str, sentence: str, url: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=sentence):
+        import_files([question(tmp_path, url, columns=columns)])
