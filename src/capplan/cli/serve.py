@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -18,7 +20,7 @@ def serve_(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; one that other machines reach needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8080,
     token: Annotated[
         str | None, typer.Option(metavar="TEXT", envvar="CAPPLAN_TOKEN", help="What those who ask must know.")
     ] = None,
@@ -43,10 +45,24 @@ def serve_(
     from capplan.planner.serve.app import create_app, notebook
 
     app = create_app(limits, token)
+    listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     where = "/ and /docs" if notebook() is not None else "/docs (the what-if page needs the extra notebooks)"
-    sys.stderr.write(f"capplan: http://{shown}:{port} serves {where}; Ctrl-C ends it\n")
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
+    sys.stderr.write(f"capplan: http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it\n")
+    sys.stderr.flush()
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False)).run([listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listen, so that those who ask before the server has started wait for it."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InputError(
+            f"host {host} and port {port} cannot be used: {error.strerror or error}; choose another --port or --host"
+        ) from None
 
 
 def _time_s(text: str) -> float:
