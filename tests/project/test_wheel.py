@@ -125,6 +125,13 @@ def test_installed_wheel_imports(installed: Path, tmp_path: Path) -> None:
     assert Path(where.strip()).is_relative_to(installed.parent)
 
 
+def test_the_installed_what_if_page_is_found(installed: Path, tmp_path: Path) -> None:
+    program = "from capplan.planner.serve.app import notebook; print(notebook())"
+    where = run_installed([installed / "python", "-c", program], tmp_path)
+
+    assert Path(where.strip()).is_relative_to(installed.parent)
+
+
 def test_the_installed_kernel_runs(installed: Path, tmp_path: Path) -> None:
     options = ("--dcs", "2", "--cass-nodes", "3", "--duration", "100ms", "--replications", "2", "--json")
     compiled, plain = (

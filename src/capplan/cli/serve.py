@@ -51,7 +51,9 @@ def serve_(
     sys.stderr.write(f"capplan: http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it\n")
     sys.stderr.flush()
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False)).run([listening])
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=3)).run(
+            [listening]
+        )
 
 
 def _listen(host: str, port: int) -> socket.socket:

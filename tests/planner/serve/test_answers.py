@@ -93,6 +93,7 @@ MANY = {"stations": [{**NETWORK["stations"][0], "count": 10**6}, *NETWORK["stati
         ("/predict", {"scenario": {"system": "fedora4", "nodes": 10**6}}),
         ("/predict", {"scenario": SMALL, "engine": "analytic", "budget": "1s"}),
         ("/predict", {"network": {**NETWORK, **MANY}}),
+        ("/predict", {"scenario": {"system": "fedora4", "tps": 1e308}}),
         ("/simulate", {"network": {**NETWORK, **MANY}}),
         ("/simulate", {"scenario": SMALL, "duration": "1s", "warmup": "1s"}),
         ("/simulate", {"scenario": {**SMALL, "tps": 10**6}, "duration": "1h"}),

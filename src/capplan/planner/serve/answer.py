@@ -66,7 +66,7 @@ def answer(verb: str, body: Any) -> str:
 
 
 def _predicted(body: Mapping[str, Any]) -> dict[str, Any]:
-    request = load(PredictRequest, body, "request")
+    request = load(PredictRequest, body, "the request")
     if request.engine == "analytic" and request.budget is not None:
         raise InputError('budget is for a simulation: leave it out, or choose "engine": "compiled"')
     budget_s = None if request.budget is None else float(request.budget)
@@ -94,7 +94,7 @@ def _predicted(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simulated(body: Mapping[str, Any]) -> dict[str, Any]:
-    request = load(SimulateRequest, body, "request")
+    request = load(SimulateRequest, body, "the request")
     subject, target = _subject(request)
     duration_s, warmup_s = float(request.duration), float(request.warmup or 0.0)
     if warmup_s >= duration_s:
@@ -142,7 +142,7 @@ def _checked(network: Network) -> Network:
 
 
 def _sized(body: Mapping[str, Any]) -> dict[str, Any]:
-    request = load(SizeRequest, body, "request")
+    request = load(SizeRequest, body, "the request")
     base = read_layout(request.scenario)
     its = system(base.system)
     searched = {**its.sized, **its.families, **request.families}

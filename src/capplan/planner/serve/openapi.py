@@ -7,6 +7,7 @@ from typing import Any
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import prediction_schema, simulation_schema, sizing_schema
 from capplan.planner.serve.request import PredictRequest, SimulateRequest, SizeRequest
+from capplan.planner.size.shapes import Shapes
 from capplan.systems.registry import every_system
 
 ERRORS = {
@@ -60,10 +61,10 @@ def operation(answer: str, body: str | None = None) -> dict[str, Any]:
     errors = ERRORS if body is not None else {status: ERRORS[status] for status in (401, 403)}
     responses |= {status: _content(words, "Error") for status, words in errors.items()}
     if body is None:
-        return {"responses": responses}
+        return {"responses": responses, "tags": ["answers"]}
     described: dict[str, Any] = {"required": True, **_content("The question.", body)}
     described["content"]["application/json"]["example"] = EXAMPLES[body]
-    return {"responses": responses, "openapi_extra": {"requestBody": described}}
+    return {"responses": responses, "tags": ["answers"], "openapi_extra": {"requestBody": described}}
 
 
 def components() -> dict[str, Any]:
@@ -74,6 +75,7 @@ def components() -> dict[str, Any]:
         "Simulation": simulation_schema(),
         "Sizing": sizing_schema(),
         "Network": network_schema(),
+        "Shapes": schema(Shapes),
         **{each.scenario.__name__: schema(each.scenario) for each in every_system()},
     }.items():
         found |= _spread(name, each)
@@ -86,6 +88,8 @@ def components() -> dict[str, Any]:
         for name in ("scenario", "network"):
             if name in described["properties"]:
                 described["properties"][name] = _reference(name.capitalize())
+        if "shapes" in described["properties"]:
+            described["properties"]["shapes"] = _reference("Shapes")
         if "network" in described["properties"]:
             described["oneOf"] = [{"required": ["scenario"]}, {"required": ["network"]}]
         found |= _spread(kind.__name__, described)

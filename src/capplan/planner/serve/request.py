@@ -26,6 +26,8 @@ Share = Annotated[_Share, READ_SHARE]
 Growth = Annotated[float, READ_SHARE, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Tables = dict[str, Any]
+HIGHEST_RATE = 1e9
+"""Requests per second; solvers lose their digits far above."""
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -181,5 +183,11 @@ def read_layout(tables: Mapping[str, Any]) -> Scenario:
         When it names no system or breaks a rule of its scenario.
     """
     if "system" not in tables:
-        raise InputError('scenario: key \'system\' is missing: add one such as "system": "fedora4"; see GET /systems')
-    return scenario_of(tables, "scenario")
+        raise InputError(
+            'the request: key \'system\' is missing: add one such as "system": "fedora4"; see GET /systems'
+        )
+    scenario = scenario_of(tables, "the request")
+    rate = scenario.offered_per_s()
+    if rate is not None and rate > HIGHEST_RATE:
+        raise InputError(f"the request: tps = {rate:g} is above {HIGHEST_RATE:g}, more than any layout carries")
+    return scenario

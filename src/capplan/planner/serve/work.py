@@ -37,7 +37,7 @@ class Limits:
     queue: int = 8
     time_s: float = 30.0
     body_bytes: int = 10**6
-    memory_gib: int = 8
+    memory_gib: int = 4
 
     def __post_init__(self) -> None:
         if self.processes < 1 or self.queue < 0 or self.time_s <= 0 or self.body_bytes < 1:
