@@ -61,7 +61,10 @@ def answer(verb: str, body: Any) -> str:
     """
     if not isinstance(body, dict):
         raise InputError('the body must be a JSON object, such as {"scenario": {"system": "fedora4"}}')
-    found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body)
+    try:
+        found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body)
+    except ArithmeticError:  # a rule of each field cannot know what the figures of all of them come to
+        raise InputError("a number in the request is too large or too small to compute with: check its unit") from None
     return json.dumps(plain(found), ensure_ascii=False)
 
 

@@ -25,6 +25,7 @@ from capplan.systems.registry import scenario_of
 Share = Annotated[_Share, READ_SHARE]
 Growth = Annotated[float, READ_SHARE, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+UpTo1000 = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Tables = dict[str, Any]
 HIGHEST_RATE = 1e9
 """Requests per second; solvers lose their digits far above."""
@@ -101,7 +102,7 @@ class SimulateRequest(Construct):
     duration: PositiveSeconds = 60.0
     warmup: Seconds | None = None
     horizon: Horizon | None = None
-    replications: AtLeastOne | None = None
+    replications: UpTo1000 | None = None
     precision: str | None = None
     engine: Engine = "compiled"
     seed: Seed = 1
@@ -149,7 +150,7 @@ class SizeRequest(Construct):
     years: Positive | None = None
     prices: Tables | None = None
     shapes: Tables | None = None
-    cells: Annotated[tuple[AtLeastOne, ...], Field(min_length=1)] = (1,)
+    cells: Annotated[tuple[UpTo1000, ...], Field(min_length=1)] = (1,)
     engine: SizingEngine = "compiled"
     seed: Seed = 1
 
