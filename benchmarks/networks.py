@@ -21,7 +21,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import ForkJoin, Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.systems.openprovider.network import UPDATES, build_cluster, network
+from capplan.systems.openprovider.network import build_cluster, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
@@ -127,6 +127,6 @@ def flow_numbers() -> FlowNumbers:
         repair_chance=LOCAL_READ_REPAIR_CHANCE,
         write_needed=cluster.need(scenario.consistency_write, 0).total,
         read_needed=cluster.need(scenario.consistency_read, 0).by_dc[0],
-        updates=UPDATES,
+        updates=network(scenario, values, 1.0).sessions[0].classes.count("update"),
         rate_per_s=flow_rate_per_s(),
     )

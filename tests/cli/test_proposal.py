@@ -20,11 +20,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_ending_is_written(files: Path) -> None:
     beginnings = {path.suffix: path.read_bytes()[:4] for path in files.iterdir()}
     assert beginnings == {".html": b"<!do", ".pdf": b"%PDF", ".xlsx": b"PK\x03\x04", ".json": b'{\n "'}
 
 
+@pytest.mark.slow
 def test_the_json_has_a_command_that_asks_the_same(files: Path) -> None:
     content = json.loads((files / "proposal.json").read_text(encoding="utf-8"))
     assert content["schema"] == "capplan.proposal/1"
@@ -33,6 +35,7 @@ def test_the_json_has_a_command_that_asks_the_same(files: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_edited_proposal_is_not_verified(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

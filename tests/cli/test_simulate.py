@@ -160,6 +160,7 @@ def test_json_says_what_was_run(plans: list[ReplicationPlan], capsys: pytest.Cap
     assert document["classes"]["auth"]["latency_ms"]["intended"]["p99"]["half_width"] is None
 
 
+@pytest.mark.slow
 def test_without_a_rate_it_is_that_of_a_prediction(
     plans: list[ReplicationPlan], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_layout_that_was_not_measured_shows_no_measurement() -> None:
     assert "what failures leave of the capacity" not in [each.text for each in figure.layout.annotations]
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_page() -> None:
     text = page(drawn(), "title <&>")
 

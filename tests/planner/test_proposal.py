@@ -135,6 +135,7 @@ def evaluated(formula: str, sheet: Any) -> Any:
     return eval(text, names)
 
 
+@pytest.mark.slow
 def test_the_same_question_gives_the_same_bytes(proposal: Proposal) -> None:
     logo = Logo("png", PNG, 1, 1)
     for write in (pdf, workbook, html):
@@ -155,6 +156,7 @@ def test_the_json_follows_its_schema(proposal: Proposal) -> None:
     json.dumps(proposal.to_json(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_proposal_that_is_computed_again_is_the_same(proposal: Proposal) -> None:
     with in_process() as workers:
         assert verify(json.loads(json.dumps(proposal.to_json())), workers).verified

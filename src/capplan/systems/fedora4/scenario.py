@@ -81,7 +81,8 @@ class Fedora4Scenario(Scenario):
     nodes: Annotated[AtLeastOne, Option("Nodes of the repository cluster.", "nodes", measured=True)] = 3
     node_cores: Annotated[Cores, Option("Cores of a node.", "cores of a node", measured=True)] = CORES
     node_speed: Annotated[
-        Speed, Option("Speed of a core relative to the test's.", "times a test's core", "X", measured=True)
+        Speed,
+        Option("Speed of a core relative to the test's.", "times the core speed of a tested node", "X", measured=True),
     ] = 1.0
     write_share: Annotated[
         WriteShare,

@@ -177,7 +177,7 @@ class OpenproviderScenario(Scenario):
         Speed,
         Option(
             "Speed of such a core relative to the test's.",
-            "times a test's core at a Cassandra node",
+            "times the core speed of a tested Cassandra node",
             "X",
             measured=True,
         ),
@@ -188,7 +188,10 @@ class OpenproviderScenario(Scenario):
     front_speed: Annotated[
         Speed,
         Option(
-            "Speed of such a core relative to the test's.", "times a test's core at a policing node", "X", measured=True
+            "Speed of such a core relative to the test's.",
+            "times the core speed of a tested policing node",
+            "X",
+            measured=True,
         ),
     ] = 1.0
     consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (

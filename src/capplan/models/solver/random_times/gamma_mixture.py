@@ -156,7 +156,8 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
         # Between parts that are far apart the distribution is flat, and steps leave the interval of the quantile.
         there = here - np.sign(error) * np.fmin(np.abs(step), 0.5)
         inside = (there > low[left]) & (there < high[left])
-        between = (low[left] + high[left]) / 2
+        with np.errstate(invalid="ignore"):  # nothing is known yet where the first time is the quantile itself
+            between = (low[left] + high[left]) / 2
         log_time[left] = np.where(inside | ~np.isfinite(between), there, between)
         settled = np.abs(step) ** 3 * steepest[row] < _CLOSE
         found[left[settled]] = np.exp(log_time[left[settled]])
