@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from pypdfium2 import PdfDocument
 
 from capplan.cli.main import main as capplan
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 NAME = "proposal-20000-tps"
+PICTURE = ROOT / "docs" / "figures" / "proposal.png"  # on the README
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 QUESTION = [
     *("proposal", "openprovider", "--tps", "20000", "--slo", "acct.p99<20ms", "--survive", "dc"),
@@ -38,7 +42,15 @@ def generated() -> dict[Path, bytes]:
         code = capplan([*QUESTION, *(word for file in files for word in ("-o", str(file)))])
         if code:
             raise RuntimeError(f"capplan proposal ended with exit code {code}")
-        return {EXAMPLES / file.name: file.read_bytes() for file in files}
+        found = {EXAMPLES / file.name: file.read_bytes() for file in files}
+        return {**found, PICTURE: first_page(found[EXAMPLES / f"{NAME}.pdf"])}
+
+
+def first_page(pdf: bytes) -> bytes:
+    """Return a picture (PNG) of the first page of a PDF."""
+    picture = BytesIO()
+    PdfDocument(pdf)[0].render(scale=1.3).to_pil().save(picture, "PNG", optimize=True)
+    return picture.getvalue()
 
 
 def main() -> int:

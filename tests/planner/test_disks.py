@@ -1,6 +1,7 @@
 """Data of a demand must fit on the disks of a sized layout."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,14 @@ def demand() -> Demand:
     return read_demand(EXAMPLE)
 
 
-def sized(demand: Demand | None, **fields: float) -> Sizing:
+@cache
+def sized(demand: Demand | None) -> Sizing:
     """Return the smallest layout on one data centre."""
     question = SizingQuestion(
         families={"dcs": (1,)}, sized={"cass_nodes": (3, 60), "front_nodes": (1, 1)}, engine="analytic", demand=demand
     )
     with in_process() as workers:
-        return size(changed(scenario("openprovider"), tps=2000.0, **fields), question, workers)
+        return size(changed(scenario("openprovider"), tps=2000.0), question, workers)
 
 
 def test_the_need_is_that_of_the_volume(demand: Demand) -> None:

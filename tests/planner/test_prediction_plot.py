@@ -39,7 +39,9 @@ def shapes(figure: go.Figure, colour: str) -> list[go.layout.Shape]:
     return [each for each in figure.layout.shapes if each.line.color == colour]
 
 
-@pytest.mark.parametrize("name", ["openprovider", "rhino-shcm", "arion", "fedora4"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("openprovider", marks=pytest.mark.slow), "rhino-shcm", "arion", "fedora4"]
+)
 @pytest.mark.slow
 def test_each_class_has_its_curves_and_failures_are_below(name: str) -> None:
     figure, its = drawn(name), answer(name)
@@ -54,7 +56,9 @@ def test_each_class_has_its_curves_and_failures_are_below(name: str) -> None:
         assert all(len(own[each].x) == LOADS for each in ("mean", "p99"))
 
 
-@pytest.mark.parametrize("name", ["openprovider", "rhino-shcm", "arion", "fedora4"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("openprovider", marks=pytest.mark.slow), "rhino-shcm", "arion", "fedora4"]
+)
 def test_the_curve_passes_through_the_answer_and_bands_hold_it(name: str) -> None:
     """The answer is the analytic one here: between two solved loads, what is between is off by a few per cent."""
     its, figure = answer(name), drawn(name)

@@ -48,7 +48,7 @@ def sides(problem: Problem, nodes: int) -> list[int]:
 @pytest.mark.parametrize(
     "problem",
     [
-        Problem(number) if number < 2 or MANY else pytest.param(Problem(number), marks=pytest.mark.slow)
+        Problem(number) if number < 1 or MANY else pytest.param(Problem(number), marks=pytest.mark.slow)
         for number in range(MANY or 8)
     ],
     ids=lambda each: f"farm {each.number}",

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -94,6 +94,7 @@ def test_adding_is_counting_both(one: np.ndarray, other: np.ndarray) -> None:
 
 @given(SOME)
 def test_the_distribution_function_rises_to_one_at_the_maximum(ticks: np.ndarray) -> None:
+    assume(ticks.max() < 2**50)  # 13 days: beyond some months, seconds as floats do not tell one tick from the next
     latencies_s, shares = Histogram.from_ticks(ticks).cdf()
     assert latencies_s[-1] == max(ticks.tolist()) / 1e9
     assert shares[-1] == 1

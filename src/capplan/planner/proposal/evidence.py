@@ -13,6 +13,7 @@ from capplan.calibration.system import Case
 from capplan.calibration.validation.validate import report
 from capplan.planner.proposal.proposal import EvidenceUsed, Narrower
 from capplan.planner.proposal.words import statistic
+from capplan.planner.size.sizing import steady
 
 _LEAST = 0.1  # of the band: what must be gained to be worth a line
 
@@ -34,7 +35,7 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
         narrower=(*_never_measured(case), *_narrower(case)),
         left_out_figures=sum(each.counts for each in backtest.left_out),
-        left_out_error=None if backtest.own is None else backtest.own.error,
+        left_out_error=None if backtest.own is None else steady(backtest.own.error),
         left_out_held=backtest.coverage.held,
         left_out_banded=backtest.coverage.figures,
         verdict=backtest.verdict,
@@ -52,7 +53,7 @@ def _half_width(case: Case[Any], far: Extrapolation, certain: bool = False) -> f
     if certain:
         draws = np.full_like(draws, np.median(draws))
     band = measured.widened(rate=far.factor(case.system.widening, RATE, case.responses)).of_rate(draws)
-    return float((band.high - band.low) / 2 / band.value)
+    return steady((band.high - band.low) / 2 / band.value)
 
 
 def _never_measured(case: Case[Any]) -> Iterator[Narrower]:

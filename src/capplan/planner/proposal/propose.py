@@ -47,7 +47,7 @@ from capplan.planner.proposal.proposal import (
 )
 from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -220,7 +220,7 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
     last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
     rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
     return tuple(
-        YearOfGrowth(float(year), each, each / layout.sustained_tps, each <= layout.sustained_tps)
+        YearOfGrowth(float(year), each, steady(each / layout.sustained_tps), each <= layout.sustained_tps)
         for year, each in enumerate(rates)
     )
 

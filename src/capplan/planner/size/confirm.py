@@ -14,7 +14,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
-from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
 from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]
@@ -156,7 +156,7 @@ class _Sizes:
         yield Safety(
             conditions=DATA,
             risk=disks.risk(scenario, cells),
-            sustained_tps=at_confidence(rates, self.target.confidence),
+            sustained_tps=steady(at_confidence(rates, self.target.confidence)),
             capacity_tps=band_of_rates(rates),
             reached_ms={},
             limit=f"{DISK} of {disks.disk_gib:,.0f} GiB",
@@ -173,9 +173,12 @@ class _Sizes:
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
-            sustained_tps=at_confidence(rates, confidence),
+            sustained_tps=steady(at_confidence(rates, confidence)),
             capacity_tps=band_of_rates(rates),
-            reached_ms=strain.reached_ms(confidence, relations),
+            reached_ms={
+                name: None if value is None else steady(value)
+                for name, value in strain.reached_ms(confidence, relations).items()
+            },
             limit=strain.limit(confidence, relations),
             bottleneck=bottleneck,
             guessed=strain.conditions.guessed,

@@ -30,7 +30,7 @@ from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget
 from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
-from capplan.planner.size.sizing import SizedLayout, Sizing
+from capplan.planner.size.sizing import SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -223,7 +223,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         not_asked=_not_asked(target),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
-        capacity_remaining=None if chosen is None else chosen.sustained_tps / planned - 1,
+        capacity_remaining=None if chosen is None else steady(chosen.sustained_tps / planned - 1),
         years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
         months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
@@ -270,4 +270,4 @@ def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
     """Return the time until growth reaches the sustained rate; None without growth."""
-    return math.log(max(sustained, 1e-9) / offered) / math.log1p(growth) if growth > 0 else None
+    return steady(math.log(max(sustained, 1e-9) / offered) / math.log1p(growth)) if growth > 0 else None

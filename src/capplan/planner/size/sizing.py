@@ -11,6 +11,11 @@ from capplan.models.results import Band, plain
 SCHEMA = "capplan.sizing/1"
 
 
+def steady(value: float) -> float:
+    """Round to nine digits, so that the last bits of a machine's arithmetic change no file."""
+    return float(f"{value:.9g}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Safety:
     """How safe a layout is under some conditions.
