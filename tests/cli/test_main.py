@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 import pytest
 
-from capplan.cli.common import groups
 from capplan.cli.main import main
+from capplan.cli.shell import groups
 from capplan.cli.verbs import VERBS, Verb
 
 START = [sys.executable, "-c", "from capplan.cli.main import run; run()"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.planner.predictions import EVIDENCE, SESSIONS, UNBOUNDED, offered, outage, predicted, prediction
 
-from capplan.cli.common.terminal import Screen
+from capplan.cli.shell.terminal import Screen
 from capplan.cli.views import figures
 from capplan.cli.views.prediction import MORE, percent, render, render_sessions
 from capplan.models import number_words

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from capplan.cli.common import progress
-from capplan.cli.common.progress import counting, stages
+from capplan.cli.shell import progress
+from capplan.cli.shell.progress import counting, stages
 
 
 class FakeBar:

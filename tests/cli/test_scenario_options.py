@@ -7,8 +7,8 @@ import pytest
 from tests.planner.predictions import prediction
 
 from capplan.cli import predict as predict_command
-from capplan.cli.common.scenario_command import described_options, flag, typed, with_options
 from capplan.cli.main import main
+from capplan.cli.shell.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, defaults_of, options_of
 from capplan.planner.predict.prediction import Prediction

@@ -18,8 +18,8 @@ from tests.planner.predictions import offered_tps, predicted
 
 import capplan.cli.simulate as face
 from capplan.calibration.fit.fitted_file import write
-from capplan.cli.common import progress
 from capplan.cli.main import main
+from capplan.cli.shell import progress
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.simulator.analysis.sample import Observation

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import capplan.cli.sweep as face
-from capplan.cli.common.scenario_command import flag
 from capplan.cli.main import main
+from capplan.cli.shell.scenario_command import flag
 from capplan.planner.explore.sweep import ENGINES, points_of
 from capplan.planner.explore.sweep_table import column_of, columns_of, layout_options
 from capplan.systems.registry import system

@@ -9,9 +9,9 @@ import typer
 
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json, write
-from capplan.cli.common.progress import stages
-from capplan.cli.common.target import read_target
-from capplan.cli.common.terminal import Json, Screen, check_output, write_json
+from capplan.cli.shell.progress import stages
+from capplan.cli.shell.target import read_target
+from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
 from capplan.cli.views.tables import facts, heading
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from capplan.cli.common.demand_option import HELP
-from capplan.cli.common.progress import counting
-from capplan.cli.common.scenario_command import with_demand_of
-from capplan.cli.common.target import read_target
-from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.demand_option import HELP
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import with_demand_of
+from capplan.cli.shell.target import read_target
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.errors import InputError, nearest
 from capplan.models.number_words import rate, share, significant

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.common.scenario_command import flag, with_options
-from capplan.cli.common.target import DEFAULT_TARGET, read_target
-from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.scenario_command import flag, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.demand import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of

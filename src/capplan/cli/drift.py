@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.evidence.import_files import import_files
-from capplan.cli.common.terminal import Json, Screen, write_json
+from capplan.cli.shell.terminal import Json, Screen, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.planner.drift.drift import Drift, drift, read_answer
 

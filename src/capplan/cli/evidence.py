@@ -10,8 +10,8 @@ import typer
 
 from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
-from capplan.cli.common.groups import Commands, hint
-from capplan.cli.common.terminal import (
+from capplan.cli.shell.groups import Commands, hint
+from capplan.cli.shell.terminal import (
     PLOT_HELP,
     TABLE_ENDINGS,
     Csv,

@@ -18,8 +18,8 @@ from capplan.calibration.evidence.import_files import Import, ImportReport, impo
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
-from capplan.cli.common.progress import counting
-from capplan.cli.common.terminal import (
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
     Screen,
     check_output,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
-from capplan.cli.common.groups import Verbs, hint
+from capplan.cli.shell.groups import Verbs, hint
 from capplan.models.errors import InputError
 
 BAD_INPUT = 2

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.common.progress import counting
-from capplan.cli.common.scenario_command import given, say_what_has_no_effect, with_options
-from capplan.cli.common.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.outages import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network

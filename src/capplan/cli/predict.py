@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.calibration.system import Case
-from capplan.cli.common.progress import counting
-from capplan.cli.common.scenario_command import given, given_demand, say_what_has_no_effect, with_options
-from capplan.cli.common.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.common.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.common.progress import stages
-from capplan.cli.common.scenario_command import flag, given
-from capplan.cli.common.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.common.terminal import check_output
-from capplan.cli.common.workers import workers_for
+from capplan.cli.shell.progress import stages
+from capplan.cli.shell.scenario_command import flag, given
+from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.shell.terminal import check_output
+from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import (
     ENGINES,
     Confidence,

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.common.progress import simulating
-from capplan.cli.common.scenario_command import given, say_what_has_no_effect, with_options
-from capplan.cli.common.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.common.terminal import (
+from capplan.cli.shell.progress import simulating
+from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.terminal import (
     PLOT_HELP,
     TABLE_ENDINGS,
     Csv,

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.system import System
-from capplan.cli.common.progress import counting
-from capplan.cli.common.scenario_command import (
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import (
     flag,
     given,
     given_demand,
@@ -20,9 +20,9 @@ from capplan.cli.common.scenario_command import (
     say_what_has_no_effect,
     with_options,
 )
-from capplan.cli.common.target import DEFAULT_TARGET, Target, TargetText, read_target
-from capplan.cli.common.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.common.workers import workers_for
+from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.workers import workers_for
 from capplan.cli.views.sizing import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from capplan.cli.common.progress import counting
-from capplan.cli.common.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
-from capplan.cli.common.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.common.terminal import (
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
+from capplan.cli.shell.terminal import (
     PLOT_HELP,
     TABLE_ENDINGS,
     Csv,
@@ -25,7 +25,7 @@ from capplan.cli.common.terminal import (
     refuse_both,
     write_json,
 )
-from capplan.cli.common.workers import check_workers, workers_for
+from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.cli.views.sweep import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from capplan.calibration.system import System
-from capplan.cli.common.scenario_command import described_options
-from capplan.cli.common.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.cli.shell.scenario_command import described_options
+from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.systems.registry import every_system
 
 

@@ -14,9 +14,9 @@ import typer
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
-from capplan.cli.common.progress import stages
-from capplan.cli.common.target import DEFAULT_TARGET, read_target
-from capplan.cli.common.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.cli.shell.progress import stages
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target
+from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.cli.common.progress import stages
-from capplan.cli.common.terminal import Json, Screen, write_json
-from capplan.cli.common.workers import workers_for
+from capplan.cli.shell.progress import stages
+from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.workers import workers_for
 from capplan.cli.views.lines import paragraph, put
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify

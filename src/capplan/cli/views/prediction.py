@@ -37,7 +37,7 @@ MORE = ("explain", "sources", "staleness")
 
 
 def render(prediction: Prediction, console: Console, more: Sequence[str] = (), data: str = "") -> None:
-    """Print a prediction on `console`; use `capplan.cli.common.terminal.Screen` for stdout.
+    """Print a prediction on `console`; use `capplan.cli.shell.terminal.Screen` for stdout.
 
     Parameters
     ----------

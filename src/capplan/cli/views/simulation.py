@@ -35,7 +35,7 @@ LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p
 
 
 def render(simulation: Simulation, console: Console) -> None:
-    """Print a simulation on `console`; use `capplan.cli.common.terminal.Screen` for stdout."""
+    """Print a simulation on `console`; use `capplan.cli.shell.terminal.Screen` for stdout."""
     console.print(heading(headline(simulation)))
     for name, text in _facts(simulation).items():
         fact(console, f"  {name}", text)

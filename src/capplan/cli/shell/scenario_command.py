@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from capplan.cli.common.demand_option import HELP, demand_texts, with_demand
-from capplan.cli.common.target import is_network, scenario_type
+from capplan.cli.shell.demand_option import HELP, demand_texts, with_demand
+from capplan.cli.shell.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of, unit_keys

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capplan.cli.common.target import read_target
+from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 

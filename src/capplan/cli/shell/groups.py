@@ -85,7 +85,7 @@ def import_target(target: str) -> Any:
 def _command_class(options: str) -> Any:
     if options == "own":
         return TyperCommand
-    from capplan.cli.common.scenario_command import NetworkCommand, RangesCommand, ScenarioCommand  # reads the systems
+    from capplan.cli.shell.scenario_command import NetworkCommand, RangesCommand, ScenarioCommand  # reads the systems
 
     return {"ranges": RangesCommand, "network": NetworkCommand, "scenario": ScenarioCommand}[options]
 

@@ -1,1 +1,0 @@
-"""What the verbs share: targets, options, the terminal, progress and workers."""

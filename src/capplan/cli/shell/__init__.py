@@ -1,0 +1,1 @@
+"""The command line around the verbs: targets, options, the terminal, progress and workers."""
