@@ -14,7 +14,11 @@ from capplan.planner.predict.solved_latency import solved_latency
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve
 
-LIMITED = [("p99", 0.6), ("p99", 0.9), ("mean", 0.95)]
+LIMITED = [
+    pytest.param("p99", 0.6, marks=pytest.mark.slow),
+    ("p99", 0.9),
+    pytest.param("mean", 0.95, marks=pytest.mark.slow),
+]
 """A statistic of `acct`, and the share of the capacity at which the objective holds just so."""
 
 
@@ -65,6 +69,7 @@ def test_the_verdict_of_simulated_latencies_agrees_with_the_capacity() -> None:
     assert band.value == pytest.approx(limit, abs=max(0.01 * limit, band.parts.simulation or 0.0))
 
 
+@pytest.mark.slow
 def test_the_band_of_the_capacity_has_the_error_of_the_latency() -> None:
     """Where the band of an idle system's latency includes the limit, some capacity remains possible."""
     idle = solved("mean", 20.0)
