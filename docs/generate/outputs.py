@@ -12,6 +12,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 HOW_TO = ROOT / "docs" / "how-to"
@@ -55,9 +56,12 @@ def printed(command: str) -> str:
     """
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": folders, "COLUMNS": "80"}
-    done = subprocess.run(  # noqa: S603  # a command of our own pages
-        ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
-    )
+    with TemporaryDirectory() as folder:  # where the files stay that a command writes
+        for name in ("docs", "tests"):
+            (Path(folder) / name).symlink_to(ROOT / name)
+        done = subprocess.run(  # noqa: S603  # a command of our own pages
+            ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=folder, env=environment
+        )
     if done.stderr:
         raise RuntimeError(f"{command}: {done.stderr.strip()}")
     return done.stdout
