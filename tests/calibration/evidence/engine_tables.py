@@ -64,6 +64,6 @@ def _rows(run: Run, name: str, repeat: int, duration_s: float, **load: object) -
             throughput_tps=run.throughput_per_s(request_class),
             latency_mean_ms=1000 * latency.mean_s,
             latency_max_ms=1000 * latency.max_s,
-            **{column: 1000 * latency.quantile_s(share) for column, share in PERCENTILES.items()},  # type: ignore[arg-type]
-            **cells,  # type: ignore[arg-type]
+            **{name: 1000 * latency.quantile_s(p) for name, p in PERCENTILES.items()},  # type: ignore[arg-type]  # by name
+            **cells,  # type: ignore[arg-type]  # cells of several types by their name
         )

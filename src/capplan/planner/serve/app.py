@@ -67,7 +67,7 @@ def create_app(limits: Limits | None = None, token: str | None = None, work: Wor
         lifespan=running,
         swagger_ui_parameters={"validatorUrl": None, "defaultModelsExpandDepth": -1},
     )
-    app.openapi = lru_cache(maxsize=1)(lambda: _document(app, token))  # type: ignore[method-assign]
+    app.openapi = lru_cache(maxsize=1)(lambda: _document(app, token))  # type: ignore[method-assign]  # as FastAPI says
     _add_answers(app)
     _refuse_other_methods(app)
     metrics = Metrics(("/predict", "/simulate", "/size", "/systems", "/docs", "/openapi.json", "/healthz", "/metrics"))

@@ -101,7 +101,7 @@ class Processes:
 
     def close(self) -> None:
         """End the processes, in the middle of a request too."""
-        self._pool.stop()  # type: ignore[no-untyped-call]
+        self._pool.stop()  # type: ignore[no-untyped-call]  # pebble types its pools in part
         self._pool.join()
 
 

@@ -151,7 +151,8 @@ def _rows(key: Key, histogram: Histogram, file: TextFile) -> Iterator[Microbench
     for statistic, share in _PERCENTILES.items():
         value = histogram.percentile(share) if histogram.buckets else histogram.quantiles.get(share)
         if value is not None and math.isfinite(value):
-            yield MicrobenchRow(**shared, statistic=statistic, value=value * (factor or 1.0))  # type: ignore[arg-type]
+            scaled = value * (factor or 1.0)
+            yield MicrobenchRow(**shared, statistic=statistic, value=scaled)  # type: ignore[arg-type]  # cells by name
 
 
 def _shown(key: Key) -> str:
