@@ -47,9 +47,9 @@ def collect(settings: Settings, progress: Progress) -> Collected:
     rows: list[MicrobenchRow] = []
     for done, node in enumerate(lab.layout.nodes):
         progress(f"asking {node.name}", done, len(lab.layout.nodes))
+        rows += _pauses(lab, node)
         if lab.layout.release.virtual_tables:
             rows += _virtual_tables(lab, node)
-        rows += _pauses(lab, node)
     remarks = ["these figures are of each node since its start, so they are of all loads that it had"]
     if not lab.layout.release.virtual_tables:
         remarks.append(f"Cassandra {lab.layout.version} has no virtual tables: thread pools are not known")
@@ -70,16 +70,6 @@ def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
     """Yield counts. Latencies of these tables are left out: some versions print seconds in columns of milliseconds."""
     plain = replace(_shared(lab, node), statistic="constant", note="virtual tables")
     with session(lab.layout, node) as cql:
-        for pool in cql.execute("SELECT * FROM system_views.thread_pools"):
-            for column, quantity in _POOLS.items():
-                yield replace(
-                    plain,
-                    component="thread pool",
-                    operation=pool.name,
-                    quantity=quantity,
-                    value=float(getattr(pool, column)),
-                    unit="1",
-                )
         for table, (component, operation) in _COUNTED.items():
             for counted in cql.execute(f"SELECT * FROM system_views.{table}"):  # noqa: S608  # a name of ours
                 if counted.keyspace_name == KEYSPACE and counted.count:
@@ -92,6 +82,17 @@ def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
                         unit="1",
                         conditions=f"table {KEYSPACE}.{counted.table_name}",
                     )
+        used = (each for each in cql.execute("SELECT * FROM system_views.thread_pools") if each.completed_tasks)
+        for pool in used:
+            for column, quantity in _POOLS.items():
+                yield replace(
+                    plain,
+                    component="thread pool",
+                    operation=pool.name,
+                    quantity=quantity,
+                    value=float(getattr(pool, column)),
+                    unit="1",
+                )
 
 
 def _pauses(lab: State, node: Node) -> Iterator[MicrobenchRow]:

@@ -170,7 +170,7 @@ async def _collect(lab: State, operation: str, prepare: Prepare, settings: Setti
     remarks = [warm.sentence]
     for doubt in dict.fromkeys(doubt for each in runs for doubt in doubts(each.sample)):
         names = [each.name for each in runs if doubt in doubts(each.sample)]
-        remarks.append(f"{', '.join(names)}: {doubt}")
+        remarks.append(f"{doubt} ({', '.join(names)})")
     stamps = tuple(
         Timed(each.name, each.sample.began_s, each.sample.began_s + each.sample.duration_s, each.sample.histogram())
         for each in runs

@@ -50,7 +50,7 @@ async def _alone(settings: Settings) -> list[MicrobenchRow]:
     for share in _RATES:
         rate = share / fmean(costs)
         starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed)
-        rows += _lateness(await load.paced(answered, starts), f"open, {rate:.3g} requests/s")
+        rows += _lateness(await load.paced(answered, starts), rate)
     return rows
 
 
@@ -101,20 +101,20 @@ def _ceiling(
     )
 
 
-def _lateness(found: Sample, conditions: str) -> Iterator[MicrobenchRow]:
+def _lateness(found: Sample, rate: float) -> Iterator[MicrobenchRow]:
     for statistic, share in (("p50", 0.5), ("p99", 0.99)):
         yield MicrobenchRow(
             run_id="client",
             system="capplan",
             host=machine(),
             component="load generator",
-            operation="no server",
+            operation=f"no server, {rate:,.0f}/s",
             quantity="lateness",
             statistic=statistic,  # type: ignore[arg-type]  # a word of the Literal
             value=float(np.quantile(found.lateness_s, share)),
             unit="s",
             samples=len(found.lateness_s),
-            conditions=conditions,
+            conditions=f"open, {rate:.3g} requests/s, answered at once",
             source="capplan collect client",
             note="from the intended start to the sending",
         )

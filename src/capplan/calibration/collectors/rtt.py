@@ -31,17 +31,17 @@ def collect(settings: Settings, progress: Progress) -> Collected:
         raise InputError("the lab has one data centre: start one with 'capplan lab up --dcs 2 --rtt 20ms'")
     count = min(settings.requests, _MOST, max(20, round(_TIME_S / max(lab.rtt_s, 1e-3))))
     first = [each for each in lab.layout.nodes if each.number == 1]
-    rows = list(_rows(first[0].address, first[0], f"within {first[0].name[:3]}, without the proxy", count))
+    rows = list(_rows(first[0].address, first[0], f"within dc{first[0].dc}", "without the proxy", count))
     for done, node in enumerate(first, start=1):
         progress(f"to dc{node.dc}", done, len(first))
-        asked = f"to dc{node.dc} from another data centre, {1000 * lab.rtt_s:g} ms asked for"
-        rows += _rows(node.broadcast, node, asked, count)
+        asked = f"{1000 * lab.rtt_s:g} ms asked for"
+        rows += _rows(node.broadcast, node, f"to dc{node.dc}", asked, count)
     middle = [row.value or 0.0 for row in rows if row.statistic == "p50"]
     remark = f"{1000 * lab.rtt_s:g} ms were asked for, and half of the exchanges took up to {1000 * middle[-1]:.3g} ms"
     return Collected(microbenchmarks=tuple(rows), remarks=(remark,))
 
 
-def _rows(address: str, node: Node, conditions: str, count: int) -> Iterator[MicrobenchRow]:
+def _rows(address: str, node: Node, where: str, conditions: str, count: int) -> Iterator[MicrobenchRow]:
     with connect(address, ECHO_PORT) as connection:
         echo_times_s(connection, _MESSAGE, _FIRST)
         times = echo_times_s(connection, _MESSAGE, count)
@@ -52,7 +52,7 @@ def _rows(address: str, node: Node, conditions: str, count: int) -> Iterator[Mic
             system="lab",
             host=machine(),
             component="link",
-            operation="exchange",
+            operation=f"exchange {where}",
             quantity="latency",
             statistic=statistic,  # type: ignore[arg-type]  # a word of the Literal
             value=value,

@@ -66,10 +66,9 @@ def _parts(found: Collected, console: Console) -> None:
     rows = [each for each in found.microbenchmarks if each.component != "cpu clock" and each.value]
     shown = table(("part", "left"), ("operation", "left"), ("quantity", "left"), ("", "left"), ("figure", "right"))
     for row in rows[:_MOST_PARTS]:
-        words = "" if row.statistic == "constant" else row.statistic
-        shown.add_row(
-            row.component or "", row.operation or "", (row.quantity or "").replace("_", " "), words, _with_error(row)
-        )
+        statistic = None if row.statistic == "constant" else row.statistic
+        quantity = (row.quantity or "").replace("_", " ")
+        shown.add_row(row.component or "", row.operation or "", quantity, statistic or "", _with_error(row))
     console.print(shown)
     if len(rows) > _MOST_PARTS:
         put(console, f"and {len(rows) - _MOST_PARTS} more figures")
@@ -89,10 +88,14 @@ def _with_error(row: MicrobenchRow) -> str:
     """Return a figure with half the width of its interval, in a unit that people use."""
     value = row.value or 0.0
     factor, unit = _scale(abs(value), row.unit or "")
-    shown = f"{value / factor:,.3g}" if abs(value / factor) < 1000 else f"{value / factor:,.0f}"
+    shown = _digits(value / factor, 3)
     if row.error_low is not None and row.error_high is not None:
-        shown += f" ± {(row.error_high - row.error_low) / 2 / factor:.2g}"
+        shown += f" ± {_digits((row.error_high - row.error_low) / 2 / factor, 2)}"
     return f"{shown} {unit}".rstrip()
+
+
+def _digits(value: float, count: int) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10**count else f"{value:.{count}g}"
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:
