@@ -139,7 +139,7 @@ def collect_load(operation: str, prepare: Prepare, settings: Settings, progress:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One run: what was asked, and what came."""
 
     name: str
@@ -165,7 +165,7 @@ async def _collect(lab: State, operation: str, prepare: Prepare, settings: Setti
     warm = await warm_up(window, _WINDOW_S, settings.warm_up_s)
     runs = await _runs(request, target, settings, progress)
     await cql.close()
-    about = _About(lab, operation, settings, warm, idle_cores)
+    about = About(lab, operation, settings, warm, idle_cores)
     rows = tuple(about.row(each) for each in runs)
     remarks = [warm.sentence]
     for doubt in dict.fromkeys(doubt for each in runs for doubt in doubts(each.sample)):
@@ -178,10 +178,10 @@ async def _collect(lab: State, operation: str, prepare: Prepare, settings: Setti
     return Collected(rows, tuple(about.parts(runs)), stamps, tuple(remarks))
 
 
-async def _runs(request: load.Request, target: Target, settings: Settings, progress: Progress) -> list[_Run]:
+async def _runs(request: load.Request, target: Target, settings: Settings, progress: Progress) -> list[Run]:
     """Make all runs, repeat by repeat, so that a drift of the machine is in all of them."""
     total = settings.repeats * (len(settings.clients) + len(settings.shares))
-    found: list[_Run] = []
+    found: list[Run] = []
     for repeat in range(1, settings.repeats + 1):
         ceiling = 0.0
         for clients in settings.clients:
@@ -191,18 +191,18 @@ async def _runs(request: load.Request, target: Target, settings: Settings, progr
                 request, clients, settings.duration_s, settings.requests, target.servers, _first(found)
             )
             ceiling = sample.throughput_per_s
-            found.append(_Run(f"closed-{clients}-{repeat}", clients, None, repeat, sample))
+            found.append(Run(f"closed-{clients}-{repeat}", clients, None, repeat, sample))
         for share in settings.shares:
             rate = float(f"{share * ceiling:.3g}")
             progress(f"{rate:,.0f} requests/s", len(found), total)
             await _pause()
             starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed + len(found))
             sample = await load.paced(request, starts, target.servers, _first(found))
-            found.append(_Run(f"open-{rate:.0f}-{repeat}", None, rate, repeat, sample))
+            found.append(Run(f"open-{rate:.0f}-{repeat}", None, rate, repeat, sample))
     return found
 
 
-def _first(runs: Sequence[_Run]) -> int:
+def _first(runs: Sequence[Run]) -> int:
     return sum(each.sample.completed for each in runs)
 
 
@@ -238,7 +238,7 @@ def _refuse_failures(found: Sample, operation: str, level: str) -> None:
 
 
 @dataclass(frozen=True)
-class _About:
+class About:
     """What all rows of a collection share."""
 
     lab: State
@@ -249,17 +249,19 @@ class _About:
 
     @property
     def name(self) -> str:
+        """Name of the collector."""
         return f"cassandra-{self.operation}"
 
     @property
     def source(self) -> str:
+        """What wrote the rows."""
         return f"capplan collect {self.name}"
 
-    def run_id(self, run: _Run) -> str:
+    def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""
         return f"{self.name}-{self.settings.level.lower()}-{self.settings.row_bytes}b-{run.name}"
 
-    def row(self, run: _Run) -> LoadTestRow:
+    def row(self, run: Run) -> LoadTestRow:
         """Return a run as a row of a load-test table."""
         sample, layout = run.sample, self.lab.layout
         nodes_percent = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * sample.duration_s * cores())
@@ -300,11 +302,11 @@ class _About:
             **_latencies(sample),
         )
 
-    def parts(self, runs: Sequence[_Run]) -> list[MicrobenchRow]:
+    def parts(self, runs: Sequence[Run]) -> list[MicrobenchRow]:
         """Return what an operation costs at each end, at each load."""
         return [*(row for each in runs for row in self._costs(each)), quantum_row(self.name)]
 
-    def _costs(self, run: _Run) -> Iterator[MicrobenchRow]:
+    def _costs(self, run: Run) -> Iterator[MicrobenchRow]:
         sample, idle = run.sample, f"less {1000 * self.idle_cores:.0f} ms a second without load"
         idle_s = self.idle_cores * sample.duration_s / PARTS
         whole = [each for each in sample.parts if each.completed]
@@ -325,7 +327,7 @@ class _About:
                     note="from the intended start to the sending; it is part of the latency",
                 )
 
-    def _part(self, run: _Run, component: str, quantity: str) -> MicrobenchRow:
+    def _part(self, run: Run, component: str, quantity: str) -> MicrobenchRow:
         layout, load_ = self.lab.layout, f"closed, {run.clients} clients"
         if run.offered_per_s is not None:
             load_ = f"open, {run.offered_per_s:g} requests/s"
@@ -347,7 +349,7 @@ class _About:
         )
 
     def _mean(
-        self, run: _Run, component: str, quantity: str, values: Sequence[float], error_s: float, note: str
+        self, run: Run, component: str, quantity: str, values: Sequence[float], error_s: float, note: str
     ) -> MicrobenchRow:
         """Return a mean; its interval has the scatter of the run's parts and the step of the CPU clock."""
         mean, low, high = mean_interval(values, error_s)
