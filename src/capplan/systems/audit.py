@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from capplan.calibration.audit.audit import AuditReport, audit_rows
+from capplan.calibration.audit.audit import Audit, audit_documents
 from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.system import System
 from capplan.systems.registry import system
 
 
-def audit(target: str | System[Any]) -> AuditReport:
-    """Check the documented figures of a system against operational laws and the documents' own claims.
+def audit(target: str | System[Any]) -> Audit:
+    """Audit the documents about a system: their load tests, and their figures against laws and their own claims.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def audit(target: str | System[Any]) -> AuditReport:
 
     Returns
     -------
-    AuditReport
-        The result of each check: expected and documented interval, a verdict, and an explanation in words.
+    Audit
+        Each finding with the figures that it speaks of; one for each check, whether it refutes something or not.
 
     Raises
     ------
@@ -29,4 +29,4 @@ def audit(target: str | System[Any]) -> AuditReport:
         If there is no such system, it has no evidence or no `audit.toml`, or one of these breaks a rule.
     """
     audited = system(target) if isinstance(target, str) else target
-    return audit_rows(read_checks(audited.folder), audited.evidence)
+    return audit_documents(read_checks(audited.folder), audited.evidence)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from capplan.calibration.audit.load_tests.audit import RowVerdict, audit_load_tests
+from capplan.calibration.audit.audit import RowVerdict, audit_load_tests
 from capplan.calibration.evidence.load_tests import ALL, LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
