@@ -31,7 +31,7 @@ def drift_(
     measured: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[MEASURED]...", help="Load-test tables, or anything that 'capplan evidence import' reads."
+            metavar="MEASURED", help="Load-test tables, or anything that 'capplan evidence import' reads."
         ),
     ] = None,
     prometheus: Annotated[
