@@ -30,9 +30,7 @@ def drift_(
     ],
     measured: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="MEASURED", help="Load-test tables, or anything that 'capplan evidence import' reads."
-        ),
+        typer.Argument(metavar="MEASURED", help="Load-test tables, or anything that 'capplan evidence import' reads."),
     ] = None,
     prometheus: Annotated[
         str, typer.Option("--prometheus", metavar="URL", help="Ask this server for the recent time instead.")

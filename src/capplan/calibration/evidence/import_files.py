@@ -50,6 +50,7 @@ IMPORTERS: tuple[Importer, ...] = (
     jmeter.IMPORTER,
     k6.POINTS_IMPORTER,
     gatling.IMPORTER,
+    gatling.LOG_IMPORTER,
     k6.SUMMARY_IMPORTER,
     wrk.IMPORTER,
     openmetrics.IMPORTER,
