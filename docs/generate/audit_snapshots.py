@@ -12,7 +12,7 @@ from pathlib import Path
 
 from capplan.calibration.audit.audit import Audit
 from capplan.calibration.evidence.interval import Interval
-from capplan.systems.audit import audit
+from capplan.planner.audit import audit
 from capplan.systems.registry import names
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits"

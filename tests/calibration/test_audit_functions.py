@@ -10,9 +10,9 @@ from capplan.calibration.audit.audit import audit_documents
 from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.audit.expression import Figure, Group
 from capplan.calibration.evidence.interval import Interval
+from capplan.planner.audit import audit
 from capplan.systems import registry
 from capplan.systems.arion.queue import rate_at, rate_at_s
-from capplan.systems.audit import audit
 from capplan.systems.vcider.scatter import (
     column_effect,
     deviation,

@@ -10,9 +10,9 @@ import pytest
 
 from capplan.cli import evidence
 from capplan.cli.main import main
+from capplan.planner.audit import audit
 from capplan.planner.schemas import audit_schema
 from capplan.systems import registry
-from capplan.systems.audit import audit
 
 ROWS = registry.system("openprovider").evidence
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import typer
 
-from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.audit.finding import Finding
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
 from capplan.calibration.evidence.import_files import Import, ImportReport, import_files
@@ -35,7 +34,7 @@ from capplan.cli.shell.terminal import (
 from capplan.cli.views import load_tests as view
 from capplan.cli.views.evidence import documents
 from capplan.models.errors import InputError, nearest
-from capplan.systems.audit import audit
+from capplan.planner.audit import audit, is_table
 from capplan.systems.registry import names, system
 
 _INTERVALS = ("expected", "documented")
@@ -56,14 +55,13 @@ def print_audit(target: str, as_json: bool, as_csv: bool) -> None:
     typer.Exit
         With 1 if something must not be believed.
     """
-    table = target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists())
-    found = audit_load_tests(LOAD_TESTS.read(target), Path(target).name) if table else audit(target)
+    found = audit(target)
     if as_json:
         write_json(found.to_json())
     elif as_csv:
         write_csv(AUDITED, [_cells(each) for each in found.findings])
     else:
-        (view.audit if table else documents)(found, Screen())
+        (view.audit if is_table(target) else documents)(found, Screen())
     if found.refused:
         raise typer.Exit(REFUSED)
 
