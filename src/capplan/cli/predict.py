@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.calibration.system import Case
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -168,7 +168,7 @@ def _engine(name: str | None, budget: str | None) -> PredictionEngine:
 
         if budget is not None or is_compiled():
             return "compiled"
-        sys.stderr.write(f"capplan: latencies come from the analytic solver; {MISSING}\n")
+        say(f"latencies come from the analytic solver; {MISSING}")
         return "analytic"
     for known in ENGINES:
         if name == known:
