@@ -13,6 +13,7 @@ from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
 from capplan.cli.views.tables import facts, heading
+from capplan.models.user_cache import writable_cache
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
 
@@ -25,18 +26,24 @@ def calibrate_(
 ) -> None:
     """Fit a system's parameters to its evidence, sample the posterior and refit without each scenario; takes minutes.
 
-    An interrupted calibration resumes: finished stages are kept beside the output until the end.
+    An interrupted calibration resumes: finished stages are kept beside --output, or else in the user's cache.
     """
     its = find_system(read_target(system).scenario.system)
     path = output or its.fitted_path
     check_output(path)
     with stages(f"calibrating {its.name}", stages_of(its)) as progress:
-        fitted = calibrate(its, seed, progress=progress, output=path)
+        fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
     else:
         _show(fitted, path)
+
+
+def _in_cache(system: str) -> Path | None:
+    """Return where stages are kept if they are not beside an output: never in the installed package."""
+    cache = writable_cache()
+    return cache and cache / f"{system}-calibration"
 
 
 def _show(fitted: Fitted, path: Path) -> None:
