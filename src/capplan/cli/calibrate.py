@@ -26,7 +26,9 @@ def calibrate_(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws; the same seed gives the same file.")] = 1,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A table of your load tests (CSV or Parquet), for systems such as cassandra."),
+        typer.Option(
+            metavar="FILE", help="A table of your load tests (CSV or Parquet), for systems such as cassandra."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Output file; the packaged fitted file when not given.")
@@ -57,9 +59,7 @@ def calibrate_(
         _show(fitted, path)
 
 
-def _from_table(
-    system: TableSystem[Any], evidence: Path | None, output: Path | None, seed: int, as_json: bool
-) -> None:
+def _from_table(system: TableSystem[Any], evidence: Path | None, output: Path | None, seed: int, as_json: bool) -> None:
     if evidence is None or output is None:
         raise InputError(
             f"{system.name} is fitted to your load tests: run `capplan calibrate {system.name} --evidence table.csv "

@@ -208,6 +208,19 @@ class Fitted:
     nested: tuple[NestedFigure, ...]
     table: FittedTable | None = None
 
+    @property
+    def its_table(self) -> FittedTable:
+        """The table that it was fitted to.
+
+        Raises
+        ------
+        InputError
+            If it was not fitted to one.
+        """
+        if self.table is None:
+            raise InputError(f"this calibration of {self.system} is not fitted to a load-test table")
+        return self.table
+
     def values(self, parameters: tuple[Parameter, ...]) -> dict[str, Number]:
         """Return the values of all parameters, SI.
 

@@ -29,7 +29,7 @@ from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
-from capplan.calibration.fit.table_model import Solved, solved_rows
+from capplan.calibration.fit.table_model import solved_rows
 from capplan.calibration.fit.table_rows import (
     ACROSS_LAYOUTS,
     QUANTITIES,
@@ -335,7 +335,9 @@ class _Problem:
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return standardised residuals of the figures, then of the priors (draws, figures + free)."""
         data = (self.predicted(log_points) - self.logs) / self.sd
-        return np.concatenate([np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3), (log_points - self.centre) / self.spread], axis=-1)
+        return np.concatenate(
+            [np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3), (log_points - self.centre) / self.spread], axis=-1
+        )
 
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant (draws,)."""
@@ -456,9 +458,7 @@ def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
     return {**defaults(system.parameters), **dict(zip(fitted.names, columns, strict=True))}
 
 
-def predict_table(
-    system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadTestRow]
-) -> tuple[RowPrediction, ...]:
+def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadTestRow]) -> tuple[RowPrediction, ...]:
     """Predict rows of a load-test table.
 
     Parameters
@@ -485,8 +485,10 @@ def predict_table(
     for row, names, each in zip(read, wanted, solved, strict=True):
         reason = judge.reason(row, each)
         for name in names:
-            band = _band(each.figures[name], fitted, name, row)
-            found.append(RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason))
+            band = _band(each.figures[name], fitted, name)
+            found.append(
+                RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason)
+            )
     return tuple(found)
 
 
@@ -494,10 +496,9 @@ def _wanted(row: TableRow) -> list[str]:
     return [name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]]
 
 
-def _band(draws: FloatArray, fitted: Fitted, name: str, row: TableRow) -> Band:
+def _band(draws: FloatArray, fitted: Fitted, name: str) -> Band:
     """Return what a repeat would measure: the spread of the draws, and its scatter around each."""
-    assert fitted.table is not None
-    log_sd = fitted.table.scatter[name]
+    log_sd = fitted.its_table.scatter[name]
     count = len(draws)
     order = np.random.default_rng([fitted.seed, QUANTITIES.index(name)]).permutation(count)
     repeated = draws * np.exp(log_sd * ndtri((order + 0.5) / count))

@@ -9,7 +9,7 @@ import numpy as np
 
 from capplan.calibration.fit.table_model import Solved, solved_rows
 from capplan.calibration.fit.table_rows import TableRow
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import Number
 
 if TYPE_CHECKING:
     from capplan.calibration.fit.fitted_file import Fitted
@@ -24,10 +24,9 @@ _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 def decided(fitted: Fitted) -> dict[str, float]:
     """Return how far the rows decide each parameter: 1 - posterior over prior standard deviation of its logarithm."""
-    assert fitted.table is not None
     logs = np.log(np.array(fitted.draws))
     return {
-        name: float(max(1 - logs[:, at].std() / fitted.table.priors[name][1], 0.0))
+        name: float(max(1 - logs[:, at].std() / fitted.its_table.priors[name][1], 0.0))
         for at, name in enumerate(fitted.names)
     }
 
@@ -61,11 +60,10 @@ class Judge:
 
     @cached_property
     def _prior(self) -> dict[str, Number]:
-        assert self.fitted.table is not None
         random = np.random.default_rng(self.fitted.seed)
         return {
             name: median * np.exp(sd * random.standard_normal(128))
-            for name, (median, sd) in self.fitted.table.priors.items()
+            for name, (median, sd) in self.fitted.its_table.priors.items()
         }
 
     def reason(self, row: TableRow, solved: Solved) -> str:
@@ -73,21 +71,21 @@ class Judge:
         own = self.system.undecided(row, self.trained)
         if own:
             return f"not identifiable from these rows: {own}"
-        for check in (self._tier, self._ceiling, self._retrograde):
-            found = check(row, solved)
-            if found:
-                return f"not identifiable from these rows: {found}"
-        return ""
+        found = self._tier(solved) or self._ceiling(row, solved) or self._retrograde(row, solved)
+        return f"not identifiable from these rows: {found}" if found else ""
 
-    def _tier(self, row: TableRow, solved: Solved) -> str:
+    def _tier(self, solved: Solved) -> str:
         """Return which tier limits the row that never limited a fitted one."""
         names = list(solved.busy)
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
         for at, name in enumerate(names):
-            limits = float(np.mean((first == at) & (busy[at] > _NEAR)))
-            if limits > _LIKELY and self._busiest.get(name, 0.0) < _BOUND and len(names) > 1:
-                return f"{name} may be the limit here and was at most {self._busiest.get(name, 0.0):.0%} busy in them; a row that drives it to its limit would decide it"
+            limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
+            if limits > _LIKELY and most < _BOUND and len(names) > 1:
+                return (
+                    f"{name} may be the limit here and was at most {most:.0%} busy in them; a row that drives it to "
+                    "its limit would decide it"
+                )
         return ""
 
     def _ceiling(self, row: TableRow, solved: Solved) -> str:
@@ -99,7 +97,11 @@ class Judge:
         if after < 0.05 or self._decides(row, after):
             return ""
         most = max((each.load.clients for each in self.trained if each.layout == row.layout), default=0)
-        more = f"a row of this layout with {max(2 * most, row.load.clients)} or more clients" if row.load.clients else "a row of this layout near its highest rate"
+        more = (
+            f"a row of this layout with {max(2 * most, row.load.clients)} or more clients"
+            if row.load.clients
+            else "a row of this layout near its highest rate"
+        )
         return f"the ceiling is decided to less than half; {more} would decide it"
 
     def _decides(self, row: TableRow, after: float) -> bool:
@@ -116,7 +118,10 @@ class Judge:
         contends = self.system.contends({**_defaults(self.system), **self.fitted.middle()})
         if contends or row.load.clients <= 1.5 * most or busy < 0.9:
             return ""
-        return f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} clients would decide it"
+        return (
+            f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
+            "clients would decide it"
+        )
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:

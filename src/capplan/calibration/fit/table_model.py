@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import LEVELS, MEAN, THROUGHPUT, Load, TableRow
-from capplan.models.language.distribution import Exponential, Deterministic
+from capplan.calibration.fit.table_rows import LEVELS, MEAN, THROUGHPUT, TableRow
+from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.parameter import Values
-from capplan.models.language.traffic import Closed, Open, Throttled
+from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
@@ -104,7 +104,9 @@ def _of_one_layout(
     def at(number: int) -> Any:
         return (number, slice(number * draws, (number + 1) * draws)) if slowed else (number, slice(None))
 
-    return _solved(system, rows, quantities, analysis, point, values, [at(counts.index(row.load.clients)) for row in rows], draws)
+    return _solved(
+        system, rows, quantities, analysis, point, values, [at(counts.index(row.load.clients)) for row in rows], draws
+    )
 
 
 def _open(
@@ -118,7 +120,7 @@ def _open(
     )
 
 
-def _solved(
+def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     system: TableSystem[Any],
     rows: Sequence[TableRow],
     quantities: Sequence[Sequence[str]],

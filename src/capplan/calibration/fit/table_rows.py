@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import ALL, PERCENTILES, LoadTestRow
+from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.models.errors import InputError
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
@@ -80,7 +80,8 @@ def cells_of(row: LoadTestRow) -> dict[str, Any]:
 
 def row_of(cells: Mapping[str, Any]) -> LoadTestRow:
     """Return a row from its cells, as JSON has them."""
-    return LoadTestRow(**{name: tuple(value) if isinstance(value, list) else value for name, value in cells.items()})
+    found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in cells.items()}
+    return LoadTestRow(**found)
 
 
 def load_of(row: LoadTestRow) -> Load:
@@ -163,7 +164,9 @@ def _precision(rows: Sequence[TableRow]) -> dict[str, float]:
         values = [row.measured[name] for row in rows if name in row.measured]
         if values:
             found[name] = next((step for step in (1.0, 0.1, 0.01) if _all_multiples(values, step)), 0.0)
-    if found.get(THROUGHPUT) == 1.0 and _all_multiples([r.measured[THROUGHPUT] for r in rows if THROUGHPUT in r.measured], 1000.0):
+    if found.get(THROUGHPUT) == 1.0 and _all_multiples(
+        [r.measured[THROUGHPUT] for r in rows if THROUGHPUT in r.measured], 1000.0
+    ):
         found[THROUGHPUT] = 1000.0
     return found
 

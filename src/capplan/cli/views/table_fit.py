@@ -1,4 +1,4 @@
-"""A calibration by a user's load-test table for people: parameters, how far the rows decide them, what is not promised."""
+"""A calibration by a load-test table for people: parameters, how far rows decide them, what is not promised."""
 
 from __future__ import annotations
 

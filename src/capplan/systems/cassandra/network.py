@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, statement, stations
 from capplan.models.cassandra.consistency import answers
@@ -52,7 +53,9 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("coordinator_s", 0.15e-3, "s", "fitted", 0.8, "wide prior: coordinating a request takes 0.04 to 0.6 ms"),
     Parameter("mutation_s", 0.15e-3, "s", "fitted", 0.8, "wide prior: a mutation takes a replica 0.04 to 0.6 ms"),
-    Parameter("read_s", 0.25e-3, "s", "fitted", 0.8, "wide prior: a read takes a replica 0.07 to 1 ms with warm caches"),
+    Parameter(
+        "read_s", 0.25e-3, "s", "fitted", 0.8, "wide prior: a read takes a replica 0.07 to 1 ms with warm caches"
+    ),
     Parameter(
         "unseen_work",
         3.0,
@@ -105,7 +108,12 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("pause_share", 0.01, "1", "prior", 1.0, "share of the time in GC pauses of a fully utilised node"),
     Parameter("pause_s", 0.03, "s", "prior", 0.8, "mean GC pause: 8 to 110 ms"),
     Parameter(
-        "contention", 0.0, "1", "prior", 0.0, "growth of all work with each client: none unless throughput fell in a row"
+        "contention",
+        0.0,
+        "1",
+        "prior",
+        0.0,
+        "growth of all work with each client: none unless throughput fell in a row",
     ),
 )
 
@@ -141,7 +149,9 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> 
                 else Choice(tuple(shares.values()), parts, name="dc")
             )
         sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
-        classes.append(RequestClass(operation, Sequence((Delay(Erlang(values["delay_s"], 2), name="network"), sent, to_dc))))
+        classes.append(
+            RequestClass(operation, Sequence((Delay(Erlang(values["delay_s"], 2), name="network"), sent, to_dc)))
+        )
     return Network(
         name=scenario.system,
         stations=(Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random"), *stations(cluster)),
@@ -206,13 +216,19 @@ def _links(scenario: CassandraScenario, values: Values) -> Exchanges:
     from capplan.systems.components.tls.prior import draws  # reads tables, and most layouts have no TLS
 
     work = draws(1)
-    exchange = (2 * float(np.median(work.message_s)) + scenario.row_bytes * float(np.median(work.byte_s))) * values["tls_factor"]
+    exchange = (2 * float(np.median(work.message_s)) + scenario.row_bytes * float(np.median(work.byte_s))) * values[
+        "tls_factor"
+    ]
     links = LINKS[scenario.encryption]
     return Exchanges(exchange if "client" in links else None, exchange if "internode" in links else None)
 
 
 def pauses(
-    scenario: CassandraScenario, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: object = None
+    scenario: CassandraScenario,
+    values: Values,
+    analysis: Analysis,
+    rate_per_s: FloatArray,
+    place: NDArray[np.intp] | None,
 ) -> dict[str, tuple[RareDelay, ...]]:
     """Return the delays by garbage-collection pauses of nodes, by class of the network."""
     cluster = build_cluster(scenario, values)
@@ -221,7 +237,7 @@ def pauses(
     utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
     if place is not None:
         utilisation = utilisation[..., place]
-    found = {}
+    found: dict[str, tuple[RareDelay, ...]] = {}
     for operation, level in scenario.levels().items():
         needed = sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
         share = np.minimum(values["pause_share"] * utilisation, 0.3)

@@ -27,14 +27,18 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     share of unseen work, is above the highest throughput measured. Clients contend only where throughput fell.
     """
     found = {each.name: each for each in PARAMETERS}
-    shortest = min(((_response_s(row), row) for row in rows if _response_s(row)), key=lambda each: each[0], default=None)
+    shortest = min(
+        ((_response_s(row), row) for row in rows if _response_s(row)), key=lambda each: each[0], default=None
+    )
     if shortest is None:
         return PARAMETERS
     unloaded, row = shortest
     values = defaults(PARAMETERS)
     analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "second_trip": 0.3}, 1.0))
     apart = _round_trip_s(row)
-    scale = max(unloaded - apart, 0.1 * unloaded) / max(float(np.max(analysis.averaged(analysis.unloaded))) - apart, 1e-9)
+    scale = max(unloaded - apart, 0.1 * unloaded) / max(
+        float(np.max(analysis.averaged(analysis.unloaded))) - apart, 1e-9
+    )
     for name in _TIMES:
         if name != "cold_s":
             found[name] = replace(found[name], value=found[name].value * scale)

@@ -8,7 +8,7 @@ from typing import Any
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
 from capplan.calibration.fit.table_rows import TableRow, load_of
 from capplan.models.errors import InputError, RefusedError, nearest
-from capplan.models.language.per_dc import by_dc
+from capplan.models.language.per_dc import by_dc, per_dc_text
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 READS, WRITES = ("read", "select"), ("write", "insert", "update", "delete")
@@ -76,7 +76,8 @@ def _refuse(row: LoadTestRow, where: str) -> None:
             raise RefusedError(f"{where}: request class {row.request_class!r} is refused: {why}; leave its rows out")
     if name not in (*READS, *WRITES, *_MIXED):
         raise InputError(
-            f"{where}: request class {row.request_class!r} is no class of Cassandra{nearest(name, (*READS, *WRITES, ALL))}"
+            f"{where}: request class {row.request_class!r} is no class of Cassandra"
+            f"{nearest(name, (*READS, *WRITES, ALL))}"
         )
 
 
@@ -105,9 +106,7 @@ def _usual_nodes(rf: int | tuple[int, ...]) -> int | tuple[int, ...]:
 
 
 def _links(row: LoadTestRow) -> str | None:
-    links = [
-        name for name, on in (("client", row.encryption_client), ("internode", row.encryption_internode)) if on
-    ]
+    links = [name for name, on in (("client", row.encryption_client), ("internode", row.encryption_internode)) if on]
     return "+".join(links) or None
 
 
@@ -123,20 +122,25 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
         return "they have no reads; a row with reads would decide it"
     if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
         return "they have no writes; a row with writes would decide it"
-    if reads and layout.cache_state not in {each.cache_state for each in known if each.read_fraction > 0}:
-        return f"their page cache was never {layout.cache_state}; a row with cache_state {layout.cache_state} would decide it"
-    if layout.node_cores not in {each.node_cores for each in known}:
-        if len({each.node_cores for each in known}) < 2:
-            return f"all had {known[0].node_cores} cores a node; a row with {layout.node_cores} would decide how work scales with cores"
+    state = layout.cache_state
+    if reads and state not in {each.cache_state for each in known if each.read_fraction > 0}:
+        return f"their page cache was never {state}; a row with cache_state {state} would decide it"
+    cores = {each.node_cores for each in known}
+    if layout.node_cores not in cores and len(cores) == 1:
+        return (
+            f"all had {known[0].node_cores} cores a node; a row with {layout.node_cores} would decide how work scales "
+            "with cores"
+        )
     links = _all_links(layout)
     missing = links - frozenset().union(*(_all_links(each) for each in known))
     if missing:
         return f"none had TLS on {' and '.join(sorted(missing))} links; a row with it would decide its cost"
     if layout.cluster not in {each.cluster for each in known}:
         return f"none is of cluster or version {layout.cluster!r}; a row of it would decide its speed"
-    if max(by_dc(layout.rf, layout.dcs)) not in {n for each in known for n in by_dc(each.rf, each.dcs)}:
-        if len({max(by_dc(each.rf, each.dcs)) for each in known}) < 2:
-            return f"all had rf {known[0].rf}; a row with rf {layout.rf} would decide the cost of a replica"
+    replicas = {max(by_dc(each.rf, each.dcs)) for each in known}
+    if max(by_dc(layout.rf, layout.dcs)) not in replicas and len(replicas) == 1:
+        rf = per_dc_text(layout.rf)
+        return f"all had rf {per_dc_text(known[0].rf)}; a row with rf {rf} would decide the cost of a replica"
     return ""
 
 

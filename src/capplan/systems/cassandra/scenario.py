@@ -29,10 +29,10 @@ from capplan.models.language.units import (
     READ_SHARE,
     AtLeastOne,
     PositivePerSecond,
-    parse_size_bytes,
     parse_duration_s,
     parse_rate_per_s,
     parse_share,
+    parse_size_bytes,
 )
 from capplan.systems.components.machines import Cores
 
