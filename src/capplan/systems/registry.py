@@ -183,4 +183,5 @@ def resolve(scenario: Scenario, fitted: Fitted | None = None, seed: int = 1) -> 
         If the system is not calibrated.
     """
     owner = system(scenario.system)
-    return Case(owner, scenario, fitted or owner.fitted(), seed)
+    known = fitted or owner.fitted()
+    return Case(owner.of(known), scenario, known, seed)
