@@ -115,9 +115,9 @@ class Backtest:
     rows
         The scored figures.
     summary
-        Scores of identifiable figures by quantity, then of `capplan` and of each rule.
-    not_identifiable
-        The same of figures that the trained rows do not decide.
+        Scores of every figure by quantity, then of `capplan` and of each rule.
+    identifiable_summary
+        The same of the figures that the trained rows decide; the answer rests on these.
     displacement
         The run with displaced priors; null if it was not asked for.
     """
@@ -131,7 +131,7 @@ class Backtest:
     reasons: tuple[str, ...]
     rows: tuple[BacktestRow, ...]
     summary: Mapping[str, Mapping[str, TableScore]]
-    not_identifiable: Mapping[str, Mapping[str, TableScore]]
+    identifiable_summary: Mapping[str, Mapping[str, TableScore]]
     displacement: Displacement | None
 
     def to_json(self) -> dict[str, Any]:
@@ -239,8 +239,8 @@ def backtest(
         answer=not (reasons := tuple(_objections(scores, rows))),
         reasons=reasons,
         rows=rows,
-        summary=scores,
-        not_identifiable=summary(row for row in rows if not row.identifiable),
+        summary=summary(rows),
+        identifiable_summary=scores,
         displacement=_displacement(system, split, seed, rows) if displace else None,
     )
 

@@ -33,11 +33,11 @@ def render(found: Backtest, console: Console) -> None:
     fact(console, "Answer", _answer(found))
     for reason in found.reasons:
         paragraph(console, reason, indent=13)
-    if found.summary:
-        put(console)
-        _errors(found.summary, console)
-        _bands(found, console)
-        _worst(found, console)
+    put(console)
+    decided = found.identifiable_summary
+    _errors(decided or found.summary, bool(decided), console)
+    _bands(decided or found.summary, console)
+    _worst(found, bool(decided), console)
     _undecided(found, console)
     if found.displacement is not None:
         _displacement(found.displacement, console)
@@ -51,8 +51,9 @@ def _answer(found: Backtest) -> str:
     return "no"
 
 
-def _errors(scores: Mapping[str, Mapping[str, TableScore]], console: Console) -> None:
-    put(console, "Median absolute error (worst); - where a rule says nothing", style="bold")
+def _errors(scores: Mapping[str, Mapping[str, TableScore]], decided: bool, console: Console) -> None:
+    which = "of figures that the fitted rows decide" if decided else "of figures that the fitted rows do not decide"
+    put(console, f"Median absolute error (worst) {which}", style="bold")
     names = [name for name in RULES if any(each[name].figures for each in scores.values() if name in each)]
     lines = [["", "figures", *(RULES[name] for name in names)]]
     lines += [
@@ -94,18 +95,18 @@ def percent(error: float) -> str:
     )
 
 
-def _bands(found: Backtest, console: Console) -> None:
+def _bands(scores: Mapping[str, Mapping[str, TableScore]], console: Console) -> None:
     put(console)
     parts = [
         f"{in_words(quantity)} {percent(own.coverage)}, high/low {own.high_over_low:.2f}"
-        for quantity, by_name in found.summary.items()
+        for quantity, by_name in scores.items()
         if (own := by_name[MODEL]).coverage is not None and own.high_over_low is not None
     ]
     fact(console, "90 % bands", f"hold of {'; of '.join(parts)}")
 
 
-def _worst(found: Backtest, console: Console) -> None:
-    known = sorted((row for row in found.rows if row.identifiable), key=lambda row: -abs(row.error))
+def _worst(found: Backtest, decided: bool, console: Console) -> None:
+    known = sorted((row for row in found.rows if row.identifiable or not decided), key=lambda row: -abs(row.error))
     for number, row in enumerate(known[:_WORST]):
         fact(console, "Worst" if not number else "", _figure(row))
 

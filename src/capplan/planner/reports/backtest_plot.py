@@ -103,7 +103,7 @@ def _trace(name: str, rows: list[tuple[str, BacktestRow]], colour: str) -> go.Sc
 
 
 def _scores(found: Backtest) -> list[str]:
-    own = {name: each[MODEL] for name, each in found.summary.items()}
+    own = {name: each[MODEL] for name, each in (found.identifiable_summary or found.summary).items()}
     parts = [
         f"{_short(name)} {100 * score.median_abs_error:.2g} %"
         for name, score in own.items()

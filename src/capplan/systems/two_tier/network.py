@@ -132,7 +132,10 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
         _stored(scenario, values, name),
     )
     return Sequence(
-        (Delay(Erlang(values["delay_s"], _STAGES * rounds), name="network"), Pick("front", tier, "random", Sequence(asked)))
+        (
+            Delay(Erlang(values["delay_s"], _STAGES * rounds), name="network"),
+            Pick("front", tier, "random", Sequence(asked)),
+        )
     )
 
 

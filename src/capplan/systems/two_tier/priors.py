@@ -46,7 +46,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         highest, fastest = max(rates, key=lambda each: each[0])
         times = {each.name: each.value for each in found.values()}
         found["unseen"] = replace(found["unseen"], value=_unseen(fastest, times, _OVER * highest))
-        found["rounds"] = replace(found["rounds"], value=float(_rounds(rows, {**times, "unseen": found["unseen"].value})))
+        found["rounds"] = replace(
+            found["rounds"], value=float(_rounds(rows, {**times, "unseen": found["unseen"].value}))
+        )
     return tuple(found.values())
 
 

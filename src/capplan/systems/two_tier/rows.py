@@ -57,7 +57,8 @@ def _count(row: LoadTestRow, name: str, what: str, where: str) -> int:
         raise InputError(f"{where} has no {name}: fill the column with {what}")
     if isinstance(value, tuple):
         raise InputError(f"{where} has {name} by data centre: two-tier knows one data centre, so give one number")
-    return round(value)
+    rounded: int = round(value)
+    return rounded
 
 
 def _read_fraction(row: LoadTestRow, where: str) -> float:
