@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.audit.load_tests.audit import audit_load_tests
+from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.calibration.lab import cluster, state

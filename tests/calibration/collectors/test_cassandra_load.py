@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.audit.load_tests.audit import audit_load_tests
+from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.collectors import cassandra_load
 from capplan.calibration.collectors.cassandra_load import About, Run, doubts
 from capplan.calibration.collectors.collector import COLLECTORS, Settings, find_collector
