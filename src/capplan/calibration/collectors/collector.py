@@ -12,6 +12,7 @@ from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.models.errors import InputError, nearest
 
+SCHEMA = "capplan.collection/1"
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""
 
@@ -83,6 +84,47 @@ class Collected:
     microbenchmarks: tuple[MicrobenchRow, ...] = ()
     histograms: tuple[Timed, ...] = ()
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a collection is.
+
+    Attributes
+    ----------
+    load_tests
+        Its load-test table, if it has load tests.
+    microbenchmarks
+        Its table of microbenchmarks, if it has any.
+    histograms
+        Its HdrHistogram log, if it has load tests.
+    """
+
+    load_tests: str | None = None
+    microbenchmarks: str | None = None
+    histograms: str | None = None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What `collect --json` prints.
+
+    Attributes
+    ----------
+    collector
+        What measured.
+    parameter
+        The model parameter that the figures are for.
+    files
+        Where they are.
+    remarks
+        What a reader must know, in sentences.
+    """
+
+    collector: str
+    parameter: str
+    files: Files
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True)

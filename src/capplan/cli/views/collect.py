@@ -44,8 +44,8 @@ def collected(found: Collected, written: Mapping[str, Path], console: Console) -
 
 def _runs(found: Collected, console: Console) -> None:
     shown = table(
-        ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node CPU", "right"),
-        ("client", "right"), ("CPU a request", "right"),
+        ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node", "right"),
+        ("client", "right"), ("CPU/request", "right"),
     )  # fmt: skip
     costs = {each.run_id: each for each in found.microbenchmarks if each.component == "nodes"}
     for row in found.load_tests:
@@ -60,6 +60,7 @@ def _runs(found: Collected, console: Console) -> None:
             "" if cost is None else _with_error(cost),
         )
     console.print(shown)
+    paragraph(console, "node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
 
 
 def _parts(found: Collected, console: Console) -> None:
@@ -81,7 +82,7 @@ def _load(row: LoadTestRow) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g} ms"
+    return "" if value is None else f"{_digits(value, 3)} ms"
 
 
 def _with_error(row: MicrobenchRow) -> str:
