@@ -187,6 +187,12 @@ COLLECTORS = {
         f"{_PACKAGE}.tls",
         frozenset({"requests"}),
     ),
+    "worker-pool": Collector(
+        "threads for clients when all of them wait for another data centre",
+        "threads: how many requests a node has under way, and what a thread loses between two of them",
+        f"{_PACKAGE}.worker_pool",
+        frozenset({"duration", "requests", "warm_up", "row_bytes", "repeats", "seed"}),
+    ),
     "cassandra-coordinator": Collector(
         "what nodes count of their own work: requests, thread pools, pauses of Java",
         "pauses: how often Java stops a node and for how long; threads: how full the pools of a node are",
