@@ -139,6 +139,13 @@ def test_a_quorum_over_two_data_centres_waits_a_round_trip_and_a_local_one_does_
     assert_clean(layout)
 
 
+def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
+    capplan("collect", "grpc", "-o", str(tmp_path / "grpc.csv"), "--duration", "600ms", "--clients", "1")
+    found = MICROBENCHMARKS.read(tmp_path / "grpc.microbench.csv")
+    assert {"call, 1 clients", "message of a stream, 1 clients"} <= set(found["operation"])
+    assert (found["value"] > 0).all()
+
+
 def recorded(name: str) -> Callable[[], bool]:
     """Whether a process is in the state file."""
     return lambda: (found := state.read()) is not None and name in found.processes

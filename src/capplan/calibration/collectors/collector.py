@@ -193,6 +193,12 @@ COLLECTORS = {
         f"{_PACKAGE}.worker_pool",
         frozenset({"duration", "requests", "warm_up", "row_bytes", "repeats", "seed"}),
     ),
+    "grpc": Collector(
+        "a single call against a message of an open stream, echoed by a server of its own",
+        "front: what unary calls cost more than streams, in the masters of arion",
+        f"{_PACKAGE}.grpc",
+        frozenset({"duration", "requests", "clients"}),
+    ),
     "cassandra-coordinator": Collector(
         "what nodes count of their own work: requests, thread pools, pauses of Java",
         "pauses: how often Java stops a node and for how long; threads: how full the pools of a node are",
