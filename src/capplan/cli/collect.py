@@ -99,10 +99,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     from capplan.calibration.collectors.collector import Settings
 
     read: dict[str, tuple[str, Any]] = {
-        "duration": (
-            "duration_s",
-            lambda text: _between("--duration", parse_duration_s(text), _SHORTEST_S, _LONGEST_S),
-        ),
+        "duration": ("duration_s", lambda text: _time_s(text, _SHORTEST_S)),
         "requests": ("requests", parse_count),
         "warm_up": ("warm_up_s", lambda text: _time_s(text, 0.0)),
         "level": ("level", str.upper),
