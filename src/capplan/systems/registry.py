@@ -82,6 +82,16 @@ def every_system() -> tuple[System[Any], ...]:
     return tuple(system(name) for name in names())
 
 
+def documented_systems() -> tuple[System[Any], ...]:
+    """Return the systems that have evidence of their own, in the order of `names`."""
+    return tuple(each for each in every_system() if not each.from_tables)
+
+
+def documented_names() -> tuple[str, ...]:
+    """Return the names of the systems that have evidence of their own."""
+    return tuple(each.name for each in documented_systems())
+
+
 def scenario(name: str = DEFAULT, **layout: Any) -> Scenario:
     """Return a scenario of a system, such as `scenario("openprovider", dcs=3, cass_nodes=6)`.
 
