@@ -206,3 +206,20 @@ def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str
         else:
             found[name] = usual * _TAILS.get(name, 1.0)
     return found
+
+
+def response_s(row: TableRow) -> float:
+    """Return the response time that a row shows at a glance, seconds; 0 if it shows none."""
+    if row.load.kind == "closed" and THROUGHPUT in row.measured and row.request_class is None:
+        return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
+    if MEAN in row.measured:
+        return row.measured[MEAN] * 1e-3
+    return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
+
+
+def rate_per_s(row: TableRow) -> float:
+    """Return the rate of all requests that a row shows, per second; 0 if it shows none."""
+    if row.load.kind != "closed":
+        return row.load.rate_per_s
+    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
+    return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0
