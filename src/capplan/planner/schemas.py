@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from capplan.calibration.audit.load_tests.audit import SCHEMA as LOAD_TEST_AUDIT
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit
+from capplan.calibration.audit.audit import SCHEMA as AUDIT
+from capplan.calibration.audit.audit import Audit
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
 from capplan.calibration.validation.table_backtest import SCHEMA as BACKTEST
@@ -84,9 +84,9 @@ def comparison_schema() -> dict[str, Any]:
     return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
 
 
-def load_test_audit_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
-    return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Audit.to_json`."""
+    return _strict(Audit, AUDIT, [("Interval", number) for number in ("value", "low", "high")])
 
 
 def drift_schema() -> dict[str, Any]:

@@ -49,8 +49,8 @@ def calibrate(
     progress : function
         Called with the name of each stage as it starts.
     output : Path, optional
-        File that the caller will write the result to. Finished stages are saved beside it, one file per seed and
-        evidence, so that an interrupted calibration can resume; the file is deleted at the end.
+        Finished stages are saved beside this file, one file per seed and evidence, so that an interrupted calibration
+        can resume; the file is deleted at the end.
 
     Returns
     -------
@@ -58,8 +58,9 @@ def calibrate(
         The calibration; `fitted_file.write` stores it.
     """
     stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
-    fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
-    stages.end()
+    with stages.owned():
+        fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
+        stages.end()
     return fitted
 
 
