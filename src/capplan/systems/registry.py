@@ -85,6 +85,16 @@ def every_system() -> tuple[System[Any], ...]:
     return tuple(system(name) for name in names())
 
 
+def documented() -> tuple[str, ...]:
+    """Return the names of the systems with evidence and a calibration of their own, which comes with them.
+
+    The others are fitted to load-test tables of their users.
+    """
+    from capplan.calibration.fit.from_table import TableSystem  # needs a solver
+
+    return tuple(each.name for each in every_system() if not isinstance(each, TableSystem))
+
+
 def table_system(name: str) -> TableSystem[Any]:
     """Return a system that is fitted to load-test tables, by name.
 
@@ -97,7 +107,7 @@ def table_system(name: str) -> TableSystem[Any]:
 
     found = system(name)
     if not isinstance(found, TableSystem):
-        known = [each.name for each in every_system() if isinstance(each, TableSystem)]
+        known = [each for each in names() if each not in documented()]
         raise InputError(
             f"system {name!r} has documents of its own and is not fitted to load-test tables: give one of "
             f"{', '.join(known)}, or run `capplan validate {name}`"

@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capplan.calibration.evidence.columns import Column
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.typed_table import Column
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import SEPARATOR
 
