@@ -28,6 +28,7 @@ from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
+from capplan.calibration.fit.identifiability import Judge
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
 from capplan.calibration.fit.table_model import Solved, solved_rows
@@ -41,6 +42,7 @@ from capplan.calibration.fit.table_rows import (
     load_of,
     measured_of,
     row_of,
+    rows_of,
     scatter_of,
     with_mix,
 )
@@ -503,11 +505,6 @@ def _learnt(problem: _Problem, best: Maximum, scatter: Mapping[str, float]) -> d
     return found
 
 
-def rows_of(fitted: Fitted) -> tuple[LoadTestRow, ...]:
-    """Return the rows that a calibration was fitted to."""
-    return () if fitted.table is None else tuple(map(row_of, fitted.table.rows))
-
-
 def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
     """Return parameter values by name, arrays (draws,) for those that were fitted."""
     columns = np.array(fitted.draws).T
@@ -531,8 +528,6 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     tuple of RowPrediction
         For each row, its columns of `QUANTITIES`, in order.
     """
-    from capplan.calibration.fit.identifiability import Judge
-
     read, values = system.read(rows), draws_of(system, fitted)
     wanted = [_wanted(row) for row in read]
     solved = solved_rows(system, read, values, wanted)
@@ -554,8 +549,6 @@ def _wanted(row: TableRow) -> list[str]:
 
 def judged(system: TableSystem[Any], fitted: Fitted, row: TableRow, solved: Solved) -> str:
     """Return why the fitted rows do not decide a row, and which row would; empty if they do."""
-    from capplan.calibration.fit.identifiability import Judge
-
     return Judge(system, fitted).reason(row, solved)
 
 

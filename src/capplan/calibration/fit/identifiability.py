@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.fit.table_model import Solved, solved_rows
-from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.fit.table_rows import TableRow, rows_of
+from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ class Judge:
     @cached_property
     def trained(self) -> tuple[TableRow, ...]:
         """The fitted rows."""
-        from capplan.calibration.fit.from_table import rows_of
-
         return self.system.read(rows_of(self.fitted))
 
     @cached_property
@@ -125,6 +124,4 @@ class Judge:
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:
-    from capplan.models.language.parameter import defaults
-
     return defaults(system.parameters)

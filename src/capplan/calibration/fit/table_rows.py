@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
@@ -82,6 +83,11 @@ def row_of(cells: Mapping[str, Any]) -> LoadTestRow:
     """Return a row from its cells, as JSON has them."""
     found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in cells.items()}
     return LoadTestRow(**found)
+
+
+def rows_of(fitted: Fitted) -> tuple[LoadTestRow, ...]:
+    """Return the rows that a calibration was fitted to."""
+    return () if fitted.table is None else tuple(map(row_of, fitted.table.rows))
 
 
 def load_of(row: LoadTestRow) -> Load:
