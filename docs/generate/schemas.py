@@ -17,11 +17,13 @@ from capplan.calibration.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     audit_schema,
+    backtest_schema,
     check_schema,
     comparison_schema,
     demand_schema,
     drift_schema,
     import_schema,
+    next_test_schema,
     outages_schema,
     prediction_schema,
     proposal_schema,
@@ -59,6 +61,8 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
         DOCS / "reference" / "drift.schema.json": _text(drift_schema()),
+        DOCS / "reference" / "backtest.schema.json": _text(backtest_schema()),
+        DOCS / "reference" / "next-test.schema.json": _text(next_test_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

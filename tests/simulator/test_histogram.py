@@ -21,9 +21,7 @@ def durations(most_bits: int) -> st.SearchStrategy[int]:
 
 MANY = arrays(np.int64, st.integers(0, 60), elements=durations(63))
 SOME = arrays(np.int64, st.integers(1, 60), elements=durations(63))
-SHORT = arrays(
-    np.int64, st.integers(1, 60), elements=durations(50)
-)  # 13 days: beyond, floats join neighbouring ticks
+SHORT = arrays(np.int64, st.integers(1, 60), elements=durations(50))  # 13 days: beyond, floats join neighbouring ticks
 NONE = np.array([], dtype=np.int64)
 
 
