@@ -33,7 +33,7 @@ from capplan.calibration.evidence.importers import (
 )
 from capplan.calibration.evidence.importers.importer import Imported, Importer
 from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.evidence.text_file import TextFile
@@ -189,7 +189,7 @@ def import_files(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
         )
     rows = _told_apart(runs)
-    together = [_with_constants(row, given) for row in rows]
+    together = [_with_class(_with_constants(row, given)) for row in rows]
     return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
 
 
@@ -266,6 +266,11 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
                 "apart"
             )
     return replace(row, **given)
+
+
+def _with_class(row: LoadTestRow) -> LoadTestRow:
+    """Return a row about all requests of its run, where nothing says otherwise."""
+    return row if row.request_class else replace(row, request_class=ALL)
 
 
 def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:
