@@ -10,7 +10,7 @@ from capplan.cli.main import main
 from capplan.cli.shell import groups
 from capplan.cli.verbs import VERBS, Verb
 
-START = [sys.executable, "-c", "from capplan.cli.main import run; run()"]
+START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -83,7 +83,7 @@ def test_wheel_names_license_and_entry_point(wheel: Path) -> None:
 
     assert license_text == (ROOT / "LICENSE").read_text("utf-8")
     assert "Apache License" in license_text
-    assert "capplan = capplan.cli.main:run" in entry_points
+    assert "capplan = capplan.cli.process:run" in entry_points
     assert "License-Expression: Apache-2.0" in metadata
 
 

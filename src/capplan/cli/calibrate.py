@@ -17,6 +17,7 @@ from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
 from capplan.cli.views.table_fit import show_fit
 from capplan.cli.views.tables import facts, heading
 from capplan.models.errors import InputError
+from capplan.models.user_cache import writable_cache
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
 
@@ -37,7 +38,7 @@ def calibrate_(
 ) -> None:
     """Fit a system's parameters to its evidence, sample the posterior and refit without each scenario; takes minutes.
 
-    An interrupted calibration resumes: finished stages are kept beside the output until the end.
+    An interrupted calibration resumes: finished stages are kept beside --output, or else in the user's cache.
     """
     its = find_system(read_target(system).scenario.system)
     if isinstance(its, TableSystem):
@@ -51,12 +52,18 @@ def calibrate_(
     path = output or its.fitted_path
     check_output(path)
     with stages(f"calibrating {its.name}", stages_of(its)) as progress:
-        fitted = calibrate(its, seed, progress=progress, output=path)
+        fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
     write(fitted, path)
     if as_json:
         write_json(to_json(fitted))
     else:
         _show(fitted, path)
+
+
+def _in_cache(system: str) -> Path | None:
+    """Return where stages are kept if they are not beside an output: never in the installed package."""
+    cache = writable_cache()
+    return cache and cache / f"{system}-calibration"
 
 
 def _from_table(system: TableSystem[Any], evidence: Path | None, output: Path | None, seed: int, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from capplan.calibration.system import Case
 from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -169,7 +169,7 @@ def _engine(name: str | None, budget: str | None) -> PredictionEngine:
 
         if budget is not None or is_compiled():
             return "compiled"
-        sys.stderr.write(f"capplan: latencies come from the analytic solver; {MISSING}\n")
+        say(f"latencies come from the analytic solver; {MISSING}")
         return "analytic"
     return chosen_engine(name, ENGINES, "does not exist")
 

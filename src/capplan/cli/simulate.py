@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import simulating
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -174,5 +174,5 @@ def _run(
             tell = stack.enter_context(simulating(plan))
             return observed(plan, design, reported=subject.reported, processes=processes, progress=tell, write=write)
     except KeyboardInterrupt:
-        sys.stderr.write("capplan: interrupted, nothing written\n")
+        say("interrupted, nothing written")
         raise typer.Exit(INTERRUPTED) from None

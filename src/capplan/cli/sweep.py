@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -175,7 +176,7 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
         kept = "without --out none is kept"
         if out is not None:
             kept = (f"they are in {out}, and " if points else "") + "the same command resumes from there"
-        sys.stderr.write(f"capplan: interrupted after {len(points):,} of {sweep.points:,} points; {kept}\n")
+        say(f"interrupted after {len(points):,} of {sweep.points:,} points; {kept}")
         raise typer.Exit(INTERRUPTED) from None
     points = sweep.table(found)
     if out is not None:
@@ -213,7 +214,7 @@ def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: boo
     else:
         refused = sum(point["refused"] is not None for point in points)
         note = f", {refused:,} of them refused" if refused else ""
-        sys.stderr.write(f"capplan: {len(points):,} points{note}: {out}\n")
+        say(f"{len(points):,} points{note}: {out}")
 
 
 def _check_precision(points: list[SweepPoint], sweep: Sweep) -> None:
@@ -223,8 +224,8 @@ def _check_precision(points: list[SweepPoint], sweep: Sweep) -> None:
     target = sweep.precision or precision_target(DEFAULT_PRECISION, system(sweep.system))
     missed = [point["simulation"] for point in points if (point["simulation"] or 0.0) > target.relative]
     if missed:
-        sys.stderr.write(
-            f"capplan: {len(missed):,} of {len(points):,} points are less precise than {target.text}, the worst "
-            f"{max(missed):.1%}: near capacity it takes more than is simulated\n"
+        say(
+            f"{len(missed):,} of {len(points):,} points are less precise than {target.text}, the worst "
+            f"{max(missed):.1%}: near capacity it takes more than is simulated"
         )
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ import typer
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
@@ -50,7 +51,7 @@ def validate_(
         from capplan.planner.reports.validation.report import write_report  # plotly is slow to import
 
         written = write_report(reports, folder)
-        sys.stderr.write(f"capplan: {written[0]} and {written[1].name}\n")
+        say(f"{written[0]} and {written[1].name}")
     if as_json:
         write_json({each.system: each for each in reports} if target == ALL else reports[0])
     elif as_csv:

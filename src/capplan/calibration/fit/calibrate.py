@@ -54,8 +54,8 @@ def calibrate(
     progress : function
         Called with the name of each stage as it starts.
     output : Path, optional
-        File that the caller will write the result to. Finished stages are saved beside it, one file per seed and
-        evidence, so that an interrupted calibration can resume; the file is deleted at the end.
+        Finished stages are saved beside this file, one file per seed and evidence, so that an interrupted calibration
+        can resume; the file is deleted at the end.
     evidence : pandas.DataFrame, optional
         A load-test table, for systems that are fitted to one, such as `cassandra`.
 
@@ -71,8 +71,9 @@ def calibrate(
     if evidence is not None:
         raise InputError(f"{system.name} has documents of its own, and is not fitted to load-test tables")
     stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
-    fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
-    stages.end()
+    with stages.owned():
+        fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
+        stages.end()
     return fitted
 
 

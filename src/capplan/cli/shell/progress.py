@@ -74,6 +74,23 @@ def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+@contextmanager
+def working() -> Iterator[Callable[[str, int, int], None]]:
+    """Show work in parts; yield the function that reports what is done, how many parts of it, and of how many."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bar = Bar(*columns, **_quiet(console))
+    task = bar.add_task("", total=None)
+    with _after(PATIENCE_S, bar):
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
 def _quiet(console: Console) -> dict[str, Any]:
     return {"console": console, "transient": True, "disable": not console.is_terminal}
 
