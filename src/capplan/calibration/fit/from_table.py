@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
@@ -29,7 +30,7 @@ from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
-from capplan.calibration.fit.table_model import solved_rows
+from capplan.calibration.fit.table_model import Solved, solved_rows
 from capplan.calibration.fit.table_rows import (
     ACROSS_LAYOUTS,
     QUANTITIES,
@@ -49,9 +50,12 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.results import Band, Parts
+from capplan.models.results import Band, Basis, Parts
 
 S = TypeVar("S", bound=Scenario)
+NOT_PROMISED = (
+    "Not promised: better than 10 % on a noisy cluster, the 99.9th percentile, percentiles beyond 80 % of the ceiling."
+)
 _PROPOSALS = 640
 _ROUNDS = 3
 _STARTS = 3
@@ -64,6 +68,7 @@ _CHUNK = 256  # draws solved at once: limits memory
 class TableSystem(System[S]):
     """A system that is fitted to load-test tables of its users, and so has no evidence of its own."""
 
+    from_tables = True
     table: FittedTable | None = None
     """The table that it was fitted to; see `of`."""
     seed: int = 1
@@ -210,6 +215,18 @@ class TableSystem(System[S]):
         single = self.values_for(scenario, {**defaults(self.parameters), **fitted.middle()})
         return {name: float(np.asarray(value)) for name, value in single.items()}
 
+    def all_values(self, fitted: Fitted) -> dict[str, Number]:
+        """Return all values of a calibration, with those that only some layouts use."""
+        return draws_of(self, fitted)
+
+    def promises(self) -> tuple[str, ...]:
+        """Return what predictions of this system do not promise, in sentences."""
+        return (NOT_PROMISED,)
+
+    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
+        """Return what each figure rests on: a figure that no row has is the model's only."""
+        return TableBasis(self, scenario, fitted, capacity)
+
     def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
         """Return the scatter of a repeat, as the table has it."""
         del scenario
@@ -231,6 +248,30 @@ class TableSystem(System[S]):
             f"system {self.name!r} knows no cluster yet: fit it to a table of your load tests with `capplan calibrate "
             f"{self.name} --evidence table.csv -o mine.json`, then give mine.json instead of {self.name}"
         )
+
+
+class TableBasis(FigureBasis):
+    """What figures rest on that are fitted to a load-test table: the layouts of the rows that have them."""
+
+    def of_capacity(self) -> Basis:
+        """Return the basis of the capacity."""
+        return self._of(QUANTITIES[0])
+
+    def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
+        """Return the basis of a statistic of the times of a request class."""
+        del name, rate_per_s
+        return self._of(f"latency_{statistic}_ms")
+
+    def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
+        """Return the basis of the utilisation of a resource: the model's only."""
+        del resource, rate_per_s
+        return "model only"
+
+    def _of(self, column: str) -> Basis:
+        table = self.fitted.its_table
+        if not any(column in row for row in table.rows):
+            return "model only"
+        return self.system.extrapolation(self.scenario).basis
 
 
 class TableObservations(Observations[S]):
@@ -371,6 +412,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     InputError
         If no row has a figure to fit, or a column is missing or wrong.
     """
+    _check_groups(system, rows)
     read = system.read(rows)
     scatter = scatter_of(read)
     figures = figures_of(read, scatter)
@@ -424,6 +466,15 @@ def _with_the_others(whole: _Problem, moving: Sequence[str], log_points: FloatAr
             levels = (random.permutation(count) + 0.5) / count
             columns.append(whole.centre[at] + whole.spread[at] * ndtri(levels))
     return np.stack(columns, axis=-1)
+
+
+def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None:
+    groups = list(dict.fromkeys(map(system.group, rows)))
+    if len(groups) > 1:
+        raise InputError(
+            f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
+            f"and {system.name} fits one at a time: keep one by --train, such as \"version == '{rows[0].version}'\""
+        )
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
@@ -490,7 +541,7 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     for row, names, each in zip(read, wanted, solved, strict=True):
         reason = judge.reason(row, each)
         for name in names:
-            band = _band(each.figures[name], fitted, name)
+            band = band_of(each.figures[name], fitted, name)
             found.append(
                 RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason)
             )
@@ -501,8 +552,25 @@ def _wanted(row: TableRow) -> list[str]:
     return [name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]]
 
 
-def _band(draws: FloatArray, fitted: Fitted, name: str) -> Band:
-    """Return what a repeat would measure: the spread of the draws, and its scatter around each."""
+def judged(system: TableSystem[Any], fitted: Fitted, row: TableRow, solved: Solved) -> str:
+    """Return why the fitted rows do not decide a row, and which row would; empty if they do."""
+    from capplan.calibration.fit.identifiability import Judge
+
+    return Judge(system, fitted).reason(row, solved)
+
+
+def band_of(draws: FloatArray, fitted: Fitted, name: str) -> Band:
+    """Return what a repeat would measure: the spread of the draws, and its scatter around each.
+
+    Parameters
+    ----------
+    draws : array (draws,)
+        The figure by parameter draw.
+    fitted : Fitted
+        The calibration.
+    name : str
+        Its column.
+    """
     log_sd = fitted.its_table.scatter[name]
     count = len(draws)
     order = np.random.default_rng([fitted.seed, QUANTITIES.index(name)]).permutation(count)

@@ -8,16 +8,11 @@ import numpy as np
 from rich.console import Console
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import TableSystem
+from capplan.calibration.fit.from_table import NOT_PROMISED, TableSystem
 from capplan.calibration.fit.identifiability import DECIDED, decided
 from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT
 from capplan.cli.shell.terminal import Screen
 from capplan.cli.views.lines import paragraph, put, table
-
-NOT_PROMISED = (
-    "No prediction is promised to be closer than 10 % on a noisy cluster, no 99.9th percentile, and no percentile "
-    "beyond 80 % of the ceiling."
-)
 
 
 def show_fit(system: TableSystem[Any], fitted: Fitted, file: str) -> None:

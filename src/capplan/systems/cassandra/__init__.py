@@ -14,12 +14,18 @@ from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.network import PARAMETERS, REPORTED, network, pauses, variation
+from capplan.systems.cassandra.network import (
+    PARAMETERS,
+    REPORTED,
+    WORK,
+    network,
+    pauses,
+    values_of_cluster,
+    variation,
+)
 from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
-
-_WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")  # what clients that contend slow down
 
 
 class Cassandra(TableSystem[CassandraScenario]):
@@ -45,6 +51,10 @@ class Cassandra(TableSystem[CassandraScenario]):
         """Return the parameters with priors for a table."""
         return priors(rows)
 
+    def values_for(self, layout: CassandraScenario, values: Values) -> Values:
+        """Return the parameter values of the cluster or version of a layout."""
+        return values_of_cluster(layout, values)
+
     def contends(self, values: Values) -> bool:
         """Whether each further client slows all of them."""
         return bool(np.any(np.asarray(values["contention"]) > 0))
@@ -52,7 +62,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
         """Return the values with a number of clients for each draw."""
         slower = 1 + np.asarray(values["contention"]) * clients
-        return {name: value * slower if name in _WORK else value for name, value in values.items()}
+        return {name: value * slower if name in WORK else value for name, value in values.items()}
 
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
         """Return how much the speed varies in a run."""

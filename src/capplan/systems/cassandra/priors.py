@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow
+from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow, scatter_of
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
@@ -16,7 +17,7 @@ from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, netwo
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
 _GENERATOR_OVER = 4.0  # the same of the load generator
 _LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
-_FALLEN = 0.95  # throughput with more clients over the highest one, below which clients contend
+_FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
 _TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s", "cold_s")
 
 
@@ -52,7 +53,22 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
-    return tuple(found.values())
+    return (*found.values(), *_of_clusters(rows))
+
+
+def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
+    """Return the parameters of each cluster or version but that with most rows."""
+    counts = Counter(row.layout.cluster for row in rows)
+    first = max(counts, key=lambda name: (counts[name], str(name)))
+    return [
+        replace(known, name=f"{known.name}[{name}]", log_sd=sd)
+        for name in sorted(map(str, counts.keys() - {first}))
+        for known, sd in ((_named("cluster_work"), 0.5), (_named("cluster_delay"), 0.3))
+    ]
+
+
+def _named(name: str) -> Parameter:
+    return next(each for each in PARAMETERS if each.name == name)
 
 
 def _response_s(row: TableRow) -> float:
@@ -94,10 +110,10 @@ def _falls_at(rows: Sequence[TableRow]) -> int:
     for row in rows:
         if row.load.kind == "closed" and THROUGHPUT in row.measured:
             curves[row.layout, row.request_class][row.load.clients].append(row.measured[THROUGHPUT])
-    found = 0
+    found, least = 0, math.exp(-_FALLEN * scatter_of(rows)[THROUGHPUT])
     for curve in curves.values():
         means = {clients: float(np.mean(each)) for clients, each in curve.items()}
         most = max(means)
-        if len(means) > 2 and means[most] < _FALLEN * max(means.values()):
+        if len(means) > 2 and means[most] < least * max(means.values()):
             found = max(found, most)
     return found
