@@ -24,7 +24,7 @@ from capplan.planner.drift.answer import Range, SavedAnswer
 
 SCHEMA = "capplan.drift/1"
 NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
-_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes")
+_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]
 
@@ -36,7 +36,7 @@ class Claim:
     Attributes
     ----------
     name
-        `capacity`, or class and statistic of a latency such as `acct.p99`.
+        `capacity`, `throughput` of clients that wait, or class and statistic of a latency such as `acct.p99`.
     unit
         `TPS` or `ms`.
     value
@@ -174,21 +174,27 @@ def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
 
 
 def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
-    """Compare the capacity with the best run beyond it, or with the highest rate that was carried."""
-    band = answer.capacity_tps
+    """Compare the capacity with the best run beyond it, or with the highest rate that was carried.
+
+    The capacity of clients that wait for their answers is their throughput, which each run of theirs measures.
+    """
+    band, name = answer.capacity_tps, "throughput" if answer.closed else "capacity"
     if band is None:
         return
-    said = f"capacity {rate(band.value)} TPS ({_words(band, 'TPS')})"
+    said = f"{name} {rate(band.value)} TPS ({_words(band, 'TPS')})"
     known = [(value, each) for each in runs if (value := each.throughput_tps) is not None]
     beyond = any(each.overloaded for _, each in known)
     found, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
-    if best is None or (not beyond and found < band.low):
+    if answer.closed and best is not None:
+        found = median(value for value, _ in known)
+    elif best is None or (not beyond and found < band.low):
         reached = f"the highest load measured is {rate(found)} TPS" if known else "no run has a throughput"
-        yield _claim("capacity", "TPS", band, None, (), "untested", f"{said}: {reached}")
+        yield _claim(name, "TPS", band, None, (), "untested", f"{said}: {reached}")
         return
     status: Status = "worse" if found < band.low else ("better" if found > band.high else "held")
-    sentence = f"{said}: {rate(found)} TPS {'completed beyond it' if best.overloaded else 'carried'}"
-    yield _claim("capacity", "TPS", band, found, (best.name,), status, sentence)
+    how = "measured" if answer.closed else "completed beyond it" if best.overloaded else "carried"
+    names = tuple(each.name for _, each in known) if answer.closed else (best.name,)
+    yield _claim(name, "TPS", band, found, names, status, f"{said}: {rate(found)} TPS {how}")
 
 
 def _claim(
@@ -204,7 +210,8 @@ def _latencies(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
     near = [
         each
         for each in runs
-        if not each.overloaded and offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered
+        if not each.overloaded
+        and (answer.closed or (offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered))
     ]
     for (name, statistic), band in answer.latencies_ms.items():
         column = _COLUMNS.get(statistic)
