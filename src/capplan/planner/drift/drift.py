@@ -219,18 +219,26 @@ def _latencies(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
             continue
         chosen = [row for each in near if (row := _of_class(each, name, alone=len(classes) == 1)) is not None]
         found = [value for row in chosen if (value := getattr(row, column)) is not None]
-        yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), offered)
+        yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), _where(answer))
 
 
 def _of_class(run: _Run, name: str, alone: bool) -> LoadTestRow | None:
     return run.rows.get(name.casefold()) or (run.rows.get(ALL) if alone or name == ALL else None)
 
 
-def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], offered: float | None) -> Claim:
+def _where(answer: SavedAnswer) -> str:
+    """Return at which load a run tests the latencies of an answer."""
+    if answer.closed:
+        return f"with {answer.scenario['clients']} clients"
+    if answer.offered_tps is None:
+        return "at a rate, for the answer has none"
+    return f"within {100 * NEAR:g} % of {rate(answer.offered_tps)} TPS"
+
+
+def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], where: str) -> Claim:
     said = f"{name} {significant(band.value)} ms ({_words(band, 'ms')})"
     if not found:
-        near = f"within {100 * NEAR:g} % of {rate(offered)} TPS" if offered else "at a rate, for the answer has none"
-        return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {near}")
+        return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {where}")
     value = median(found)
     status: Status = "worse" if value > band.high else ("better" if value < band.low else "held")
     return _claim(name, "ms", band, value, runs, status, f"{said}: {significant(value)} ms measured")
