@@ -2,7 +2,8 @@
 
 The front door: ask about a `scenario` with `predict`, or
 with `what_if` if it must be quick; describe a system of your own as a `Network` and `simulate` it or
-solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
+solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`; take your own load tests with
+`import_load_tests`, `audit`, `calibrate` and `backtest`. Names are imported when they
 are used, so that `import capplan` is fast.
 """
 
@@ -10,7 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from capplan.calibration.evidence.import_files import import_load_tests
     from capplan.calibration.fit.calibrate import calibrate
+    from capplan.calibration.validation.table_backtest import backtest
     from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
@@ -31,8 +34,10 @@ _HOMES = {
     "Prediction": "planner.predict.prediction",
     "Scenario": "models.language.scenario",
     "audit": "planner.audit",
+    "backtest": "calibration.validation.table_backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
+    "import_load_tests": "calibration.evidence.import_files",
     "predict": "planner.predict.predict",
     "read_network": "models.language.document",
     "scenario": "systems.registry",
@@ -49,8 +54,10 @@ __all__ = [
     "Prediction",
     "Scenario",
     "audit",
+    "backtest",
     "calibrate",
     "every_system",
+    "import_load_tests",
     "predict",
     "read_network",
     "scenario",
