@@ -62,8 +62,9 @@ def printed(command: str) -> str:
         done = subprocess.run(  # noqa: S603  # a command of our own pages
             ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=folder, env=environment
         )
-    if done.stderr:
-        raise RuntimeError(f"{command}: {done.stderr.strip()}")
+    said = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]  # what takes long says so
+    if said:
+        raise RuntimeError(f"{command}: {said}")
     return done.stdout
 
 

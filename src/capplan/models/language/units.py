@@ -396,8 +396,12 @@ READ_SHARE = BeforeValidator(lambda value: parse_share(value) if isinstance(valu
 """Annotation of a field that takes a share as a number or as a text such as `5%`."""
 Seconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, unit="seconds")]
 PositiveSeconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, above=0.0, unit="seconds")]
-PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, unit="per second")]
-PositivePerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, above=0.0, unit="per second")]
+HIGHEST_RATE = 1e9
+"""Per second: one in each tick of the clock."""
+PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, at_most=HIGHEST_RATE, unit="per second")]
+PositivePerSecond = Annotated[
+    Number, *_field("rate per second", parse_rate_per_s, above=0.0, at_most=HIGHEST_RATE, unit="per second")
+]
 Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
 Positive = Annotated[Number, *_field("positive number", above=0.0)]
 Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]

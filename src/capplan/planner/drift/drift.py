@@ -21,6 +21,7 @@ from capplan.calibration.audit.load_tests.audit import RowVerdict, audit_load_te
 from capplan.calibration.evidence.load_tests import ALL, LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
+from capplan.models.read_file import read_file
 from capplan.models.results import plain
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 
@@ -126,9 +127,9 @@ def read_answer(path: Path) -> Mapping[str, Any]:
         If the file cannot be read, or is no such answer.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        found = json.loads(read_file(path))
+    except InputError:
+        raise
     except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON: it must be what 'capplan predict --json' printed") from None
     schema = found.get("schema") if isinstance(found, dict) else None

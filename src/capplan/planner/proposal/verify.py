@@ -12,6 +12,7 @@ from typing import Any
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.document import load
+from capplan.models.read_file import read_file
 from capplan.models.results import plain
 from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
@@ -95,11 +96,9 @@ def read_proposal(path: Path) -> dict[str, Any]:
         If it cannot be read or is no proposal.
     """
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} has {path.stat().st_size:,} bytes: a proposal has at most {LARGEST:,}")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        content = json.loads(read_file(path, LARGEST))
+    except InputError:
+        raise
     except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON: give the .json that `capplan proposal` wrote") from None
     found = content.get("schema") if isinstance(content, dict) else None
