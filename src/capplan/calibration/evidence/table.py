@@ -67,6 +67,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from capplan.calibration.evidence.interval import Interval
+from capplan.calibration.evidence.text_file import read_as_csv
 from capplan.models.errors import InputError, nearest
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
@@ -243,6 +244,11 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
     InputError
         If a column is missing or unknown, a cell breaks its rule, or two rows share an id.
     """
+    with read_as_csv(where):
+        return _parsed(text, where)
+
+
+def _parsed(text: str, where: str) -> tuple[Evidence, ...]:
     reader = csv.DictReader(io.StringIO(text))
     header = reader.fieldnames or ()
     for name in header:

@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc, per_dc_text
 from capplan.models.replaced_file import replace_file
@@ -249,7 +249,8 @@ def _read_csv(path: Path) -> pa.Table:
     text = TextFile(path)
     if text.encoding == "utf-16":
         raise InputError(f"{path} is UTF-16: save the table as UTF-8")
-    header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))))
+    with read_as_csv(str(path)):
+        header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))), [])
     twice = [name for place, name in enumerate(header) if name in header[:place]]
     if twice:
         raise InputError(f"{path}: column {twice[0]!r} appears twice: each column must appear once")
@@ -268,7 +269,7 @@ def _read_csv(path: Path) -> pa.Table:
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
         )
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if refused:
             where = f", line {refused[0].number}" if refused[0].number else ""
             raise InputError(
