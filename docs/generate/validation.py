@@ -16,9 +16,9 @@ from typing import Any
 
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
-from capplan.planner.reports.validation_page import page
-from capplan.planner.reports.validation_plot import digest
-from capplan.planner.reports.validation_report import figures
+from capplan.planner.reports.validation.page import page
+from capplan.planner.reports.validation.plot import digest
+from capplan.planner.reports.validation.report import figures
 from capplan.systems.registry import names, system
 
 DOCS = Path(__file__).resolve().parents[1]

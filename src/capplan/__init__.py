@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from capplan.models.language.network import Network
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
+    from capplan.planner.audit import audit
     from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.simulator.engine import simulate
-    from capplan.systems.audit import audit
     from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
@@ -30,7 +30,7 @@ _HOMES = {
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
     "Scenario": "models.language.scenario",
-    "audit": "systems.audit",
+    "audit": "planner.audit",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
     "predict": "planner.predict.predict",

@@ -21,7 +21,7 @@ from capplan.calibration.validation.validate import goals_of_all, median_errors,
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
 from capplan.models.number_words import share
-from capplan.planner.reports.validation_page import judged_of, rows_of
+from capplan.planner.reports.validation.page import judged_of, rows_of
 from capplan.systems.registry import names, system
 
 SYSTEMS = {name: system(name) for name in names()}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.audit.checks import parse_checks
-from capplan.calibration.audit.load_tests.audit import audit_load_tests
 from capplan.calibration.evidence.import_files import import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
@@ -25,7 +25,7 @@ from capplan.models.language.units import (
 )
 from capplan.models.objective import parse as parse_objective
 from capplan.planner.demand.demand import read_demand
-from capplan.planner.drift.drift import read_answer
+from capplan.planner.drift.answer import read_answer
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal

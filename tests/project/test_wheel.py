@@ -13,6 +13,7 @@ import pytest
 
 from capplan.simulator.compiled.kernel.library import LIBRARY as LIBRARY_PATH
 
+pytestmark = pytest.mark.slow  # builds the kernel twice; `just check` runs it, too
 ROOT = Path(__file__).parents[2]
 NOT_SHIPPED = {"__pycache__"}
 LIBRARY = PurePosixPath("capplan/simulator/compiled/kernel", LIBRARY_PATH.name)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 from tests.system import pages
 
 from capplan.calibration.validation.validate import report
-from capplan.planner.reports.validation_report import figures, write_report
+from capplan.planner.reports.validation.report import figures, write_report
 from capplan.systems.registry import names, system
 
 pytestmark = pytest.mark.system

@@ -564,6 +564,16 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
+    def of(self, fitted: Fitted) -> System[S]:
+        """Return the system as a calibration knows it: itself, unless the calibration brings its own load tests."""
+        del fitted
+        return self
+
+    def usual_scenario(self, fitted: Fitted) -> S:
+        """Return the scenario to ask about where nothing else is said: the defaults, or what the load tests had."""
+        del fitted
+        return self.scenario()
+
     def solution(
         self, scenario: S, values: Values, place: Places | None = None, every: Values | None = None
     ) -> Solution:

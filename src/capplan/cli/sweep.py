@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
@@ -28,7 +29,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.cli.views.sweep import render
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type
 from capplan.planner.explore.sweep import (
@@ -94,7 +95,7 @@ def sweep_(
     check_plot(plot)
     check_workers(processes, cluster)
     texts = given(ctx)
-    sweep = _sweep(target, texts, load, _engine(engine), precision, draws, seed)
+    sweep = _sweep(target, texts, load, chosen_engine(engine, ENGINES, "does not sweep"), precision, draws, seed)
     points = _performed(sweep, (processes, cluster), out)
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):
@@ -137,13 +138,6 @@ def _sweep(
 
 def _objectives(sweep: Sweep) -> tuple[str, ...]:
     return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
-
-
-def _engine(name: str) -> SweepEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not sweep{nearest(name, ENGINES)}")
 
 
 def _values(option: str, text: str, its: ValueType) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ def validate_(
         _check_folder(folder)
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
-        from capplan.planner.reports.validation_report import write_report  # plotly is slow to import
+        from capplan.planner.reports.validation.report import write_report  # plotly is slow to import
 
         written = write_report(reports, folder)
         say(f"{written[0]} and {written[1].name}")
@@ -102,6 +102,6 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 def _show(reports: Sequence[Validation]) -> None:
     from capplan.cli.views.markdown import TerminalMarkdown
-    from capplan.planner.reports.validation_page import page
+    from capplan.planner.reports.validation.page import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
+from capplan.calibration.evidence.documented_runs import documented_runs
 from capplan.calibration.evidence.importers import (
     cassandra_stress,
     gatling,
@@ -34,6 +36,7 @@ from capplan.calibration.evidence.importers.importer import Imported, Importer
 from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
+from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
@@ -48,13 +51,14 @@ IMPORTERS: tuple[Importer, ...] = (
     jmeter.IMPORTER,
     k6.POINTS_IMPORTER,
     gatling.IMPORTER,
+    gatling.LOG_IMPORTER,
     k6.SUMMARY_IMPORTER,
     wrk.IMPORTER,
     openmetrics.IMPORTER,
     prometheus.IMPORTER,
 )
 SCHEMA = "capplan.import/1"
-TABLE, MAPPED = "load-test table", "CSV by --map"
+TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS = ("source", "note")
 _MOST_TABLES = 10
 
@@ -127,6 +131,7 @@ def import_files(
     mapping: ColumnMap | None = None,
     constants: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
+    documented: Mapping[str, Sequence[Evidence]] = MappingProxyType({}),
 ) -> Import:
     """Import files and folders into one table.
 
@@ -142,6 +147,8 @@ def import_files(
         given another value.
     progress : callable
         Called with the number of files that are read, and of all.
+    documented : mapping of str to sequence of Evidence, optional
+        Documented figures by system, whose load tests are taken too.
 
     Returns
     -------
@@ -171,6 +178,13 @@ def import_files(
         parts.extend(found.microbenchmarks)
         for row in found.load_tests:
             runs.setdefault((path.parent, row.run_id, row.request_class), []).append((exactness, row))
+    for system, evidence in documented.items():
+        found_runs = documented_runs(evidence)
+        if not found_runs:
+            raise InputError(f"the documents about {system} have no rate and no latency of a load test")
+        reports.append(FileReport(system, DOCUMENTS, len(found_runs), 0, ()))
+        for each in found_runs:
+            runs.setdefault((Path(system), each.row.run_id, each.row.request_class), []).append((1, each.row))
     if not runs and not parts:
         raise InputError(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"

@@ -17,8 +17,13 @@ from capplan.models.file_lock import only_run
 from capplan.models.replaced_file import replace_file
 
 _FOLDERS = ("models", "simulator", "calibration", "systems")
-# What reads and checks files of users decides no fit; import-linter keeps it so.
-_APART = ("calibration/evidence/importers", "calibration/audit/load_tests")
+# What reads and checks files of users, or measures, decides no fit; import-linter keeps it so.
+_APART = (
+    "calibration/evidence/importers",
+    "calibration/audit/load_tests",
+    "calibration/lab",
+    "calibration/collectors",
+)
 _SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 

@@ -85,6 +85,29 @@ def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+@contextmanager
+def working() -> Iterator[Callable[[str, int, int], None]]:
+    """Show work in parts; yield the function that reports what is done, how many parts of it, and of how many."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bar = Bar(*columns, **_quiet(console))
+    task = bar.add_task("", total=None)
+    state = ["working"]
+
+    def tell(what: str, done: int, total: int) -> None:
+        bar.update(task, description=what, completed=done, total=total)
+        state[0] = f"{what}: {done:,} of {total:,}"
+
+    with _after(PATIENCE_S, bar), _in_words(bar, state):
+        yield tell
+
+
 def _in_words(bar: Bar, state: list[str]) -> AbstractContextManager[None]:
     """Say the state in words where the bar is not shown."""
     return under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable)
