@@ -1,9 +1,10 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask about a `scenario` with `predict`, or
-with `what_if` if it must be quick; describe a system of your own as a `Network` and `simulate` it or
-solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
-are used, so that `import capplan` is fast.
+The front door: ask about a `scenario` with `predict`, or with `what_if` if it must be quick. Turn a `Demand` into a
+`forecast`, `size` a layout for it with a `SizingQuestion` and `Prices`, and `propose` it to a customer (`Details`,
+`ProposalQuestion`, `render_proposal`). Describe a system of your own as a `Network` and `simulate` it or solve it with
+`Analysis`. Look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they are used, so
+that `import capplan` is fast.
 """
 
 from importlib import import_module
@@ -17,26 +18,43 @@ if TYPE_CHECKING:
     from capplan.models.language.network import Network
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
+    from capplan.planner.demand.demand import Demand, read_demand
+    from capplan.planner.demand.forecast import forecast
     from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
+    from capplan.planner.proposal.details import Details
+    from capplan.planner.proposal.formats.render import render_proposal
+    from capplan.planner.proposal.propose import ProposalQuestion, propose
+    from capplan.planner.size.prices import Prices
+    from capplan.planner.size.size import SizingQuestion, size
     from capplan.simulator.engine import simulate
     from capplan.systems.audit import audit
     from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
     "Analysis": "models.solver.analytic",
+    "Demand": "planner.demand.demand",
+    "Details": "planner.proposal.details",
     "InputError": "models.errors",
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
+    "Prices": "planner.size.prices",
+    "ProposalQuestion": "planner.proposal.propose",
     "Scenario": "models.language.scenario",
+    "SizingQuestion": "planner.size.size",
     "audit": "systems.audit",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
+    "forecast": "planner.demand.forecast",
     "predict": "planner.predict.predict",
+    "propose": "planner.proposal.propose",
+    "read_demand": "planner.demand.demand",
     "read_network": "models.language.document",
+    "render_proposal": "planner.proposal.formats.render",
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
+    "size": "planner.size.size",
     "validate": "calibration.validation.validate",
     "what_if": "planner.explore.what_if",
     "write_network": "models.language.document",
@@ -44,17 +62,27 @@ _HOMES = {
 
 __all__ = [
     "Analysis",
+    "Demand",
+    "Details",
     "InputError",
     "Network",
     "Prediction",
+    "Prices",
+    "ProposalQuestion",
     "Scenario",
+    "SizingQuestion",
     "audit",
     "calibrate",
     "every_system",
+    "forecast",
     "predict",
+    "propose",
+    "read_demand",
     "read_network",
+    "render_proposal",
     "scenario",
     "simulate",
+    "size",
     "validate",
     "what_if",
     "write_network",
