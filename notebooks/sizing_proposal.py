@@ -78,10 +78,14 @@ def _(conditions, mo):
     sizing_controls = mo.ui.dictionary(
         {
             "dcs": mo.ui.slider(1, 4, value=3, label="data centres", show_value=True, debounce=True),
-            "latency": mo.ui.dropdown(["acct.p99", "acct.mean", "auth.p99", "auth.mean"], value="acct.p99"),
-            "objective_ms": mo.ui.number(1, 1000, value=50, label="stays below, ms"),
+            "latency": mo.ui.dropdown(
+                ["acct.p99", "acct.mean", "auth.p99", "auth.mean"], value="acct.p99", label="latency"
+            ),
+            "objective_ms": mo.ui.number(1, 1000, value=50, label="its limit, ms"),
             "survive": mo.ui.multiselect(
-                list(conditions), value=[next(word for word, name in conditions.items() if name == "node")]
+                list(conditions),
+                value=[next(word for word, name in conditions.items() if name == "node")],
+                label="it survives",
             ),
             "confidence": mo.ui.slider(
                 50, 99, value=90, label="with a confidence of, %", show_value=True, debounce=True
@@ -108,10 +112,8 @@ def _(demand_controls, mo, sizing_controls):
             _under(
                 "What the layout must do",
                 _of_sizing["dcs"],
-                mo.md("This latency:"),
                 _of_sizing["latency"],
                 _of_sizing["objective_ms"],
-                mo.md("It survives:"),
                 _of_sizing["survive"],
                 _of_sizing["confidence"],
                 mo.md("**What machines cost**"),
@@ -158,14 +160,18 @@ def _(asked, capplan, mo):
 @app.cell
 def _(forecast, mo):
     _busy, _storm, _data = forecast.busy_hour, forecast.reattach, forecast.months[-1].data_gib
-    mo.hstack(
+    _facts = mo.hstack(
         [
-            mo.stat(f"{_busy.total_per_s:,.0f}", "requests per second", caption="in the busy hour as planned"),
+            mo.stat(
+                f"{_busy.total_per_s:,.0f}",
+                "requests per second",
+                caption="mean of the busy hour",
+            ),
             mo.stat(f"{forecast.open_sessions:,.0f}", "open sessions"),
             mo.stat(
                 f"{_storm.peak.rates.total_per_s:,.0f}",
                 "requests per second",
-                caption="at the peak of a mass re-attach: they queue, and the layout is not sized for them",
+                caption="peak of a mass re-attach",
             ),
             mo.stat(
                 f"{_data.value:,.0f} GiB", "of data, one copy", caption=f"{_data.low:,.0f} to {_data.high:,.0f} GiB"
@@ -173,6 +179,15 @@ def _(forecast, mo):
         ],
         wrap=True,
         justify="start",
+    )
+    mo.vstack(
+        [
+            _facts,
+            mo.md(
+                "The layout is sized for the bursts of the busy hour, which are higher than its mean. Requests of a "
+                "mass re-attach wait longer."
+            ),
+        ]
     )
 
 
@@ -210,7 +225,8 @@ def _(sizing):
     layouts["cost"] = layouts["cost"].map("{:,.0f}".format)
     layouts["risk"] = layouts["risk"].map("{:.1%}".format)
     layouts["sustained_tps"] = layouts["sustained_tps"].map("{:,.0f}".format)
-    layouts = layouts[["layout", "cost", "risk", "regret", "sustained_tps", "binding", "limit"]]
+    layouts = layouts[["layout", "cost", "regret", "risk", "sustained_tps", "binding", "limit"]]
+    layouts.columns = ["layout", "cost", "regret", "risk", "sustained per s", "tightest situation", "limited by"]
     return (layouts,)
 
 
@@ -222,7 +238,10 @@ def _(go, sizing):
 
 @app.cell
 def _(figure, layouts, mo):
-    mo.vstack([mo.ui.table(layouts, selection=None), mo.ui.anywidget(figure)])
+    _table = mo.ui.table(
+        layouts, selection=None, show_data_types=False, show_column_summaries=False, wrapped_columns=list(layouts)
+    )
+    mo.vstack([_table, mo.ui.anywidget(figure)])
 
 
 @app.cell
