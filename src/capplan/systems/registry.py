@@ -107,7 +107,7 @@ def table_system(name: str) -> TableSystem[Any]:
 
     found = system(name)
     if not isinstance(found, TableSystem):
-        known = [each.name for each in every_system() if isinstance(each, TableSystem)]
+        known = [each.name for each in every_system() if each.from_tables]
         raise InputError(
             f"system {name!r} has documents of its own and is not fitted to load-test tables: give one of "
             f"{', '.join(known)}, or run `capplan validate {name}`"

@@ -464,6 +464,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     InputError
         If no row has a figure to fit, or a column is missing or wrong.
     """
+    _check_groups(system, rows)
     read = system.read(rows)
     scatter = scatter_of(read)
     figures = figures_of(read, scatter)
@@ -529,6 +530,15 @@ def _with_the_others(whole: _Problem, moving: Sequence[str], log_points: FloatAr
             levels = (random.permutation(count) + 0.5) / count
             columns.append(whole.centre[at] + whole.spread[at] * ndtri(levels))
     return np.stack(columns, axis=-1)
+
+
+def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None:
+    groups = list(dict.fromkeys(map(system.group, rows)))
+    if len(groups) > 1:
+        raise InputError(
+            f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
+            f"and {system.name} fits one at a time: keep one by --train, such as \"version == '{rows[0].version}'\""
+        )
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:

@@ -158,8 +158,8 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
         hop,
     )
     copies = FanOut("copies", "copy", If("copy", "leader", commit, Sequence(copied)), scenario.needed(), name="copies")
-    found = ReplicaSet("copies", STORE, scenario.rf, copies, first="leader")
-    return Pick("leader", STORE, "random", Sequence((*own, found, hop)))
+    led = Pick("leader", "copies", "random", Sequence((*own, copies, hop)))
+    return ReplicaSet("copies", STORE, scenario.rf, led)
 
 
 def _rounds(values: Values) -> int:

@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from capplan.calibration.fit.table_rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
+from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import changed
+from capplan.models.language.traffic import Closed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import solve
+from capplan.models.solver.clients import solve_clients
 from capplan.systems.two_tier.network import PARAMETERS, network
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
@@ -87,14 +89,14 @@ def _rounds(rows: Sequence[TableRow], values: Values) -> int:
 
 
 def _ratios(known: Sequence[tuple[TableRow, str, float]], values: Values) -> FloatArray:
-    """Return the logarithms of percentiles over means at the throughput of rows."""
+    """Return the logarithms of percentiles over means, with as many clients as in rows."""
     found = []
     for row, name, _ in known:
-        analysis = Analysis(network(row.layout, values, 1.0))
-        rate = min(row.measured[THROUGHPUT], 0.95 * float(np.max(analysis.drift_per_s)))
-        point = solve(analysis, rate)
+        own = network(row.layout, values, 1.0)
+        clients = Closed(row.load.clients, Deterministic(row.load.think_s), own.traffic.mix)
+        point = solve_clients(Analysis(replace(own, traffic=clients)))
         classes = tuple(row.layout.mix())
-        found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes))[0]))
+        found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes)).item()))
     return np.log(found)
 
 
