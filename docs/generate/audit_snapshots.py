@@ -10,10 +10,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from capplan.systems.audit import audit
-
-from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.interval import Interval
+from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits"

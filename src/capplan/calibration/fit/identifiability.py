@@ -25,10 +25,11 @@ _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 def decided(fitted: Fitted) -> dict[str, float]:
     """Return how far the rows decide each parameter: 1 - posterior over prior standard deviation of its logarithm."""
-    logs = np.log(np.array(fitted.draws))
+    logs, priors = np.log(np.array(fitted.draws)), fitted.its_table.priors
     return {
-        name: float(max(1 - logs[:, at].std() / fitted.its_table.priors[name][1], 0.0))
+        name: float(max(1 - logs[:, at].std() / priors[name][1], 0.0))
         for at, name in enumerate(fitted.names)
+        if name in priors  # not the factors of single layouts
     }
 
 

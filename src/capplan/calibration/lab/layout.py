@@ -59,8 +59,8 @@ class Layout:
             raise InputError(f"--cass-nodes {self.cass_nodes} is impossible in a lab: give 1 to {_MOST_NODES}")
         if not 1 <= self.rf <= self.cass_nodes:
             raise InputError(
-                f"--rf {self.rf} is impossible: a data centre has --cass-nodes {self.cass_nodes}, and a node holds a row "
-                "once"
+                f"--rf {self.rf} is impossible: a data centre has --cass-nodes {self.cass_nodes}, and a node holds "
+                "a row once"
             )
         if self.heap_bytes < _LEAST_HEAP:
             raise InputError(f"--heap of {self.heap_bytes:,} bytes is too small for Cassandra: give at least 128MiB")
