@@ -203,8 +203,8 @@ def _coverage(rows: Sequence[BacktestRow]) -> Iterator[str]:
     shares = [sum(_held(row) for row in own) / len(own) if own else math.nan for own in (decided, rows)]
     met = _met(0.8 <= shares[0] <= 0.97)
     yield (
-        f"| all | bands hold | 80 to 97 % | {percent(shares[0])} of {len(decided)} | {percent(shares[1])} of {len(rows)} "
-        f"| {met} |"
+        f"| all | bands hold | 80 to 97 % | {percent(shares[0])} of {len(decided)} "
+        f"| {percent(shares[1])} of {len(rows)} | {met} |"
     )
 
 

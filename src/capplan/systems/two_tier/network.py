@@ -34,6 +34,7 @@ LANES_PER_CORE = 4
 """Requests that a node works on at once, per core: many, as `unseen` has what they leave of a lane."""
 USUAL_CORES = 16
 """Cores of a node on which the times of the parameters are."""
+_MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
 LAN_S = 0.02e-3
 """One way between two nodes."""
 FRONT, STORE = "front", "store"
@@ -79,8 +80,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         "1",
         "fitted",
         1.0,
-        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share memory, "
-        "locks and single threads",
+        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
+        "memory, locks and single threads",
     ),
     Parameter(
         "rounds",
@@ -176,7 +177,7 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
 
 def _slower(cores: int, values: Values) -> Number:
     """Return how much longer work takes on a node of so many cores than on the usual one."""
-    return np.asarray((cores / USUAL_CORES) ** np.asarray(values["core_loss"]))
+    return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
 
 
 def _rounds(values: Values) -> int:
