@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from capplan.calibration.audit.audit import Audit
 from capplan.calibration.evidence.interval import Interval
 from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
@@ -18,12 +19,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits
 COLUMNS = ("part", "name", "verdict", "unit", "expected", "low", "high", "documented", "low", "high")
 
 
-def snapshot(report: AuditReport) -> Iterator[list[str]]:
+def snapshot(report: Audit) -> Iterator[list[str]]:
     """Yield the findings of an audit as rows of text; numbers have nine significant digits."""
-    parts = {"law": report.laws, "claim": report.register, "reading": report.readings}
+    parts = {"law": report.laws, "claim": report.claims, "reading": report.readings}
     for part, findings in parts.items():
         for each in findings:
-            yield [part, each.name, each.verdict, each.unit, *_numbers(each.expected), *_numbers(each.documented)]
+            yield [part, each.rule, each.verdict, each.unit, *_numbers(each.expected), *_numbers(each.documented)]
 
 
 def _numbers(interval: Interval | None) -> list[str]:

@@ -95,6 +95,7 @@ def _measured(
             network,
             (_REQUESTS + 10 * row.clients) / rate,
             warmup_s=5 * row.clients / rate,
+            trace=True,
             seed=int(random.integers(1 << 30)),
         )
         latencies = _varied(run.latencies_s(), read, own, run.throughput_per_s(), random)
