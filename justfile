@@ -58,6 +58,10 @@ priors:
 wheel:
     uv run pytest -m slow tests/project/test_wheel.py
 
+# Fit the generic systems to some rows of published load tests and predict the others, for the page of backtests (minutes)
+backtest:
+    uv run python docs/generate/backtest.py
+
 # Check the contents of the wheel, then build the sdist and the wheel into dist/
 build: wheel
     uv build
