@@ -78,7 +78,7 @@ def _printed(command: str, folder: Path) -> str:
     done = subprocess.run(  # noqa: S603  # a command of our own pages
         ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=folder, env=environment
     )
-    if any(not line.endswith(" ...") for line in done.stderr.splitlines()):
+    if any(not line.endswith(" ...") for line in done.stderr.splitlines()):  # what takes long says so
         raise RuntimeError(f"{command}: {done.stderr.strip()}")
     return done.stdout
 

@@ -7,6 +7,7 @@ console.
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -266,7 +267,7 @@ def _read(importer: Importer, file: TextFile) -> Imported:
         MICROBENCHMARKS.frame(found.microbenchmarks)
     except InputError:
         raise
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, csv.Error, RecursionError) as error:
         raise InputError(
             f"{file.path} looks like output of {importer.tool}, and has something that it never writes "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): the file is damaged"

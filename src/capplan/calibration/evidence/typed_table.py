@@ -23,7 +23,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from capplan.calibration.evidence.columns import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.replaced_file import replace_file
@@ -178,7 +178,8 @@ def _read_csv(path: Path) -> pa.Table:
     text = TextFile(path)
     if text.encoding == "utf-16":
         raise InputError(f"{path} is UTF-16: save the table as UTF-8")
-    header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))))
+    with read_as_csv(str(path)):
+        header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))), [])
     refused: list[pa_csv.InvalidRow] = []
 
     def refuse(row: Any) -> str:
@@ -194,7 +195,7 @@ def _read_csv(path: Path) -> pa.Table:
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
         )
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if refused:
             where = f", line {refused[0].number}" if refused[0].number else ""
             raise InputError(

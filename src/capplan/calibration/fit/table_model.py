@@ -81,7 +81,7 @@ def _of_one_layout(
     system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]]
 ) -> list[Solved]:
     layout, kind = rows[0].layout, rows[0].load.kind
-    values = system.values_for(layout, values)
+    values = system.values_in(layout, values)
     draws = max((np.size(each) for each in values.values()), default=1)
     if kind == "open":
         return _open(system, rows, values, quantities, draws)

@@ -38,6 +38,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     reported = REPORTED
     tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
     machines = MappingProxyType({"cassandra": Machine("Cassandra node")})
+    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
@@ -54,6 +55,13 @@ class Cassandra(TableSystem[CassandraScenario]):
     def values_for(self, layout: CassandraScenario, values: Values) -> Values:
         """Return the parameter values of the cluster or version of a layout."""
         return values_of_cluster(layout, values)
+
+    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
+        """Return values with a layout's own factors on the work of its nodes, and on its delay."""
+        if not effects:
+            return values
+        work = {name: values[name] * effects["work"] for name in WORK}
+        return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
 
     def contends(self, values: Values) -> bool:
         """Whether each further client slows all of them."""

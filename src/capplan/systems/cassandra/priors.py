@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow, scatter_of
+from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
@@ -28,9 +28,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     share of unseen work, is above the highest throughput measured. Clients contend only where throughput fell.
     """
     found = {each.name: each for each in PARAMETERS}
-    shortest = min(
-        ((_response_s(row), row) for row in rows if _response_s(row)), key=lambda each: each[0], default=None
-    )
+    shortest = min(((response_s(row), row) for row in rows if response_s(row)), key=lambda each: each[0], default=None)
     if shortest is None:
         return PARAMETERS
     unloaded, row = shortest
@@ -43,7 +41,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     for name in _TIMES:
         if name != "cold_s":
             found[name] = replace(found[name], value=found[name].value * scale)
-    rates = [(_rate(each), each) for each in rows if _rate(each)]
+    rates = [(rate_per_s(each), each) for each in rows if rate_per_s(each)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
         times = {each.name: each.value for each in found.values()}
@@ -69,23 +67,6 @@ def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
 
 def _named(name: str) -> Parameter:
     return next(each for each in PARAMETERS if each.name == name)
-
-
-def _response_s(row: TableRow) -> float:
-    if row.load.kind == "closed" and THROUGHPUT in row.measured and row.request_class is None:
-        return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
-    if MEAN in row.measured:
-        return row.measured[MEAN] * 1e-3
-    return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
-
-
-def _rate(row: TableRow) -> float:
-    if row.load.kind != "closed":
-        return row.load.rate_per_s
-    if row.request_class is None:
-        return row.measured.get(THROUGHPUT, 0.0)
-    share = row.layout.mix().get(row.request_class, 0.0)
-    return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0
 
 
 def _round_trip_s(row: TableRow) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 
 from capplan.calibration.evidence.importers.importer import Imported, number, run_id
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
@@ -93,6 +93,11 @@ def read_mapped(file: TextFile, mapping: ColumnMap) -> Imported:
     InputError
         If a column is missing, or a cell is not of its type.
     """
+    with read_as_csv(str(file.path)):
+        return _read_rows(file, mapping)
+
+
+def _read_rows(file: TextFile, mapping: ColumnMap) -> Imported:
     reader = csv.DictReader(line + "\n" for _, line in file.lines())
     header = reader.fieldnames or []
     for name, mapped in mapping.columns.items():
