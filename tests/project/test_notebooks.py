@@ -87,7 +87,7 @@ THREE_ROWS = (
     "b,3,3,LOCAL_QUORUM,0,closed,16,write,12754,1.2,,\n"
     "c,3,3,LOCAL_QUORUM,0,closed,81,write,33986,2.4,,\n"
 )
-REFUSED_ROW = "d,3,3,LOCAL_QUORUM,0,closed,40,write,20000,2.0,3.0,2.0\n"  # a 99th percentile below the median
+REFUSED_ROW = "d,3,3,LOCAL_QUORUM,0,closed,40,write,20000,2.0,9.0,2.0\n"  # a 99th percentile below the median
 
 
 @pytest.mark.slow
