@@ -134,8 +134,8 @@ def _(believed, capplan, mo):
     systems = {each.name: each for each in capplan.every_system() if each.name in ("cassandra", "two-tier")}
     system = mo.ui.dropdown(list(systems), value="cassandra", label="system")
     counts = sorted(believed["clients"].dropna().unique())
-    half = int(counts[len(counts) // 2]) if counts else 0
-    train = mo.ui.text(f"clients <= {half}", label="rows to fit in the backtest")
+    most = int(counts[2 * len(counts) // 3 - 1 if len(counts) < 4 else 2 * len(counts) // 3]) if counts else 0
+    train = mo.ui.text(f"clients <= {most}", label="rows to fit in the backtest")
     mo.hstack([system, train], justify="start", wrap=True)
     return system, systems, train
 
@@ -196,17 +196,24 @@ def _(backtest, go, mo, pd):
     )
     ends = [min(each.measured for each in unseen), max(each.measured for each in unseen)]
     errors.add_scatter(x=ends, y=ends, mode="lines", name="as measured", line={"color": "#7F7F7F"})
-    errors.update_xaxes(title_text="measured")
+    errors.update_xaxes(title_text=f"measured {unseen[0].quantity}")
     errors.update_yaxes(title_text="predicted, with its 90 % band")
     errors.update_layout(height=360, margin={"t": 30}, legend={"orientation": "h", "y": 1.15}, template="plotly_white")
+    unknown = sum(not each.identifiable for each in backtest.rows)
     mo.vstack(
         [
             mo.md(
                 f"## Backtest\n\nFitted to {backtest.trained_rows} rows, which predict the other "
-                f"{backtest.unseen_rows}. " + " ".join(backtest.reasons)
+                f"{backtest.unseen_rows}. "
+                + " ".join(backtest.reasons)
+                + (
+                    f" {unknown} of {len(backtest.rows)} figures are not identifiable from the fitted rows."
+                    if unknown
+                    else ""
+                )
             ),
             mo.ui.anywidget(errors),
-            mo.ui.table(scores, selection=None),
+            mo.ui.table(scores, selection=None, page_size=20),
         ]
     )
     return errors, scores
