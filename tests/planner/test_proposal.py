@@ -20,13 +20,13 @@ from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
-from capplan.planner.proposal.html import html
-from capplan.planner.proposal.pdf import pdf
+from capplan.planner.proposal.formats.html import html
+from capplan.planner.proposal.formats.pdf import pdf
+from capplan.planner.proposal.formats.sections import document
+from capplan.planner.proposal.formats.workbook import workbook
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
-from capplan.planner.proposal.sections import document
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
-from capplan.planner.proposal.workbook import workbook
 from capplan.planner.schemas import proposal_schema
 from capplan.simulator.experiments.workers import in_process
 

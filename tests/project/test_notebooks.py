@@ -1,6 +1,7 @@
 """The notebooks run as scripts, and follow their controls."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,27 @@ LAYOUT = {
     "tps": 6000,
     "latency": "acct.p99",
     "objective_ms": 20,
+}
+SUBSCRIBERS = {
+    "subscribers": 1.0,
+    "sessions": 0.6,
+    "length_min": 50,
+    "interim_min": 10,
+    "storm": 100,
+    "growth_low": 10,
+    "growth_high": 20,
+    "years": 2,
+    "row_bytes": 700,
+    "retention_days": 30,
+    "disk_gib": 1000,
+    "dcs": 1,
+    "latency": "acct.mean",
+    "objective_ms": 50,
+    "survive": [],
+    "confidence": 90,
+    "currency": "EUR",
+    "node": 9000,
+    "front": 6500,
 }
 CLUSTER = {
     "replicas": 3,
@@ -42,7 +64,7 @@ def ran(notebook: str, **defs: Any) -> dict[str, Any]:
 
 
 def test_every_notebook_is_tested() -> None:
-    tested = {"what_if_layout", "tail_latency", "documented_systems", "calibrate_your_own"}
+    tested = {"what_if_layout", "tail_latency", "documented_systems", "sizing_proposal", "calibrate_your_own"}
     assert {path.stem for path in NOTEBOOKS.glob("*.py")} == tested
 
 
@@ -61,6 +83,32 @@ def test_what_if_simulates_when_it_is_asked() -> None:
     solved, simulated = found["found"].latency, found["prediction"].latency_ms["acct"].p99
     assert simulated.low < solved.value < simulated.high
     assert set(found["latencies"]["class"]) == {"auth", "acct"}
+
+
+def test_a_sizing_follows_its_subscribers_and_prices() -> None:
+    few, many = (
+        ran("sizing_proposal", asked={**SUBSCRIBERS, **changed}, wanted=False)
+        for changed in ({}, {"subscribers": 2.0, "node": 18_000})
+    )
+    assert many["forecast"].busy_hour.total_per_s == pytest.approx(2 * few["forecast"].busy_hour.total_per_s)
+    assert few["sizing"].chosen.cost < many["sizing"].chosen.cost
+    assert few["sizing"].sentences != many["sizing"].sentences
+    assert (few["layouts"]["regret"] == "proposed").sum() == 1
+
+
+@pytest.mark.slow
+def test_a_sizing_becomes_a_proposal() -> None:
+    """The layout is small, so that the analytic solver's word is enough."""
+    whole = ran("sizing_proposal", asked=SUBSCRIBERS, wanted=False)["whole"]
+    solved = replace(whole, sizing=replace(whole.sizing, engine="analytic"))
+    found = ran("sizing_proposal", asked=SUBSCRIBERS, wanted=True, whole=solved)
+    assert found["proposal"].sizing.chosen == found["sizing"].chosen
+    assert {ending: content[:4] for ending, content in found["files"].items()} == {
+        ".html": b"<!do",
+        ".pdf": b"%PDF",
+        ".xlsx": b"PK\x03\x04",
+        ".json": b'{\n "',
+    }
 
 
 def test_tails_grow_with_answers_pauses_and_retries() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,15 +30,14 @@ from capplan.cli.size import (
 )
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
-from capplan.planner.proposal.details import Logo, read_details
+from capplan.planner.proposal.details import read_details
+from capplan.planner.proposal.formats.render import ENDINGS, check_installed, render_proposal
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
-
-ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 
 
 def proposal_(
@@ -73,7 +71,7 @@ def proposal_(
         raise InputError("a proposal is written to a file: add -o proposal.html, .pdf, .xlsx or .json")
     for path in out:
         check_output(path, ENDINGS)
-    check_installed(out)
+        check_installed(path.suffix.lower())
     its_details, currency, logo = read_details(details, customer)
     chosen = read_target(target)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
@@ -86,7 +84,7 @@ def proposal_(
     ):
         made = _proposed(asked_for, workers, stage)
     for path in out:
-        replace_file(path, written(made, path.suffix.lower(), logo))
+        replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")
 
 
@@ -108,39 +106,6 @@ def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Pro
     except NoLayoutError as error:
         say(f"{error}")
         raise typer.Exit(1) from None
-
-
-def check_installed(out: list[Path]) -> None:
-    """Refuse formats whose libraries are not installed, before anything is computed."""
-    from capplan.planner.proposal.drawings import check_drawing
-    from capplan.planner.proposal.pdf import check_typesetting
-    from capplan.planner.proposal.workbook import check_workbook
-
-    needs: dict[str, tuple[Callable[[], None], ...]] = {
-        ".html": (check_drawing,),
-        ".pdf": (check_typesetting, check_drawing),
-        ".xlsx": (check_workbook,),
-    }
-    for path in out:
-        for check in needs.get(path.suffix.lower(), ()):
-            check()
-
-
-def written(proposal: Proposal, ending: str, logo: Logo | None = None) -> str | bytes:
-    """Return the content of a file of a proposal, by the ending of its name."""
-    if ending == ".json":
-        return json.dumps(proposal.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    if ending == ".html":
-        from capplan.planner.proposal.html import html
-
-        return html(proposal, logo)
-    if ending == ".pdf":
-        from capplan.planner.proposal.pdf import pdf
-
-        return pdf(proposal, logo)
-    from capplan.planner.proposal.workbook import workbook
-
-    return workbook(proposal, logo)
 
 
 def _command(ctx: typer.Context, target: str, customer: str) -> str:

@@ -23,6 +23,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import Band
 from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
@@ -88,7 +89,7 @@ class SizingQuestion:
 def size(
     base: Scenario,
     question: SizingQuestion,
-    workers: Workers,
+    workers: Workers | None = None,
     fitted: Fitted | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> Sizing:
@@ -97,11 +98,12 @@ def size(
     Parameters
     ----------
     base : Scenario
-        The fields that are not sized, with the offered rate and the objectives.
+        The fields that are not sized, with the offered rate and the objectives. Without a rate, that of the demand in
+        the question, and its mix.
     question : SizingQuestion
         What to choose from, and what the layout must survive.
-    workers : Workers
-        Where families are searched; the answer does not depend on it.
+    workers : Workers, optional
+        Where families are searched; this process by default. The answer does not depend on it.
     fitted : Fitted, optional
         The calibration to use; the system's own by default.
     progress : function
@@ -118,12 +120,12 @@ def size(
 def size_families(
     base: Scenario,
     question: SizingQuestion,
-    workers: Workers,
+    workers: Workers | None = None,
     fitted: Fitted | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> tuple[Sizing, list[FamilyResult]]:
     """Find the cheapest layout, and return what was found of each family, too; see `size`."""
-    target = _target(base, question, fitted)
+    target = _target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
     chosen_from = families(its, question)
     _check_space(chosen_from)

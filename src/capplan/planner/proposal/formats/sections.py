@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.number_words import share, signed
-from capplan.models.results import Band, Basis, Outage
-from capplan.planner.proposal import words
-from capplan.planner.proposal.document import (
+from capplan.models.results import Basis, Outage
+from capplan.planner.proposal.formats.cells import band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
+from capplan.planner.proposal.formats.document import (
     MARKS,
     Block,
     Bullets,
@@ -26,8 +25,9 @@ from capplan.planner.proposal.document import (
     Tiles,
 )
 from capplan.planner.proposal.proposal import DISKS, RATE, Option, Proposal
-from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
+from capplan.planner.size import in_words as words
 from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sentences import sentences
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
 
@@ -92,7 +92,9 @@ class _Document:
         sizing = self.sizing
         rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
         if sizing.growth_per_year and sizing.years:
-            rate += f", reached after {_years(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
+            rate += (
+                f", reached after {words.years_in_words(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
+            )
         held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
         parts = [rate, *map(words.objective, sizing.objectives)]
         parts += [f"also {words.listed(held)}"] if held else []
@@ -101,55 +103,11 @@ class _Document:
     # The answer
 
     def _answer(self) -> Iterator[Block]:
-        yield Paragraph(self._what_to_buy(), strong=True)
-        yield Paragraph(self._what_it_does(), strong=True)
-        yield Paragraph(self._how_sure(), strong=True)
+        for sentence in sentences(self.sizing):
+            yield Paragraph(sentence, strong=True)
         yield Tiles(self._tiles())
         legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
         yield Paragraph(f"Figures are marked by what they rest on. {legend[:1].upper()}{legend[1:]}.")
-
-    def _what_to_buy(self) -> str:
-        places = self.proposal.places
-        machines = words.counted(self.chosen.machines, self.its)
-        cost = "" if self.sizing.currency == MACHINES else f", for {self._cost_text(self.chosen.cost)}"
-        if len(places) == 1:
-            return f"We propose {machines}{cost}."
-        if all(each.machines == places[0].machines for each in places):
-            each_has = words.counted(places[0].machines, self.its)
-            return f"We propose {len(places)} data centres with {each_has} each: {machines} in all{cost}."
-        return f"We propose {machines} in {len(places)} data centres{cost}."
-
-    def _what_it_does(self) -> str:
-        sizing = self.sizing
-        held = [words.clause(each, self.its) for each in sizing.conditions]
-        goal = (
-            f" with the {words.listed([words.objective(each) for each in sizing.objectives])}"
-            if sizing.objectives
-            else ""
-        )
-        when = f" in {_years(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
-        rate = f"{rate_cell(sizing.planned_tps).text} requests per second that are planned{when}"
-        return (
-            f"With at least {share(sizing.confidence)} confidence this layout sustains the {rate}{goal}, "
-            f"{words.listed(held)}."
-        )
-
-    def _how_sure(self) -> str:
-        binding = self.chosen.binding
-        left = share(self.sizing.capacity_remaining or 0.0)
-        until = self._until(binding.conditions)
-        lasts = f" and is full after {words.fits_for(until)} of growth" if until is not None else ""
-        evidence = {
-            "measured": "such a layout was load-tested",
-            "interpolated": "the layout lies between load-tested ones",
-            "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
-        }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
-        tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
-        tightest = _guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
-        return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
-
-    def _until(self, conditions: str) -> Band | None:
-        return next((each.months for each in self.proposal.fits_until if each.conditions == conditions), None)
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
         sizing, binding = self.sizing, self.chosen.binding
@@ -252,7 +210,7 @@ class _Document:
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         rows = [
             (
-                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell(words.guess(words.situation(each.conditions, self.its), each)),
                 rate_cell(each.sustained_tps, f"sustained.{each.conditions}", self._mark(each)),
                 band_cell(each.capacity_tps, "1/s", f"capacity.{each.conditions}", self._mark(each)),
                 risk_cell(each.risk, f"risk.{each.conditions}", self._mark(each)),
@@ -357,7 +315,7 @@ class _Document:
         )
         rows = [
             (
-                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell(words.guess(words.situation(each.conditions, self.its), each)),
                 Cell("yes" if each.risk <= 1 - self.sizing.confidence else "not with this confidence"),
                 *(
                     (Cell(NOTHING), Cell("none"), Cell(NOTHING))
@@ -582,15 +540,5 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _years(years: float) -> str:
-    if years < 2 and not math.isclose(years, 1):
-        return f"{years * MONTHS:.0f} months"
-    return f"{years:g} year{'s' * (years != 1)}"
-
-
 def _half_width_cell(half_width: float) -> Cell:
     return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
-
-
-def _guess(text: str, safety: Safety) -> str:
-    return f"{text} (a guess)" if safety.guessed else text

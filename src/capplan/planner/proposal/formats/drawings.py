@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from capplan.calibration.system import System
 from capplan.models.errors import MissingError
 from capplan.models.number_words import rate
-from capplan.planner.proposal import words
+from capplan.planner.proposal.formats.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
-from capplan.planner.proposal.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.reports.visual_language import ASKED, COLOURS, DASHES, LIMIT, NEUTRAL, TICKS_MS
+from capplan.planner.size import in_words as words
 from capplan.planner.size.sizing import SizedLayout
 from capplan.systems.registry import system
 
