@@ -187,7 +187,7 @@ def _read_csv(path: Path) -> pa.Table:
         return "error"
 
     try:
-        return pa_csv.read_csv(
+        found = pa_csv.read_csv(
             path,
             read_options=pa_csv.ReadOptions(use_threads=False),
             parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
@@ -195,6 +195,8 @@ def _read_csv(path: Path) -> pa.Table:
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
         )
+        _ = found.column_names  # decodes them
+        return found
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         if refused:
             where = f", line {refused[0].number}" if refused[0].number else ""
