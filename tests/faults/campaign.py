@@ -1,4 +1,4 @@
-"""Put faults in the way of every verb that writes, and count: `python tests/faults/campaign.py`."""
+"""Put faults in the way of every verb that writes, and count: `python tests/faults/campaign.py FILE`."""
 
 import json
 import os
@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.faults.harness import CACHE_FAULTS, FAULTS, Judged, closed_stdout, damaged_cache, reference
 from tests.faults.verbs import PRINTING, VERBS
+
+from capplan.models.replaced_file import replace_file
 
 
 def tasks(seed: int, cache: Path, only: str) -> Iterator[tuple[str, str, "partial[Judged]"]]:
@@ -37,11 +39,13 @@ def tasks(seed: int, cache: Path, only: str) -> Iterator[tuple[str, str, "partia
             yield "stdout closed, full or gone", command, partial(closed_stdout, command, None, cache, random)
 
 
-def campaign(seed: int, processes: int, only: str = "") -> dict[str, Counter[str]]:
+def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, Counter[str]]:
     """Put all faults in the way; return counts of what was injected, survived, lost and torn, by kind."""
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(processes) as pool:
-        running = {pool.submit(fault): (kind, verb) for kind, verb, fault in tasks(seed, Path(name), only)}
+        every = list(tasks(seed, Path(name), only))
+        Random(seed).shuffle(every)
+        running = {pool.submit(fault): (kind, verb) for kind, verb, fault in every}
         for done in as_completed(running):
             (kind, verb), found = running[done], done.result()
             counts.setdefault(kind, Counter()).update(
@@ -49,13 +53,15 @@ def campaign(seed: int, processes: int, only: str = "") -> dict[str, Counter[str
             )
             if not found.survived:
                 print(f"{kind}, {verb}: {found}", file=sys.stderr, flush=True)
+            if out is not None:
+                replace_file(out, json.dumps(counts, indent=1) + "\n")
     return counts
 
 
 def main() -> int:
     """Run a campaign, and print its counts as JSON."""
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
-    counts = campaign(1, os.cpu_count() or 1, only)
+    out, only = (*sys.argv[1:], "", "")[:2]
+    counts = campaign(1, os.cpu_count() or 1, only, Path(out) if out else None)
     print(json.dumps(counts, indent=1))
     return any(each["survived"] < each["injected"] for each in counts.values())
 

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from capplan.calibration.evidence.columns import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
 from capplan.calibration.evidence.text_file import TextFile, read_as_csv
+from capplan.models import visible_text
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.replaced_file import replace_file
@@ -88,13 +89,13 @@ class TypedTable(Generic[R]):
                 "and not one for each request"
             )
         first = 1 if path.suffix.lower() == PARQUET else 2  # the header is line 1 of a CSV file
-        return self._frame(
-            {
-                name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
-                for name in found.column_names
-            },
-            found.num_rows,
-        )
+        cells = {
+            name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
+            for name in found.column_names
+        }
+        if first == 2:
+            cells = {name: _unquoted(each) if known[name].kind == "text" else each for name, each in cells.items()}
+        return self._frame(cells, found.num_rows)
 
     def frame(self, rows: Iterable[R]) -> pd.DataFrame:
         """Return typed rows as a data frame with all columns."""
@@ -170,7 +171,16 @@ class TypedTable(Generic[R]):
         for name, column in self.columns.items():
             if column.kind == "flag":
                 shown[name] = shown[name].map({True: "yes", False: "no"}, na_action="ignore")
+            elif column.kind == "text":
+                shown[name] = shown[name].map(visible_text.cell, na_action="ignore")
         return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+
+
+def _unquoted(cells: Cells) -> Cells:
+    """Return texts without the apostrophes that keep spreadsheets from taking them for formulas."""
+    if not cells.str.startswith("'").fillna(False).any():
+        return cells
+    return cells.map(visible_text.from_cell, na_action="ignore")
 
 
 def _read_csv(path: Path) -> pa.Table:
