@@ -190,6 +190,8 @@ def _read_csv(path: Path) -> pa.Table:
         raise InputError(f"{path} is UTF-16: save the table as UTF-8")
     with read_as_csv(str(path)):
         header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))), [])
+    for _ in text.lines():  # finds a line that is no text, of which pyarrow prints a traceback
+        pass
     refused: list[pa_csv.InvalidRow] = []
 
     def refuse(row: Any) -> str:
@@ -197,7 +199,7 @@ def _read_csv(path: Path) -> pa.Table:
         return "error"
 
     try:
-        found = pa_csv.read_csv(
+        return pa_csv.read_csv(
             path,
             read_options=pa_csv.ReadOptions(use_threads=False),
             parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
@@ -205,17 +207,13 @@ def _read_csv(path: Path) -> pa.Table:
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
         )
-        _ = found.column_names  # decodes them
-        return found
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except pa.ArrowInvalid as error:
         if refused:
             where = f", line {refused[0].number}" if refused[0].number else ""
             raise InputError(
                 f"{path}{where} has {refused[0].actual_columns} cells: the header has {refused[0].expected_columns}; "
                 "quote a cell that holds a comma"
             ) from None
-        for _ in text.lines():  # finds a line that is no text
-            pass
         raise InputError(f"{path} is not a CSV table: {str(error).splitlines()[0]}") from None
 
 
