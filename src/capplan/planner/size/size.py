@@ -244,7 +244,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
 
 def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:
     """Return the growth of the rate per year, and the planned time; those of the demand where there is one."""
-    if target.disks is None:
+    if target.disks is None or question.growth_per_year:
         return question.growth_per_year, question.years
     return steady(float(np.median(target.disks.growth_factor)) - 1), target.disks.years
 
