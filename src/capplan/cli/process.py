@@ -6,9 +6,12 @@ Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 close
 from __future__ import annotations
 
 import os
+import select
 import sys
+import threading
 from typing import Any
 
+PATIENCE_S = 10.0  # for what runs to unwind
 _ended_by: list[int] = []  # signals
 
 
@@ -50,7 +53,7 @@ def _run() -> int:
         stream.reconfigure(errors=ERRORS)  # type: ignore[union-attr]  # the streams of a process are files
     _take_warnings()
     arguments = sys.argv[1:]
-    with sign_of_life(" ".join(["capplan", *arguments[:1]])):
+    with sign_of_life(arguments[0] if arguments else "capplan"):
         return main(arguments)
 
 
@@ -81,6 +84,22 @@ def _take_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and `&` set it
             signal.signal(number, end)
+    if sys.platform != "win32":
+        ours, its = os.pipe()
+        os.set_blocking(its, False)
+        signal.set_wakeup_fd(its, warn_on_full_buffer=False)
+        threading.Thread(target=_end_what_does_not, args=(ours,), daemon=True).start()
+
+
+def _end_what_does_not(signals: int) -> None:
+    """End this process some time after a signal that it cannot follow, or at the next one."""
+    number = os.read(signals, 1)[0]
+    select.select([signals], [], [], PATIENCE_S)
+    from capplan.models.replaced_file import remove_unfinished
+
+    remove_unfinished()
+    os.write(2, b"capplan: interrupted\n")
+    os._exit(128 + number)
 
 
 def _take_warnings() -> None:

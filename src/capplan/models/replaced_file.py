@@ -15,6 +15,16 @@ from capplan.models.file_lock import locked, same_file
 _BEGIN, _END = ".capplan-", ".new"  # of the names of unfinished files
 
 
+_unfinished: set[Path] = set()
+
+
+def remove_unfinished() -> None:
+    """Remove the files that this process has not finished, before it ends in the middle of its work."""
+    for path in list(_unfinished):
+        with suppress(OSError):
+            path.unlink()
+
+
 def check_replaceable(path: Path) -> None:
     """Check that a file may be written: that there is none, or a regular one, in an existing folder.
 
@@ -69,6 +79,7 @@ def replacing(path: Path) -> Iterator[Path]:
         beside, descriptor = _begun(target.parent)
     except (OSError, ValueError) as error:
         raise _unwritten(path, error) from None
+    _unfinished.add(beside)
     try:
         yield beside
         if target.exists():
@@ -80,6 +91,7 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+        _unfinished.discard(beside)
         os.close(descriptor)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.errors import InputError
+from capplan.models.read_file import read_file
 
 LARGEST = 20_000_000  # bytes
 
@@ -33,12 +34,9 @@ def read_document(path: Path, verbs: Mapping[str, str]) -> dict[str, Any]:
         If the file cannot be read, is no JSON, is too large, or has another schema.
     """
     wanted = " or ".join(f"'capplan {verb}'" for verb in verbs.values())
+    text = read_file(path, LARGEST)
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} has {path.stat().st_size:,} bytes: what {wanted} writes has at most {LARGEST:,}")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        found = json.loads(text)
     except (ValueError, RecursionError):
         raise InputError(f"{path} is not JSON: it must be what {wanted} wrote") from None
     schema = found.get("schema") if isinstance(found, dict) else None

@@ -26,6 +26,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
+from capplan.calibration.evidence.text_file import read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc
 
@@ -168,6 +169,11 @@ def parse_rows(
     InputError
         If a column is unknown, missing or appears twice, a row has another number of cells, or a cell breaks its rule.
     """
+    with read_as_csv(where):
+        yield from _parsed_rows(text, row, where, table, required)
+
+
+def _parsed_rows(text: str, row: type[R], where: str, table: str, required: Collection[str]) -> Iterator[tuple[str, R]]:
     known = columns_of(row)
     reader = csv.reader(io.StringIO(text))
     header = next(reader, [])

@@ -14,9 +14,11 @@ import numpy as np
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
+from capplan.models.read_file import read_file
 from capplan.models.replaced_file import replace_file
 
 SCHEMA = "capplan.fitted/3"
+LARGEST_BYTES = 32 * 2**20
 DRAWS = 512
 """Parameter draws of a calibration: enough for the ends of 90 % bands, with 26 draws beyond each end."""
 _COUNTS = ("seed", "fitted_parameters")
@@ -345,12 +347,12 @@ def read_fitted(path: Path) -> Fitted:
         If the file cannot be read or is not a fitted file.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_file(path, LARGEST_BYTES))
         if content.pop("schema") != SCHEMA:
             raise KeyError
         return _built(content)
-    except OSError as error:
-        raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise _no_fitted_file(path.name) from None
 
@@ -375,7 +377,8 @@ def _built(content: Mapping[str, Any]) -> Fitted:
         }
     )
     typed = isinstance(content["system"], str) and all(isinstance(content[name], int) for name in _COUNTS)
-    if not typed or not _sound_numbers(fitted):
+    worded = all(isinstance(word, str) for each in fitted.hypotheses for pair in each.choice.items() for word in pair)
+    if not typed or not worded or not _sound_numbers(fitted):
         raise ValueError
     return fitted
 

@@ -56,4 +56,4 @@ def _tell(what: str) -> None:
         patience = AGAIN_S
         now = _under_way[-1:]
         if not any(each.on_screen() for each in now):
-            say(next((each.words() for each in now), f"{what} is at work") + " ...")
+            say(next((each.words() for each in now), f"{what} is still at work") + " ...")

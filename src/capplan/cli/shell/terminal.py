@@ -28,6 +28,9 @@ PLOT_HELP = "Write the plot to this .html, .svg or .png file."
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
+NoLimits = Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work, or 4 GiB of memory.")]
+
+
 class Screen(Console):
     """Stdout for people: 80 columns and no colour when it is not a terminal; texts are data, never markup."""
 
