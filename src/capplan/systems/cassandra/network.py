@@ -41,6 +41,8 @@ LAN_S = 0.02e-3
 """One way between two nodes of a data centre."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 GENERATOR = "generator"
+_MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
+
 WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
 """Times of the nodes, which differ between clusters, and which clients that contend lengthen."""
 
@@ -259,4 +261,4 @@ def pauses(
 
 def variation(values: Values, utilisation: FloatArray) -> FloatArray:
     """Return how much the speed varies in a run, as the standard deviation of its logarithm; more on busy nodes."""
-    return np.asarray(values["variation"] * utilisation)
+    return np.asarray(np.minimum(values["variation"] * utilisation, _MOST_VARIATION))
