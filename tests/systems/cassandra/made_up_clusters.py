@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.load_tests import Level, LoadTestRow
 from capplan.calibration.fit.from_table import fit_table, predict_table
 from capplan.calibration.fit.table_model import solved_rows
 from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow
@@ -67,7 +67,7 @@ def load_tests(
         load_kind="closed",
         request_class="all",
     )
-    level = str(random.choice(["LOCAL_ONE", "LOCAL_QUORUM"]))
+    level: Level = "LOCAL_ONE" if random.random() < 0.5 else "LOCAL_QUORUM"
     usual = replace(usual, consistency_read=level, consistency_write=level)
     trained, unseen = (1, 2, 3), (4, 5)
     full = _saturating(replace(usual, rf=3, clients=1), values)
@@ -76,9 +76,7 @@ def load_tests(
     others = [replace(usual, rf=rf, clients=max(round(full * share), 1)) for rf in unseen for share in (0.3, 1.0, 2.5)]
     others += [replace(usual, rf=rf, clients=round(full * 3) + 1) for rf in trained]
     effects = {rf: np.exp([each * random.standard_normal() for each in SYSTEM.effects.values()]) for rf in range(1, 6)}
-    measured = [
-        _measured(row, values, effects[int(cast("int", row.rf))], random, simulated) for row in (*rows, *others)
-    ]
+    measured = [_measured(row, values, effects[cast("int", row.rf)], random, simulated) for row in (*rows, *others)]
     return measured[: len(rows)], measured[len(rows) :]
 
 

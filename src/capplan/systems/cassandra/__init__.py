@@ -59,9 +59,12 @@ class Cassandra(TableSystem[CassandraScenario]):
         return priors(rows)
 
     def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
-        """Return further starts of the search: the generator is the limit, or replicas, or coordinators."""
-        del rows, parameters
-        return _STARTS
+        """Return further starts of the search: the generator is the limit, or replicas, or coordinators.
+
+        One layout cannot tell them apart.
+        """
+        del parameters
+        return _STARTS if len({row.layout for row in rows}) > 1 else ()
 
     def values_for(self, layout: CassandraScenario, values: Values) -> Values:
         """Return the parameter values of the cluster or version of a layout."""
