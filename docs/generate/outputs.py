@@ -32,6 +32,8 @@ PAGES = (
             "audit-measurements.md",
             "watch-for-drift.md",
             "describe-demand.md",
+            "backtest.md",
+            "choose-the-next-test.md",
             "fit-your-own-cluster.md",
         )
     ),

@@ -27,7 +27,8 @@ WIDTH = 480  # pixels of a figure; a phone shows it at three quarters of its siz
 STAMP = re.compile(r"<!-- digest ([0-9a-f]{64}) -->")
 MADE_BY = (
     "`uv run just docs` generates this page from the packaged fitted files. `capplan validate all --report FOLDER` "
-    "writes it with interactive figures, and exits with 1 while a target is missed."
+    "writes it with interactive figures, and exits with 1 while a target is missed. How well the "
+    "generic systems predict tables of load tests is on [the page of backtests](backtest.md)."
 )
 DRAW = """async ([figure, width]) => {
   const url = await Plotly.toImage(figure, {format: "svg", width: width, height: figure.layout.height});

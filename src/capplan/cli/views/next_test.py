@@ -44,7 +44,7 @@ def _advice(found: NextTest) -> str:
 
 def _table(found: NextTest, console: Console) -> None:
     decision = found.figure.objective is not None
-    title = ["test", "hours", "expected band", "narrower by", *(["another answer"] if decision else []), "layout"]
+    title = ["test", "hours", "expected band", "narrower", *(["answer changes"] if decision else []), "layout"]
     lines = columns([title, *(_cells(each, found.figure, decision) for each in found.tests[:_SHOWN])])
     for number, line in enumerate(lines):
         put(console, line, "bold" if not number else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from capplan.systems.two_tier.network import PARAMETERS, network
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
 _LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
+_QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
 _ROUNDS = (1, 2, 4, 8, 16, 32)
 _TIMES = {
     "read": ("delay_s", "front_read_s", "store_read_s"),
@@ -39,7 +41,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         if shortest is None:
             continue
         row, seconds = shortest
-        scale = seconds / _unloaded_s(row, name)
+        scale = (_QUEUED if _of_one_load(rows) else 1.0) * seconds / _unloaded_s(row, name)
         also = ("delay_s",) if name == "write" and alone["read"] is None else ()
         for each in (*names, *also):
             found[each] = replace(found[each], value=PARAMETER[each] * scale)
@@ -64,6 +66,14 @@ def _shortest(rows: Sequence[TableRow], name: str) -> tuple[TableRow, float] | N
     mixed = own or [row for row in rows if 0 < row.layout.read_fraction < 1]
     known = [(row, response_s(row)) for row in mixed if response_s(row)]
     return min(known, key=lambda each: each[1], default=None)
+
+
+def _of_one_load(rows: Sequence[TableRow]) -> bool:
+    """Whether no layout was measured at two loads, so that even the shortest response may be mostly queueing."""
+    loads = defaultdict(set)
+    for row in rows:
+        loads[row.layout].add(row.load)
+    return max(map(len, loads.values())) == 1
 
 
 def _unloaded_s(row: TableRow, name: str) -> float:
