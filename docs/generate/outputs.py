@@ -34,6 +34,7 @@ PAGES = (
             "describe-demand.md",
             "backtest.md",
             "choose-the-next-test.md",
+            "fit-your-own-cluster.md",
         )
     ),
 )
