@@ -74,5 +74,5 @@ bench *arguments:
 notebooks:
     mkdir -p dist/notebooks
     for each in notebooks/*.py; do \
-        uv run marimo export ipynb "$each" --include-outputs --force -o "dist/notebooks/$(basename "$each" .py).ipynb"; \
+        uv run marimo export ipynb "$each" --include-outputs --force -o "dist/notebooks/$(basename "$each" .py).ipynb" || exit 1; \
     done

@@ -1,6 +1,7 @@
-"""Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 100000`."""
+"""Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 100000 FILE`."""
 
 import faulthandler
+import json
 import multiprocessing
 import os
 import sys
@@ -13,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.fuzz.inputs import Failure, prepared, tried
 from tests.fuzz.rules import LONGEST_S, Watch, limit_memory
+
+from capplan.models.replaced_file import replace_file
 
 PIECE = 500
 
@@ -33,30 +36,29 @@ def piece(numbers: range) -> tuple[int, list[Failure]]:
     return len(numbers), found
 
 
-def campaign(count: int, processes: int, first: int = 0) -> tuple[int, list[Failure]]:
-    """Try so many inputs; return how many ended, and those that break a rule."""
+def campaign(count: int, processes: int, first: int = 0, out: Path | None = None) -> Counter[str]:
+    """Try so many inputs; return how many ended, and how many broke which rule; the file has what is known so far."""
     pieces = [range(start, min(start + PIECE, first + count)) for start in range(first, first + count, PIECE)]
+    counts: Counter[str] = Counter(inputs=0)
     spawn = multiprocessing.get_context("spawn")
-    ended, found = 0, list[Failure]()
     with ProcessPoolExecutor(processes, spawn, max_tasks_per_child=1) as pool:  # one piece each: limits stay apart
         for done in as_completed([pool.submit(piece, each) for each in pieces]):
             tries, failures = done.result()
-            ended += tries
-            found += failures
+            counts["inputs"] += tries
             for each in failures:
+                counts[each.rule.partition(":")[0].partition(" /")[0]] += 1
                 print(each, file=sys.stderr, flush=True)
-    return ended, sorted(found, key=lambda each: each.number)
+            if out is not None:
+                replace_file(out, json.dumps(counts, indent=1) + "\n")
+    return counts
 
 
 def main() -> int:
-    """Run a campaign, and print its counts."""
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    ended, found = campaign(count, os.cpu_count() or 1, first)
-    rules = Counter(each.rule.split(":")[0] for each in found)
-    print(f"{ended:,} inputs, {len(found):,} break a rule")
-    for rule, times in rules.most_common():
-        print(f"{times:6} {rule}")
-    return bool(found)
+    """Run a campaign, and print its counts as JSON."""
+    count, out, first = (*sys.argv[1:], "", "0")[:3] if len(sys.argv) < 4 else sys.argv[1:4]
+    counts = campaign(int(count), os.cpu_count() or 1, int(first), Path(out) if out else None)
+    print(json.dumps(counts, indent=1))
+    return len(counts) > 1
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ COMMANDS = (
     "calibrate nosystem --seed 1 --output t.json",
     "validate nosystem --report t",
 )
+EACH_COMMAND, EACH_FILE = 100, 3
+"""Every which input is a command line, and every which other one a file: they take longer than texts."""
 SLOW = ("verify", "outages", "proposal", "compare", "check", "size", "sweep")
 """Verbs that work for seconds when nothing is wrong: their last word is always damaged."""
 
@@ -51,17 +53,14 @@ class Failure:
     rule: str
 
 
-def count_of_commands() -> int:
-    """Return every which input is a command line."""
-    return 20
-
-
 def tried(number: int, folder: Path, watch: Watch) -> Failure | None:
     """Try the input of a number; return it if it breaks a rule."""
     random = Random(number)
-    if number % count_of_commands() == 0:
+    if number % EACH_COMMAND == 0:
         return _command(number, random, watch)
-    return _file(number, random, folder, watch) if number % 2 else _text(number, random, watch)
+    if number % EACH_FILE == 0:
+        return _file(number, random, folder, watch)
+    return _text(number, random, watch)
 
 
 def _text(number: int, random: Random, watch: Watch) -> Failure | None:
@@ -84,7 +83,7 @@ def _command(number: int, random: Random, watch: Watch) -> Failure | None:
     places = [place for place in range(1, len(words)) if not words[place].startswith("-")]
     chosen = (words[0] in SLOW and len(words) - 1) or random.choice(places)
     hostile = random.choice(mutations.HOSTILE)
-    words[chosen] = random.choice((hostile, mutations.text(words[chosen], random)))
+    words[chosen] = hostile if words[0] in SLOW else random.choice((hostile, mutations.text(words[chosen], random)))
     if random.random() < 0.1:
         words[random.randrange(len(words))] = hostile
     return _failure(number, words[0], repr(words), broken_by_command(words, watch))

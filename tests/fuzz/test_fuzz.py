@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fuzz.inputs import count_of_commands, prepared, tried
+from tests.fuzz.inputs import EACH_COMMAND, prepared, tried
 from tests.fuzz.rules import Watch, broken_by_reader
 from tests.fuzz.targets import TEXTS
 
@@ -27,7 +27,7 @@ def test_inputs_are_read_or_refused(tmp_path: Path, watch: Watch, monkeypatch: p
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     prepared(tmp_path)
-    numbers = (number for number in range(SAMPLE) if number % count_of_commands())
+    numbers = (number for number in range(SAMPLE) if number % EACH_COMMAND)
 
     assert [failure for number in numbers if (failure := tried(number, tmp_path, watch)) is not None] == []
 

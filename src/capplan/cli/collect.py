@@ -17,7 +17,6 @@ from capplan.models.language.units import parse_count, parse_duration_s, parse_s
 if TYPE_CHECKING:
     from capplan.calibration.collectors.collector import Collected, Settings
 
-SCHEMA = "capplan.collection/1"
 _SHORTEST_S, _LONGEST_S = 0.2, 600.0
 _MOST_CLIENTS = 1024
 _MOST_ROW_BYTES = 1 << 20
@@ -159,8 +158,11 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
 
 def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool) -> None:
     if as_json:
-        paths = {what: str(path) for what, path in written.items()}
-        write_json({"schema": SCHEMA, "collector": name, "files": paths, "remarks": found.remarks})
+        from capplan.calibration.collectors.collector import SCHEMA, Collection, Files, find_collector
+
+        files = Files(**{what: str(path) for what, path in written.items()})
+        answer = Collection(name, find_collector(name).parameter, files, found.remarks)
+        write_json({"schema": SCHEMA, **vars(answer)})
         return
     from capplan.cli.views.collect import collected
 

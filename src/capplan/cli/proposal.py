@@ -18,12 +18,14 @@ from capplan.cli.shell.terminal import check_output
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import (
     ENGINES,
+    Cells,
     Confidence,
     Engine,
     Growth,
     PriceList,
     Processes,
     Seed,
+    ShapeList,
     Survive,
     Years,
     asked,
@@ -58,6 +60,8 @@ def proposal_(
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,
+    shapes: ShapeList = None,
+    cells: Cells = None,
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
@@ -74,8 +78,11 @@ def proposal_(
         check_installed(path.suffix.lower())
     its_details, currency, logo = read_details(details, customer)
     chosen = read_target(target)
-    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
-    question = replace(question, prices=_in_currency(question.prices, currency))
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
+    if question.shapes is None:
+        question = replace(question, prices=_in_currency(question.prices, currency))
+    elif currency not in ("", question.shapes.currency):
+        raise InputError(f"shapes are in {question.shapes.currency} and the details say {currency}: use one currency")
     words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
@@ -117,7 +124,7 @@ def _command(ctx: typer.Context, target: str, customer: str) -> str:
             words.append(flag(name) if text else f"--no-{flag(name)[2:]}")
         else:
             words += [part for each in _each(text) for part in (flag(name), str(each))]
-    for name in ("survive", "confidence", "growth", "years", "prices", "engine", "seed"):
+    for name in ("survive", "confidence", "growth", "years", "prices", "shapes", "cells", "engine", "seed"):
         value = own.get(name)
         if value is not None and (name, value) not in _USUAL:
             words += [part for each in _each(value) for part in (flag(name), _text(each))]

@@ -68,9 +68,9 @@ def broken_name_rule(name: str) -> str | None:
 
 def cell(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: one that looks like one gets an apostrophe in front."""
-    return f"'{text}" if text.startswith((*_FORMULA, "\t", "\r")) else text
+    return f"'{text}" if text.lstrip("'").startswith((*_FORMULA, "\t", "\r")) else text
 
 
 def from_cell(text: str) -> str:
     """Return the text of a cell; the inverse of `cell`."""
-    return text[1:] if text.startswith("'") and text[1:].startswith((*_FORMULA, "\t", "\r")) else text
+    return text[1:] if text.startswith("'") and cell(text) != text else text

@@ -9,10 +9,11 @@ import pytest
 
 from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.collectors import cassandra_load
-from capplan.calibration.collectors.cassandra_load import About, Run, doubts
+from capplan.calibration.collectors.cassandra_load import About, Run, Subject, Target, doubts
 from capplan.calibration.collectors.collector import COLLECTORS, Settings, find_collector
-from capplan.calibration.collectors.load import Part, Sample
+from capplan.calibration.collectors.load import Part, Request, Sample
 from capplan.calibration.collectors.steadiness import WarmUp
+from capplan.calibration.collectors.worker_pool import pool_rows
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.calibration.lab.layout import Layout
@@ -47,7 +48,17 @@ def run(clients: int | None, rate: float, duration_s: float = 5.0, **changed: An
 @pytest.fixture
 def about() -> About:
     lab = State(Layout(dcs=2, cass_nodes=3, rf=2), 0.02, "boot", ready=True)
-    return About(lab, "write", Settings(level="QUORUM"), WarmUp((1e-4,) * 4, 1.0, True), idle_cores=0.1)
+    return About(
+        lab,
+        Subject("cassandra-write", "write", unprepared),
+        Settings(level="QUORUM"),
+        WarmUp((1e-4,) * 4, 1.0, True),
+        idle_cores=0.1,
+    )
+
+
+async def unprepared(target: Target, settings: Settings) -> Request:
+    raise AssertionError(target, settings)
 
 
 def rules(rows: list[LoadTestRow]) -> list[str]:
@@ -112,3 +123,16 @@ def test_an_unknown_collector_and_level_are_refused() -> None:
         find_collector("rttt")
     with pytest.raises(InputError, match="QUORUM"):
         cassandra_load.check_level("QUORM", "write")
+
+
+def test_a_full_pool_shows_its_threads_and_the_hand_off() -> None:
+    """128 threads that are each held for 100 ms and lose 2 ms in between complete 128 / 0.102 requests per second."""
+    rate = 128 / 0.102
+    shared: dict[str, Any] = {"load_kind": "closed", "cass_nodes": 1}
+    few = LoadTestRow(clients=16, throughput_tps=160.0, latency_mean_ms=100.0, **shared)
+    full = [LoadTestRow(clients=n, throughput_tps=rate, latency_mean_ms=1000 * n / rate, **shared) for n in (192, 256)]
+
+    threads, hand_off = pool_rows([few, *full], 128, "5.0")
+
+    assert threads.value == pytest.approx(rate * 0.1)
+    assert hand_off.value == pytest.approx(2e-3)

@@ -123,7 +123,7 @@ def create_table(lab: State, row_bytes: int) -> None:
         cql.execute(f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.{TABLE}_{row_bytes} (id bigint PRIMARY KEY, value blob)")
 
 
-def collect_load(operation: str, prepare: Prepare, settings: Settings, progress: Progress) -> Collected:
+def collect_load(operation: str, prepare: Prepare, settings: Settings, progress: Progress, name: str = "") -> Collected:
     """Measure an operation: warm up, closed runs, open runs.
 
     Raises
@@ -135,7 +135,17 @@ def collect_load(operation: str, prepare: Prepare, settings: Settings, progress:
     lab = running_lab()
     progress("preparing", 0, 1)
     create_table(lab, settings.row_bytes)
-    return load.run(_collect(lab, operation, prepare, settings, progress))
+    subject = Subject(name or f"cassandra-{operation}", operation, prepare)
+    return load.run(_collect(lab, subject, settings, progress))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured: the name of its collector, the operation, and what prepares it."""
+
+    name: str
+    operation: str
+    prepare: Prepare
 
 
 @dataclass(frozen=True)
@@ -149,23 +159,23 @@ class Run:
     sample: Sample
 
 
-async def _collect(lab: State, operation: str, prepare: Prepare, settings: Settings, progress: Progress) -> Collected:
+async def _collect(lab: State, subject: Subject, settings: Settings, progress: Progress) -> Collected:
     cql = await connect(lab)
     target = Target(lab, cql, servers_of(lab))
-    request = await prepare(target, settings)
+    request = await subject.prepare(target, settings)
     idle_cores = await _idle(target.servers)
     most = max(settings.clients)
 
     async def window(seconds: float) -> float:
         progress("warming up until the speed is steady", 0, 1)
         found = await load.closed(request, most, seconds, settings.requests, target.servers)
-        _refuse_failures(found, operation, settings.level)
+        _refuse_failures(found, subject.operation, settings.level)
         return sum(found.server_cpu_s) / found.completed
 
     warm = await warm_up(window, _WINDOW_S, settings.warm_up_s)
     runs = await _runs(request, target, settings, progress)
     await cql.close()
-    about = About(lab, operation, settings, warm, idle_cores)
+    about = About(lab, subject, settings, warm, idle_cores)
     rows = tuple(about.row(each) for each in runs)
     remarks = [warm.sentence]
     for doubt in dict.fromkeys(doubt for each in runs for doubt in doubts(each.sample)):
@@ -242,7 +252,7 @@ class About:
     """What all rows of a collection share."""
 
     lab: State
-    operation: str
+    subject: Subject
     settings: Settings
     warm: WarmUp
     idle_cores: float
@@ -250,7 +260,7 @@ class About:
     @property
     def name(self) -> str:
         """Name of the collector."""
-        return f"cassandra-{self.operation}"
+        return self.subject.name
 
     @property
     def source(self) -> str:
@@ -265,7 +275,7 @@ class About:
         """Return a run as a row of a load-test table."""
         sample, layout = run.sample, self.lab.layout
         nodes_percent = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * sample.duration_s * cores())
-        reads = self.operation == "read"
+        reads = self.subject.operation == "read"
         notes = [f"{cores()} cores shared by all nodes and the load generator", self.warm.sentence]
         notes += doubts(sample)
         return LoadTestRow(
@@ -291,7 +301,7 @@ class About:
             think_time_ms=None if run.clients is None else 0.0,
             offered_tps=run.offered_per_s,
             duration_s=sample.duration_s,
-            request_class=self.operation,
+            request_class=self.subject.operation,
             throughput_tps=sample.throughput_per_s,
             node_cpu_percent=min(100.0, nodes_percent),
             client_cpu_percent=sample.client_percent,
@@ -337,7 +347,7 @@ class About:
             version=layout.release.release,
             host=machine(),
             component=component,
-            operation=self.operation,
+            operation=self.subject.operation,
             quantity=quantity,
             unit="s",
             samples=run.sample.completed,

@@ -12,6 +12,7 @@ from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.models.errors import InputError, nearest
 
+SCHEMA = "capplan.collection/1"
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""
 
@@ -86,6 +87,47 @@ class Collected:
 
 
 @dataclass(frozen=True)
+class Files:
+    """Where a collection is.
+
+    Attributes
+    ----------
+    load_tests
+        Its load-test table, if it has load tests.
+    microbenchmarks
+        Its table of microbenchmarks, if it has any.
+    histograms
+        Its HdrHistogram log, if it has load tests.
+    """
+
+    load_tests: str | None = None
+    microbenchmarks: str | None = None
+    histograms: str | None = None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What `collect --json` prints.
+
+    Attributes
+    ----------
+    collector
+        What measured.
+    parameter
+        The model parameter that the figures are for.
+    files
+        Where they are.
+    remarks
+        What a reader must know, in sentences.
+    """
+
+    collector: str
+    parameter: str
+    files: Files
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Collector:
     """A measurement.
 
@@ -144,6 +186,18 @@ COLLECTORS = {
         "encryption: CPU of a handshake, of a message and of a KiB at each end",
         f"{_PACKAGE}.tls",
         frozenset({"requests"}),
+    ),
+    "worker-pool": Collector(
+        "threads for clients when all of them wait for another data centre",
+        "threads: how many requests a node has under way, and what a thread loses between two of them",
+        f"{_PACKAGE}.worker_pool",
+        frozenset({"duration", "requests", "warm_up", "row_bytes", "repeats", "seed"}),
+    ),
+    "grpc": Collector(
+        "a single call against a message of an open stream, echoed by a server of its own",
+        "front: what unary calls cost more than streams, in the masters of arion",
+        f"{_PACKAGE}.grpc",
+        frozenset({"duration", "requests", "clients"}),
     ),
     "cassandra-coordinator": Collector(
         "what nodes count of their own work: requests, thread pools, pauses of Java",

@@ -349,6 +349,9 @@ def _figure(row: Written, where: str) -> dict[str, Any]:
     return {"value": float(value), "low": float(low), "high": float(high), "unit": unit, "written": written}
 
 
+_MOST_DIGITS = 300
+
+
 def _number(text: str, what: str) -> Decimal:
     try:
         number = Decimal(text)
@@ -356,6 +359,8 @@ def _number(text: str, what: str) -> Decimal:
         number = Decimal("nan")
     if number.is_nan():
         raise InputError(f"{what} has {text!r}: it must be a number")
+    if number.is_finite() and abs(number.adjusted()) > _MOST_DIGITS:
+        raise InputError(f"{what} has {text!r}: it must have at most {_MOST_DIGITS} digits before and after the point")
     return number
 
 

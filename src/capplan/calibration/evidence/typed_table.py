@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from capplan.calibration.evidence.columns import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
 from capplan.calibration.evidence.text_file import TextFile, read_as_csv
+from capplan.models import visible_text
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.replaced_file import replace_file
@@ -88,13 +89,13 @@ class TypedTable(Generic[R]):
                 "and not one for each request"
             )
         first = 1 if path.suffix.lower() == PARQUET else 2  # the header is line 1 of a CSV file
-        return self._frame(
-            {
-                name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
-                for name in found.column_names
-            },
-            found.num_rows,
-        )
+        cells = {
+            name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
+            for name in found.column_names
+        }
+        if first == 2:
+            cells = {name: _unquoted(each) if known[name].kind == "text" else each for name, each in cells.items()}
+        return self._frame(cells, found.num_rows)
 
     def frame(self, rows: Iterable[R]) -> pd.DataFrame:
         """Return typed rows as a data frame with all columns."""
@@ -170,7 +171,16 @@ class TypedTable(Generic[R]):
         for name, column in self.columns.items():
             if column.kind == "flag":
                 shown[name] = shown[name].map({True: "yes", False: "no"}, na_action="ignore")
+            elif column.kind == "text":
+                shown[name] = shown[name].map(visible_text.cell, na_action="ignore")
         return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+
+
+def _unquoted(cells: Cells) -> Cells:
+    """Return texts without the apostrophes that keep spreadsheets from taking them for formulas."""
+    if not cells.str.startswith("'").fillna(False).any():
+        return cells
+    return cells.map(visible_text.from_cell, na_action="ignore")
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -180,6 +190,8 @@ def _read_csv(path: Path) -> pa.Table:
         raise InputError(f"{path} is UTF-16: save the table as UTF-8")
     with read_as_csv(str(path)):
         header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))), [])
+    for _ in text.lines():  # finds a line that is no text, of which pyarrow prints a traceback
+        pass
     refused: list[pa_csv.InvalidRow] = []
 
     def refuse(row: Any) -> str:
@@ -195,15 +207,13 @@ def _read_csv(path: Path) -> pa.Table:
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
             ),
         )
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except pa.ArrowInvalid as error:
         if refused:
             where = f", line {refused[0].number}" if refused[0].number else ""
             raise InputError(
                 f"{path}{where} has {refused[0].actual_columns} cells: the header has {refused[0].expected_columns}; "
                 "quote a cell that holds a comma"
             ) from None
-        for _ in text.lines():  # finds a line that is no text
-            pass
         raise InputError(f"{path} is not a CSV table: {str(error).splitlines()[0]}") from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,8 @@ from capplan.cli.views.tables import table
 
 _FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
 _MOST_PARTS = 24
+_CLOCK = "cpu clock"
+_OF_RUNS = ("nodes", "load generator")  # parts whose figures stand beside each run
 
 
 def listed(collectors: Mapping[str, Collector], console: Console) -> None:
@@ -29,8 +31,10 @@ def collected(found: Collected, written: Mapping[str, Path], console: Console) -
     """Print the figures in short, the remarks, and the files."""
     if found.load_tests:
         _runs(found, console)
-    else:
-        _parts(found, console)
+    hidden = {_CLOCK, *_OF_RUNS} if found.load_tests else {_CLOCK}
+    parts = [each for each in found.microbenchmarks if each.component not in hidden and each.value]
+    if parts:
+        _parts(parts, console)
     put(console)
     for remark in found.remarks:
         paragraph(console, remark[0].upper() + remark[1:] + ".", hanging=2)
@@ -44,8 +48,8 @@ def collected(found: Collected, written: Mapping[str, Path], console: Console) -
 
 def _runs(found: Collected, console: Console) -> None:
     shown = table(
-        ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node CPU", "right"),
-        ("client", "right"), ("CPU a request", "right"),
+        ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node", "right"),
+        ("client", "right"), ("CPU/request", "right"),
     )  # fmt: skip
     costs = {each.run_id: each for each in found.microbenchmarks if each.component == "nodes"}
     for row in found.load_tests:
@@ -60,10 +64,10 @@ def _runs(found: Collected, console: Console) -> None:
             "" if cost is None else _with_error(cost),
         )
     console.print(shown)
+    paragraph(console, "node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
 
 
-def _parts(found: Collected, console: Console) -> None:
-    rows = [each for each in found.microbenchmarks if each.component != "cpu clock" and each.value]
+def _parts(rows: Sequence[MicrobenchRow], console: Console) -> None:
     shown = table(("part", "left"), ("operation", "left"), ("quantity", "left"), ("", "left"), ("figure", "right"))
     for row in rows[:_MOST_PARTS]:
         statistic = None if row.statistic == "constant" else row.statistic
@@ -81,7 +85,7 @@ def _load(row: LoadTestRow) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g} ms"
+    return "" if value is None else f"{_digits(value, 3)} ms"
 
 
 def _with_error(row: MicrobenchRow) -> str:

@@ -196,8 +196,10 @@ def asked(question: ProposalQuestion) -> Asked:
         years=its.years,
         sized=dict(its.sized),
         families={name: tuple(values) for name, values in its.families.items()},
-        currency=its.prices.currency,
+        currency=its.prices.currency if its.shapes is None else its.shapes.currency,
         prices=its.prices.each,
+        shapes=None if its.shapes is None else plain(its.shapes),
+        cells=its.cells,
         demand=None if its.demand is None else plain(its.demand),
         engine=its.engine,
         seed=its.seed,
@@ -260,8 +262,10 @@ def _round_trips(its: System[Any], case: Case[Any]) -> tuple[tuple[float, ...], 
 
 def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
     prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
+    if question.shapes is not None:
+        prices = {kind: question.shapes.shapes[kind][name].price for kind, name in layout.shapes.items()}
     return tuple(
-        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0))
+        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, ""))
         for kind, count in layout.machines.items()
     )
 

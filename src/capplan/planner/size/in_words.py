@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
-from capplan.models.number_words import significant
+from capplan.models.number_words import as_given
 from capplan.models.objective import parse
 from capplan.models.results import Band
 from capplan.planner.situations.conditions import NORMAL
@@ -42,13 +42,18 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
     its : System
         Its system.
     """
-    hidden = {*its.sized, *(name for kind in layout.shapes for name in _of_shape(its, kind))}
-    fixed = fields_in_words({name: value for name, value in layout.fields.items() if name not in hidden})
+    fixed = fields_in_words(own_fields(layout, its))
     fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
     machines = ", ".join(
         f"{count} {layout.shapes.get(kind) or plural(kind, count)}" for kind, count in layout.machines.items()
     )
     return f"{fixed}: {machines}" if fixed else machines
+
+
+def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
+    """Return the fields of a layout that neither numbers of machines nor their shapes decide."""
+    hidden = {*its.sized, *(name for kind in layout.shapes for name in _of_shape(its, kind))}
+    return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
 def fields_in_words(fields: Mapping[str, Any]) -> str:
@@ -127,7 +132,7 @@ def objective(text: str) -> str:
     if len(found) != 1 or found[0].metric.kind != "duration" or found[0].relation == "in":
         return text
     (one,) = found
-    bound = significant(1e3 * one.bounds[0]).removesuffix(".00").removesuffix(".0")
+    bound = as_given(1e3 * one.bounds[0])
     return f"{statistic(one.metric.statistic)} of {one.metric.subject} {_RELATIONS[one.relation]} {bound} ms"
 
 

@@ -208,7 +208,8 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
 def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[FamilyResult]) -> Sizing:
     safe = sorted((each.best for each in results if each.best is not None), key=lambda each: each.cost)
     chosen, planned = safe[0] if safe else None, target.offered_per_s
-    given = planned / (1 + question.growth_per_year) ** question.years
+    growth, years = _growth(target, question)
+    given = planned / (1 + growth) ** years
     misses = [each.miss for each in results if each.miss is not None and (each.best is None or each.best is chosen)]
     return Sizing(
         system=target.base.system,
@@ -216,8 +217,8 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         answer=chosen is not None,
         offered_tps=given,
         planned_tps=planned,
-        growth_per_year=question.growth_per_year,
-        years=question.years,
+        growth_per_year=growth,
+        years=years,
         confidence=target.confidence,
         objectives=target.base.slo,
         conditions=tuple(each.word for each in target.conditions)
@@ -226,7 +227,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.sustained_tps / planned - 1),
-        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
+        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, growth),
         months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
@@ -239,6 +240,13 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         seed=target.seed,
         version=version("capplan"),
     )
+
+
+def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:
+    """Return the growth of the rate per year, and the planned time; those of the demand where there is one."""
+    if target.disks is None or question.growth_per_year:
+        return question.growth_per_year, question.years
+    return steady(float(np.median(target.disks.growth_factor)) - 1), target.disks.years
 
 
 def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:

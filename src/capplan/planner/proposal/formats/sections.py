@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -100,6 +100,11 @@ class _Document:
         parts += [f"also {words.listed(held)}"] if held else []
         return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
 
+    @property
+    def _of_cell(self) -> str:
+        """What a figure is of where there are several cells."""
+        return " of one cell" if self.chosen.cells > 1 else ""
+
     # The answer
 
     def _answer(self) -> Iterator[Block]:
@@ -137,12 +142,13 @@ class _Document:
     # The layout
 
     def _layout(self) -> Iterator[Block]:
-        yield Paragraph(f"{self.chosen.layout}.")
+        cells = f"{self.chosen.cells} equal cells share the traffic, each " if self.chosen.cells > 1 else ""
+        yield Paragraph(f"{cells}{self.chosen.layout}.")
         yield Picture(LAYOUT, f"The layout: {words.counted(self.chosen.machines, self.its)}")
         priced = self.sizing.currency != MACHINES
         rows = [
             (
-                Cell(_capital(each.name)),
+                Cell(_capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
                 Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
                 *(
                     (
@@ -169,14 +175,14 @@ class _Document:
         yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
         rows = [
             (
-                Cell(_capital(each.label)),
+                Cell(_capital(f"{each.label}{self._of_cell if each.field == 'rate' else ''}")),
                 Cell(each.value),
                 Cell(each.tested),
                 Cell(_COMPARED.get(each.basis, "")),
             )
             for each in self.proposal.assumptions
         ]
-        columns = (Column("Assumption", 4), Column("Value", 2), Column("Tested", 3), Column("The value is", 3))
+        columns = (Column("Assumption", 4), Column("Value", 3), Column("Tested", 3), Column("The value is", 2))
         yield _table(columns, rows, "assumptions")
 
     def _inputs(self) -> Iterator[Block]:
@@ -272,7 +278,7 @@ class _Document:
             )
             for each in self.proposal.fits_until
         ]
-        heads = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
+        heads = (Column("What runs out", 2), Column("Situation", 4), Column("Fits for", 4, right=True))
         return _table(heads, until, "fits until")
 
     # Latency
@@ -281,8 +287,8 @@ class _Document:
         prediction = self.proposal.prediction
         source = "simulated" if prediction.engine != "analytic" else "solved"
         yield Paragraph(
-            f"Latencies at the planned rate are {source}, with all nodes up; each has the 90 % band of what a load "
-            "test would measure. The curves come from the analytic solver."
+            f"Latencies at the planned rate{self._of_cell} are {source}, with all nodes up; each has the 90 % band "
+            "of what a load test would measure. The curves come from the analytic solver."
         )
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
         rows = []
@@ -407,7 +413,7 @@ class _Document:
         rows = [
             (
                 Cell(_capital(self._differs(each))),
-                Cell(words.counted(each.machines, self.its)),
+                Cell(words.counted(each.machines, self.its, each.shapes)),
                 self._cost_cell(each.cost),
             )
             for each in self.sizing.alternatives
@@ -417,7 +423,7 @@ class _Document:
             columns = (Column("Differs in", 3), Column("Cheapest layout", 5), self._price_column())
             yield _table(columns, rows, "alternatives")
         ruled_out = [
-            f"Ruled out: {self._differs(each) or 'every layout'}; {words.inside_sentence(self._why(each))}."
+            f"Ruled out: {self._family(each)}; {words.inside_sentence(self._why(each))}."
             for each in self.sizing.impossible
         ]
         if ruled_out:
@@ -446,14 +452,14 @@ class _Document:
                 "steps, and measure after the first."
             )
 
-    def _differs(self, layout: SizedLayout | Refusal) -> str:
-        """Return the fields that are not numbers of machines."""
-        fields = {name: value for name, value in layout.fields.items() if name not in self.its.sized}
-        said = [
-            f"{value} data centre{'s' * (value != 1)}" if name == "dcs" else f"{name} {value}"
-            for name, value in fields.items()
-        ]
-        return words.listed(said) if said else ""
+    def _differs(self, layout: SizedLayout) -> str:
+        """Return in what a layout differs besides numbers of machines."""
+        cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
+        return words.listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
+
+    def _family(self, refusal: Refusal) -> str:
+        named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
+        return words.listed(_fields(named) or ["every layout"])
 
     def _why(self, refusal: Refusal) -> str:
         if not refusal.conditions:
@@ -513,6 +519,14 @@ class _Document:
             (Cell("This proposal, SHA-256"), Cell(self.proposal.digest)),
         ]
         yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
+
+
+def _fields(fields: Mapping[str, Any]) -> list[str]:
+    """Return fields in words, such as `3 data centres`."""
+    return [
+        words.plural(f"{value} data centre", value) if name == "dcs" else f"{name} {value}"
+        for name, value in fields.items()
+    ]
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> Table:

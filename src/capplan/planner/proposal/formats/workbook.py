@@ -139,7 +139,7 @@ class _Writer:
         first = row + 1
         for each in self.proposal.bill:
             row += 1
-            sheet.write_string(row, 0, each.name, self.style())
+            sheet.write_string(row, 0, f"{each.name}, {each.shape}" if each.shape else each.name, self.style())
             sheet.write_number(row, 1, each.count, self.given("#,##0"))
             sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
             sheet.write_formula(
