@@ -64,6 +64,7 @@ NOT_PROMISED = (
 )
 _PROPOSALS = 640
 _ROUNDS = 3
+_EFFECTIVE = 128  # proposals that the draws stand for, at least
 _STARTS = 3
 _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
@@ -486,7 +487,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     scatter = _learnt(problem, best, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
-    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, _ROUNDS)
+    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, rounds_of=_ROUNDS, least=_EFFECTIVE)
     of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
     cells = tuple(cells_of(row) for row in rows)
     points = _with_the_others(whole, moving, drawn.log_points, seed)
