@@ -32,9 +32,9 @@ PAGES = (
             "audit-measurements.md",
             "watch-for-drift.md",
             "describe-demand.md",
+            "fit-your-own-cluster.md",
             "backtest.md",
             "choose-the-next-test.md",
-            "fit-your-own-cluster.md",
         )
     ),
 )
