@@ -67,6 +67,10 @@ priors:
 wheel:
     uv run pytest -m slow tests/project/test_wheel.py
 
+# Fit the generic systems to some rows of published load tests and predict the others, for the page of backtests (minutes)
+backtest:
+    uv run python docs/generate/backtest.py
+
 # Check the contents of the wheel, then build the sdist and the wheel into dist/
 build: wheel
     uv build
@@ -79,5 +83,5 @@ bench *arguments:
 notebooks:
     mkdir -p dist/notebooks
     for each in notebooks/*.py; do \
-        uv run marimo export ipynb "$each" --include-outputs --force -o "dist/notebooks/$(basename "$each" .py).ipynb"; \
+        uv run marimo export ipynb "$each" --include-outputs --force -o "dist/notebooks/$(basename "$each" .py).ipynb" || exit 1; \
     done

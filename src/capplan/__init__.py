@@ -1,16 +1,20 @@
 """capplan: a discrete-event simulator and capacity planner for Cassandra-backed services.
 
-The front door: ask about a `scenario` with `predict`, or
-with `what_if` if it must be quick; describe a system of your own as a `Network` and `simulate` it or
-solve it with `Analysis`; look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they
-are used, so that `import capplan` is fast.
+The front door: ask about a `scenario` with `predict`, or with `what_if` if it must be quick. Turn a `Demand` into a
+`forecast`, `size` a layout for it with a `SizingQuestion` and `Prices`, and `propose` it to a customer (`Details`,
+`ProposalQuestion`, `render_proposal`). Take your own load tests with `import_load_tests`, `audit`, `calibrate` and
+`backtest`. Describe a system of your own as a `Network` and `simulate` it or solve it with `Analysis`. Look at the
+documented systems with `audit`, `calibrate` and `validate`. Names are imported when they are used, so that
+`import capplan` is fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from capplan.calibration.evidence.import_files import import_load_tests
     from capplan.calibration.fit.calibrate import calibrate
+    from capplan.calibration.validation.table_backtest import backtest
     from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
@@ -18,25 +22,44 @@ if TYPE_CHECKING:
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
     from capplan.planner.audit import audit
+    from capplan.planner.demand.demand import Demand, read_demand
+    from capplan.planner.demand.forecast import forecast
     from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
+    from capplan.planner.proposal.details import Details
+    from capplan.planner.proposal.formats.render import render_proposal
+    from capplan.planner.proposal.propose import ProposalQuestion, propose
+    from capplan.planner.size.prices import Prices
+    from capplan.planner.size.size import SizingQuestion, size
     from capplan.simulator.engine import simulate
     from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
     "Analysis": "models.solver.analytic",
+    "Demand": "planner.demand.demand",
+    "Details": "planner.proposal.details",
     "InputError": "models.errors",
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
+    "Prices": "planner.size.prices",
+    "ProposalQuestion": "planner.proposal.propose",
     "Scenario": "models.language.scenario",
     "audit": "planner.audit",
+    "backtest": "calibration.validation.table_backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
+    "forecast": "planner.demand.forecast",
+    "import_load_tests": "calibration.evidence.import_files",
+    "SizingQuestion": "planner.size.size",
     "predict": "planner.predict.predict",
+    "propose": "planner.proposal.propose",
+    "read_demand": "planner.demand.demand",
     "read_network": "models.language.document",
+    "render_proposal": "planner.proposal.formats.render",
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
+    "size": "planner.size.size",
     "validate": "calibration.validation.validate",
     "what_if": "planner.explore.what_if",
     "write_network": "models.language.document",
@@ -44,17 +67,29 @@ _HOMES = {
 
 __all__ = [
     "Analysis",
+    "Demand",
+    "Details",
     "InputError",
     "Network",
     "Prediction",
+    "Prices",
+    "ProposalQuestion",
     "Scenario",
+    "SizingQuestion",
     "audit",
+    "backtest",
     "calibrate",
     "every_system",
+    "forecast",
+    "import_load_tests",
     "predict",
+    "propose",
+    "read_demand",
     "read_network",
+    "render_proposal",
     "scenario",
     "simulate",
+    "size",
     "validate",
     "what_if",
     "write_network",

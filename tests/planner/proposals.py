@@ -4,10 +4,13 @@ from functools import cache
 from typing import Any
 
 from capplan.models.language.scenario import changed
+from capplan.planner.demand.demand import BusyHour, Data, Demand
+from capplan.planner.demand.uncertain import Between
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import ProposalQuestion, propose
 from capplan.planner.size.prices import Prices
+from capplan.planner.size.shapes import Shape, Shapes
 from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import in_process
 from capplan.systems.registry import scenario
@@ -29,6 +32,34 @@ def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any
     return ProposalQuestion(
         Details(customer, "Archive", date="2026-11-22"), base, sizing, None, "capplan proposal fedora4"
     )
+
+
+@cache
+def for_subscribers() -> Proposal:
+    """Return a proposal of cells of chosen shapes for a demand."""
+    demand = Demand(
+        subscribers=1e6,
+        busy_hour=BusyHour(sessions=0.6, length_s=3000.0),
+        growth=Between(0.1, 0.2),
+        years=2.0,
+        data=Data(row_bytes=Between(700.0, 700.0), retention_s=30 * 86_400.0),
+    )
+    shapes = Shapes(
+        currency="EUR",
+        shapes={
+            "node": {"small": Shape(cores=8, price=900.0, disk_gib=500.0)},
+            "front": {"plain": Shape(cores=16, price=700.0)},
+        },
+    )
+    sizing = SizingQuestion(
+        sized={"cass_nodes": (3, 9), "front_nodes": (1, 2)},
+        families={"dcs": (1,)},
+        shapes=shapes,
+        cells=(2,),
+        demand=demand,
+        engine="analytic",
+    )
+    return propose(ProposalQuestion(Details("Example Ltd"), scenario("openprovider"), sizing))
 
 
 @cache

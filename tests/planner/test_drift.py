@@ -215,6 +215,21 @@ def test_the_capacity_is_the_one_without_objectives() -> None:
     assert statuses(measured(), beyond(950), answer={**ANSWER, "capacity": capacity})["capacity"] == "held"
 
 
+@pytest.mark.parametrize(("completed", "status"), [(890, "worse"), (950, "held"), (1150, "better")])
+def test_clients_that_wait_claim_their_throughput(completed: float, status: str) -> None:
+    closed = {**ANSWER, "offered": None, "scenario": {"clients": 8}}
+    run = {"load_kind": "closed", "offered_tps": None, "clients": 8, "throughput_tps": completed}
+    rows = [
+        measured(**run, latency_mean_ms=8000 / completed),
+        measured(**{**run, "clients": 16, "run_id": "b"}, latency_mean_ms=9.0),
+    ]
+    found = drift(predicted(closed), LOAD_TESTS.frame(rows))
+
+    assert {each.name: each.status for each in found.claims}["throughput"] == status
+    assert found.rows_of_other_layouts == 1
+    assert {each.name: each.measured for each in found.claims}["read.mean"] == 8000 / completed
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

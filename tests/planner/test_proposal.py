@@ -4,7 +4,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,19 +14,19 @@ import jsonschema
 import openpyxl
 import pypdfium2
 import pytest
-from tests.planner.proposals import HOSTILE, question, small
+from tests.planner.proposals import HOSTILE, for_subscribers, question, small
 
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
-from capplan.planner.proposal.html import html
-from capplan.planner.proposal.pdf import pdf
-from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.proposal.formats.html import html
+from capplan.planner.proposal.formats.pdf import pdf
+from capplan.planner.proposal.formats.sections import document
+from capplan.planner.proposal.formats.workbook import workbook
+from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
-from capplan.planner.proposal.sections import document
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
-from capplan.planner.proposal.workbook import workbook
 from capplan.planner.schemas import proposal_schema
 from capplan.simulator.experiments.workers import in_process
 
@@ -84,7 +84,9 @@ def proposal() -> Proposal:
     return small()
 
 
-def test_page_pdf_and_workbook_have_the_same_figures(proposal: Proposal) -> None:
+@pytest.mark.parametrize("made", [small, for_subscribers])
+def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal]) -> None:
+    proposal = made()
     figures = document(proposal).figures()
     page, printed = Page(html(proposal)), text_of(pdf(proposal))
     numbers = {cell.value for cell in cells_of(book_of(workbook(proposal))) if isinstance(cell.value, int | float)}
@@ -94,6 +96,30 @@ def test_page_pdf_and_workbook_have_the_same_figures(proposal: Proposal) -> None
         assert squeezed(cell.text) in printed, name
         for number in (cell.number, cell.low, cell.high):
             assert number is None or math.isinf(number) or number in numbers, name
+
+
+def test_cells_of_chosen_shapes_add_up_and_fit_as_long_as_the_subscribers_grow() -> None:
+    proposal = for_subscribers()
+    chosen = proposal.sizing.chosen
+    assert chosen is not None
+    assert {each.shape for each in proposal.bill} == {"small", "plain"}
+    assert sum(each.price * each.count for each in proposal.bill) == chosen.cost
+    assert {each.kind: each.count for each in proposal.bill} == {
+        kind: 2 * count for kind, count in proposal.places[0].machines.items()
+    }
+    assert proposal.prediction.offered is not None
+    assert proposal.prediction.offered.peak_tps == pytest.approx(proposal.sizing.planned_tps / 2)
+    assert proposal.sizing.planned_tps == pytest.approx(
+        proposal.sizing.offered_tps * (1 + proposal.sizing.growth_per_year) ** 2
+    )
+    rate, disk = proposal.fits_until[0], proposal.fits_until[-1]
+    assert (rate.what, disk.what) == (RATE, DISKS)
+    for each in (rate, disk):
+        assert each.months is not None
+        assert each.months.low <= each.months.value <= each.months.high
+    again = question_of(json.loads(json.dumps(proposal.to_json())))
+    assert again.sizing.shapes is not None
+    assert again.sizing.cells == (2,)
 
 
 def test_what_people_wrote_stays_text() -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.planner.proposals import small
 from tests.system import pages
 
-from capplan.planner.proposal.html import html
+from capplan.planner.proposal.formats.html import html
 
 pytestmark = pytest.mark.system
 LONG = "Extraordinarilylongnamewithoutasingleblank" * 4

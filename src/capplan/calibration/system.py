@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -137,6 +137,8 @@ class System(ABC, Generic[S]):
         Growth of the model error per doubling outside the measured range, as a share of itself.
     ratios_only : bool
         Whether its documents have only ratios of throughput; see `ratios`.
+    from_tables : bool
+        Whether it is fitted to load-test tables of its users, and has no evidence of its own.
     losses : mapping of str
         What can be lost, by word of `--lose`, with its meaning; see `outages`.
     assumed : collection of str
@@ -161,6 +163,7 @@ class System(ABC, Generic[S]):
     budget_s: float = DEFAULT_BUDGET_S
     widening: float = 1.0
     ratios_only: bool = False
+    from_tables: bool = False
     losses: Mapping[str, str] = MappingProxyType({})
     assumed: Collection[str] = ()
     tails_not_modelled: tuple[str, ...] = ()
@@ -654,9 +657,7 @@ class System(ABC, Generic[S]):
         words = f"{rate_per_s:,.0f} requests per second: none measured above {highest:,.0f}"
         return [Excess(math.log2(rate_per_s / highest), words)]
 
-    def responses(
-        self, fitted: Fitted, scenario: S, far: Extrapolation, middle: Callable[[], Solution] | None = None
-    ) -> Responses:
+    def responses(self, fitted: Fitted, scenario: S, far: Extrapolation) -> Responses:
         """Measure how far each way in which a layout lies outside moves each figure, at one value of each parameter.
 
         Parameters
@@ -667,15 +668,13 @@ class System(ABC, Generic[S]):
             The layout.
         far : Extrapolation
             Its distance from the measured layouts.
-        middle : function, optional
-            Returns the layout as analysed at these values, if it is known.
         """
 
         def solved(layout: S) -> Layout:
             if self.ratios_only:
                 values = self.median_values(fitted, layout)
                 return Layout(np.array([float(np.max(each)) for each in self.ratios(layout, values).values()]), None)
-            solution = _middle(self, layout, fitted) if middle is None or layout is not scenario else middle()
+            solution = _middle(self, layout, fitted)
             return Layout(solution.capacity, solution)
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)
@@ -701,26 +700,45 @@ class System(ABC, Generic[S]):
         by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
         return Uncertainty(known.rate, known.time, seed, by_class)
 
+    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
+        """Return what each figure of a layout rests on.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The layout.
+        fitted : Fitted
+            The calibration.
+        capacity : array (draws,)
+            Its capacity, requests per second.
+        """
+        return FigureBasis(self, scenario, fitted, capacity)
+
     def citations(self) -> tuple[str, ...]:
         """Return the citations of all sources."""
         return tuple(source.citation for source in self.sources)
 
 
-@lru_cache(maxsize=16)  # many layouts are compared with the same measured one
+@lru_cache(maxsize=32)  # many layouts are compared with the same measured one, and each is asked for several times
 def _middle(system: System[Any], scenario: Scenario, fitted: Fitted) -> Solution:
     """Return a layout analysed at one value of each parameter."""
     return system.solution(scenario, system.median_values(fitted, scenario))
+
+
+@lru_cache(maxsize=256)  # a layout is asked with few draws, with many, and under several conditions
+def _responses(system: System[Any], scenario: Scenario, fitted: Fitted) -> Responses:
+    """Return how far each way in which a layout lies outside the measured ones moves each figure."""
+    return system.responses(fitted, scenario, system.extrapolation(scenario))
 
 
 _KEPT = (
     "representatives",
     "values",
     "solution",
-    "middle",
     "objectives",
-    "responses",
     "basis",
     "_near",
+    "_offset",
 )  # independent of the offered rate
 
 
@@ -785,10 +803,10 @@ class Case(Generic[S]):
             self.scenario, self.values, few.place, self.system.values(self.fitted, self.scenario)
         )
 
-    @cached_property
+    @property
     def middle(self) -> Solution:
         """The layout analysed at one value of each parameter."""
-        return self.system.solution(self.scenario, self.system.median_values(self.fitted, self.scenario))
+        return _middle(self.system, self.scenario, self.fitted)
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
@@ -802,7 +820,7 @@ class Case(Generic[S]):
         if not self.scenario.slo:
             return ()
         classes = self.system.classes(self.scenario)
-        return tuple(parse(text, classes, self.solution.resources) for text in self.scenario.slo)
+        return tuple(parse(text, classes, self.middle.resources) for text in self.scenario.slo)
 
     @cached_property
     def given_per_s(self) -> float | None:
@@ -812,23 +830,35 @@ class Case(Generic[S]):
     @cached_property
     def basis(self) -> FigureBasis:
         """What each figure rests on."""
-        return FigureBasis(self.system, self.scenario, self.fitted, self.solution.capacity)
+        return self.system.basis_of_figures(self.scenario, self.fitted, self.solution.capacity)
 
     @cached_property
     def extrapolation(self) -> Extrapolation:
         """Distance of the layout and the offered rate from the measured ones."""
         return self.system.extrapolation(self.scenario, self.offered_per_s)
 
-    @cached_property
+    @property
     def responses(self) -> Responses:
         """How far each way in which the layout lies outside the measured ones moves each figure."""
-        far = self.system.extrapolation(self.scenario)
-        return self.system.responses(self.fitted, self.scenario, far, lambda: self.middle)
+        return _responses(self.system, self.scenario, self.fitted)
 
-    @cached_property
+    @property
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the figures: of rates as at the capacity, of times as at the offered rate."""
+        return self.uncertainty_with(self._offset)
+
+    def uncertainty_with(self, offset: Offset) -> Uncertainty:
+        """Return the uncertainty with another part of latencies that the model error of times does not cover."""
+        return replace(self._widened, offset=offset)
+
+    @cached_property
+    def _widened(self) -> Uncertainty:
         return self._near.widened(times={name: self._factor(self.extrapolation, name) for name in self.system.reported})
+
+    @cached_property
+    def _offset(self) -> Offset:
+        every = self.values if self.draws is None else self.system.values(self.fitted, self.scenario)
+        return self.system.offset(self.scenario, every)
 
     def _factor(self, far: Extrapolation, figure: str) -> float:
         return far.factor(self.system.widening, figure, self.responses)
@@ -836,13 +866,16 @@ class Case(Generic[S]):
     @cached_property
     def _near(self) -> Uncertainty:
         """Uncertainty of rates as at the capacity, and of times as in a measured layout."""
-        system = self.system
-        measured = system.uncertainty(self.fitted, self.scenario, self.seed)
-        every = self.values if self.draws is None else system.values(self.fitted, self.scenario)
-        at_capacity = system.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
-        return replace(measured, offset=system.offset(self.scenario, every)).widened(
-            rate=self._factor(at_capacity, RATE)
-        )
+        measured = self.system.uncertainty(self.fitted, self.scenario, self.seed)
+        return measured.widened(rate=self._factor(self._at_capacity, RATE))
+
+    @property
+    def _at_capacity(self) -> Extrapolation:
+        """Distance of the layout at its capacity from the measured ones."""
+        its, tests = self.system, self.system.observations.load_tests()
+        if its.highest_measured_rate(self.scenario, tests) is None:  # then the capacity need not be known
+            return its.extrapolation(self.scenario)
+        return its.extrapolation(self.scenario, float(np.median(self.solution.capacity)))
 
     @cached_property
     def upper_bound(self) -> Case[S] | None:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json, write
 from capplan.calibration.fit.from_table import TableSystem, fit_table
@@ -31,6 +32,10 @@ def calibrate_(
             metavar="FILE", help="A table of your load tests (CSV or Parquet), for systems such as cassandra."
         ),
     ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(metavar="EXPRESSION", help="Rows of that table to fit, such as 'rf in (1, 3)'; all by default."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Output file; the packaged fitted file when not given.")
     ] = None,
@@ -42,11 +47,11 @@ def calibrate_(
     """
     its = find_system(read_target(system).scenario.system)
     if isinstance(its, TableSystem):
-        _from_table(its, evidence, output, seed, as_json)
+        _from_table(its, _rows(its, evidence, train), output, seed, as_json)
         return
-    if evidence is not None:
+    if evidence is not None or train is not None:
         raise InputError(
-            f"--evidence {evidence} is for systems that are fitted to your load tests, such as cassandra: {its.name} "
+            f"--evidence and --train are for systems that are fitted to your load tests, such as cassandra: {its.name} "
             "has documents of its own"
         )
     path = output or its.fitted_path
@@ -60,25 +65,43 @@ def calibrate_(
         _show(fitted, path)
 
 
-def _in_cache(system: str) -> Path | None:
-    """Return where stages are kept if they are not beside an output: never in the installed package."""
-    cache = writable_cache()
-    return cache and cache / f"{system}-calibration.json"
+def _rows(system: TableSystem[Any], evidence: Path | None, train: str | None) -> list[LoadTestRow]:
+    if evidence is None:
+        raise _needs_table(system)
+    frame = LOAD_TESTS.read(evidence)
+    if train is not None:
+        kept = chosen_rows(frame, train)
+        if not kept.any():
+            raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows of {evidence}")
+        frame = frame[kept]
+    return list(LOAD_TESTS.rows(frame))
 
 
-def _from_table(system: TableSystem[Any], evidence: Path | None, output: Path | None, seed: int, as_json: bool) -> None:
-    if evidence is None or output is None:
-        raise InputError(
-            f"{system.name} is fitted to your load tests: run `capplan calibrate {system.name} --evidence table.csv "
-            "-o mine.json`"
-        )
+def _needs_table(system: TableSystem[Any]) -> InputError:
+    return InputError(
+        f"{system.name} is fitted to your load tests: run `capplan calibrate {system.name} --evidence table.csv "
+        "-o mine.json`"
+    )
+
+
+def _from_table(
+    system: TableSystem[Any], rows: list[LoadTestRow], output: Path | None, seed: int, as_json: bool
+) -> None:
+    if output is None:
+        raise _needs_table(system)
     check_output(output)
-    fitted = fit_table(system, list(LOAD_TESTS.rows(LOAD_TESTS.read(evidence))), seed=seed)
+    fitted = fit_table(system, rows, seed=seed)
     write(fitted, output)
     if as_json:
         write_json(to_json(fitted))
     else:
         show_fit(system, fitted, output.name)
+
+
+def _in_cache(system: str) -> Path | None:
+    """Return where stages are kept if they are not beside an output: never in the installed package."""
+    cache = writable_cache()
+    return cache and cache / f"{system}-calibration"
 
 
 def _show(fitted: Fitted, path: Path) -> None:

@@ -97,7 +97,7 @@ def _show(found: Drift) -> None:
     )
     for count, why in (
         (found.rows_refused, "refused by the audit"),
-        (found.rows_of_other_layouts, "of another layout"),
+        (found.rows_of_other_layouts, "of another layout or number of clients"),
     ):
         if count:
             paragraph(console, f"{count} {'row' if count == 1 else 'rows'} {why}, and left out.")

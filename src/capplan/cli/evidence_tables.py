@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pandas import DataFrame
 
 from capplan.calibration.audit.finding import Finding
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
-from capplan.calibration.evidence.import_files import Import, ImportReport, import_files
+from capplan.calibration.evidence.import_files import ImportReport, import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
@@ -91,7 +92,7 @@ def import_tables(
         view.imported(found, {}, Screen(stderr=True))
         write_frame(found.load_tests)
         return
-    written = _write(found, out)
+    written = write_tables(found.load_tests, found.microbenchmarks, out)
     if as_json:
         paths = {name: str(path) for name, path in written.items()}
         report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
@@ -106,15 +107,15 @@ def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidenc
     return [each for each in files if str(each) not in systems], {name: system(name).evidence for name in systems}
 
 
-def _write(found: Import, out: Path) -> Mapping[str, Path]:
+def write_tables(load_tests: DataFrame, microbenchmarks: DataFrame, out: Path) -> Mapping[str, Path]:
     """Write the tables that have rows, and return their paths."""
     beside = out.with_name(f"{out.stem}.microbench{out.suffix}")
     written: dict[str, Path] = {}
-    if len(found.load_tests):
-        LOAD_TESTS.write(found.load_tests, out)
+    if len(load_tests):
+        LOAD_TESTS.write(load_tests, out)
         written["load_tests"] = out
-    if len(found.microbenchmarks):
-        MICROBENCHMARKS.write(found.microbenchmarks, beside)
+    if len(microbenchmarks):
+        MICROBENCHMARKS.write(microbenchmarks, beside)
         written["microbenchmarks"] = beside
     return written
 

@@ -41,17 +41,16 @@ def next_test_(
     The options of the layout say whose figure is asked for; the candidates differ from it. With --slo, tests are ranked
     by the probability that they change the answer. Exit code 1 if no test helps.
     """
-    from capplan.planner.next_test.candidates import emptied, parse_candidates
+    from capplan.planner.next_test.candidates import parse_candidates
     from capplan.planner.next_test.next_test import Hours, next_test  # slow to import: it needs a solver
 
     chosen = read_target(target)
     scenario = with_options(chosen.scenario, given(ctx))
     if not candidates:
         raise InputError("--candidates is missing: say which tests you could run, such as 'clients=128,512'")
-    kind = type(scenario)
     found = next_test(
         resolve(scenario, chosen.fitted, seed),
-        [emptied(each, kind) for each in parse_candidates(candidates, kind)],
+        parse_candidates(candidates, type(scenario)),
         figure=figure,
         hours=Hours(_hours("--run", run, 0.0), _hours("--setup", setup)),
         rank=_rank(rank),

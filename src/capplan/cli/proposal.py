@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,27 +18,28 @@ from capplan.cli.shell.terminal import check_output
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import (
     ENGINES,
+    Cells,
     Confidence,
     Engine,
     Growth,
     PriceList,
     Processes,
     Seed,
+    ShapeList,
     Survive,
     Years,
     asked,
 )
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
-from capplan.planner.proposal.details import Logo, read_details
+from capplan.planner.proposal.details import read_details
+from capplan.planner.proposal.formats.render import ENDINGS, check_installed, render_proposal
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
-
-ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 
 
 def proposal_(
@@ -60,6 +60,8 @@ def proposal_(
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,
+    shapes: ShapeList = None,
+    cells: Cells = None,
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
@@ -73,11 +75,14 @@ def proposal_(
         raise InputError("a proposal is written to a file: add -o proposal.html, .pdf, .xlsx or .json")
     for path in out:
         check_output(path, ENDINGS)
-    check_installed(out)
+        check_installed(path.suffix.lower())
     its_details, currency, logo = read_details(details, customer)
     chosen = read_target(target)
-    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
-    question = replace(question, prices=_in_currency(question.prices, currency))
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
+    if question.shapes is None:
+        question = replace(question, prices=_in_currency(question.prices, currency))
+    elif currency not in ("", question.shapes.currency):
+        raise InputError(f"shapes are in {question.shapes.currency} and the details say {currency}: use one currency")
     words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
     with (
@@ -86,7 +91,7 @@ def proposal_(
     ):
         made = _proposed(asked_for, workers, stage)
     for path in out:
-        replace_file(path, written(made, path.suffix.lower(), logo))
+        replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")
 
 
@@ -110,39 +115,6 @@ def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Pro
         raise typer.Exit(1) from None
 
 
-def check_installed(out: list[Path]) -> None:
-    """Refuse formats whose libraries are not installed, before anything is computed."""
-    from capplan.planner.proposal.drawings import check_drawing
-    from capplan.planner.proposal.pdf import check_typesetting
-    from capplan.planner.proposal.workbook import check_workbook
-
-    needs: dict[str, tuple[Callable[[], None], ...]] = {
-        ".html": (check_drawing,),
-        ".pdf": (check_typesetting, check_drawing),
-        ".xlsx": (check_workbook,),
-    }
-    for path in out:
-        for check in needs.get(path.suffix.lower(), ()):
-            check()
-
-
-def written(proposal: Proposal, ending: str, logo: Logo | None = None) -> str | bytes:
-    """Return the content of a file of a proposal, by the ending of its name."""
-    if ending == ".json":
-        return json.dumps(proposal.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    if ending == ".html":
-        from capplan.planner.proposal.html import html
-
-        return html(proposal, logo)
-    if ending == ".pdf":
-        from capplan.planner.proposal.pdf import pdf
-
-        return pdf(proposal, logo)
-    from capplan.planner.proposal.workbook import workbook
-
-    return workbook(proposal, logo)
-
-
 def _command(ctx: typer.Context, target: str, customer: str) -> str:
     """Return the command line that asks the same, with the options that were given."""
     own: Mapping[str, Any] = ctx.params
@@ -152,7 +124,7 @@ def _command(ctx: typer.Context, target: str, customer: str) -> str:
             words.append(flag(name) if text else f"--no-{flag(name)[2:]}")
         else:
             words += [part for each in _each(text) for part in (flag(name), str(each))]
-    for name in ("survive", "confidence", "growth", "years", "prices", "engine", "seed"):
+    for name in ("survive", "confidence", "growth", "years", "prices", "shapes", "cells", "engine", "seed"):
         value = own.get(name)
         if value is not None and (name, value) not in _USUAL:
             words += [part for each in _each(value) for part in (flag(name), _text(each))]

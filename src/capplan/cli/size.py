@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,6 +53,12 @@ Confidence = Annotated[
 Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")]
 Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
 PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
+ShapeList = Annotated[
+    Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
+]
+Cells = Annotated[
+    str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
+]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
 ]
@@ -69,12 +74,8 @@ def size_(
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,
-    shapes: Annotated[
-        Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
-    ] = None,
-    cells: Annotated[
-        str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
-    ] = None,
+    shapes: ShapeList = None,
+    cells: Cells = None,
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
@@ -90,13 +91,9 @@ def size_(
     --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
     check_plot(plot)
-    if shapes is not None and prices is not None:
-        raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     chosen = read_target(target)
     its: System[Any] = system(chosen.scenario.system)
-    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed)
-    shaped = None if shapes is None else read_shapes(shapes, its)
-    question = replace(question, shapes=shaped, cells=_cells(cells))
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
     with (
         counting("searching families of layouts") as progress,
         workers_for(len(families(its, question)), processes, cluster) as workers,
@@ -124,8 +121,12 @@ def asked(
     prices: Path | None,
     engine: str,
     seed: int,
+    shapes: Path | None,
+    cells: str | None,
 ) -> tuple[Scenario, SizingQuestion]:
     """Return the fields that are not sized, and the question, from the options of a command."""
+    if shapes is not None and prices is not None:
+        raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     its: System[Any] = system(chosen.scenario.system)
     base, sized, fixed = _space(chosen.scenario, its, given(ctx))
     say_what_has_no_effect([base])
@@ -137,6 +138,8 @@ def asked(
         sized=sized,
         families=fixed,
         prices=Prices() if prices is None else read_prices(prices, its),
+        shapes=None if shapes is None else read_shapes(shapes, its),
+        cells=_cells(cells),
         demand=given_demand(ctx),
         engine=chosen_engine(engine, ENGINES, "does not size"),
         seed=seed,

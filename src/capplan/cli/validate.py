@@ -19,7 +19,7 @@ from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 ALL = "all"
 
@@ -76,7 +76,7 @@ def _check_folder(folder: Path) -> None:
 
 def _chosen(target: str) -> list[Fitted]:
     if target == ALL:
-        return [system(name).fitted() for name in names()]
+        return [system(name).fitted() for name in documented_names()]
     chosen = read_target(target)
     if target.endswith(".toml"):
         name = chosen.scenario.system

@@ -52,6 +52,7 @@ VERBS = {
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
     "lab": Verb("capplan.cli.lab:app", "Run a real Cassandra cluster on this machine."),
+    "collect": Verb("capplan.cli.collect:collect_", "Measure one part of a real server."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
     "backtest": Verb("capplan.cli.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."),

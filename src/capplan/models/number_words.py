@@ -20,6 +20,12 @@ def significant(number: float) -> str:
     return to_digits(number, 3)
 
 
+def as_given(number: float) -> str:
+    """Return a number as people give it, in three significant digits at most: `1.65`, `20`, `0.5`."""
+    text = significant(number)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def rate(number: float) -> str:
     """Return a rate to ten per second, below a thousand to three significant digits: `17,430`, `7.20`."""
     return f"{round(number, -1):,.0f}" if 1000 <= number < math.inf else significant(number)

@@ -7,8 +7,12 @@ from typing import Any
 
 from capplan.calibration.audit.audit import SCHEMA as AUDIT
 from capplan.calibration.audit.audit import Audit
+from capplan.calibration.collectors.collector import SCHEMA as COLLECTION
+from capplan.calibration.collectors.collector import Collection
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
+from capplan.calibration.lab.cluster import SCHEMA as LAB
+from capplan.calibration.lab.cluster import LabStatus
 from capplan.calibration.validation.table_backtest import SCHEMA as BACKTEST
 from capplan.calibration.validation.table_backtest import Backtest
 from capplan.models.language.document import schema
@@ -103,6 +107,16 @@ def backtest_schema() -> dict[str, Any]:
 def next_test_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `NextTest.to_json`."""
     return _strict(NextTest, NEXT_TEST, [])
+
+
+def lab_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `lab status --json`."""
+    return _strict(LabStatus, LAB, [])
+
+
+def collection_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `collect --json`."""
+    return _strict(Collection, COLLECTION, [])
 
 
 def import_schema() -> dict[str, Any]:

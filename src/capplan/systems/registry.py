@@ -85,6 +85,16 @@ def every_system() -> tuple[System[Any], ...]:
     return tuple(system(name) for name in names())
 
 
+def documented_systems() -> tuple[System[Any], ...]:
+    """Return the systems that have evidence of their own, in the order of `names`."""
+    return tuple(each for each in every_system() if not each.from_tables)
+
+
+def documented_names() -> tuple[str, ...]:
+    """Return the names of the systems that have evidence of their own."""
+    return tuple(each.name for each in documented_systems())
+
+
 def table_system(name: str) -> TableSystem[Any]:
     """Return a system that is fitted to load-test tables, by name.
 
@@ -97,7 +107,7 @@ def table_system(name: str) -> TableSystem[Any]:
 
     found = system(name)
     if not isinstance(found, TableSystem):
-        known = [each.name for each in every_system() if isinstance(each, TableSystem)]
+        known = [each.name for each in every_system() if each.from_tables]
         raise InputError(
             f"system {name!r} has documents of its own and is not fitted to load-test tables: give one of "
             f"{', '.join(known)}, or run `capplan validate {name}`"

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -354,3 +355,17 @@ def test_ycsb_without_its_command_line_says_nothing_of_the_clients(tmp_path: Pat
     row = only(path)
 
     assert (row.clients, row.load_kind, row.errors, row.throughput_tps) == (None, None, 2, 5)
+
+
+def test_the_class_of_a_spreadsheet_may_be_a_constant(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("rate\n5\n")
+    (tmp_path / "map.toml").write_text('[columns]\nthroughput_tps = "rate"\n[constants]\nrequest_class = "write"\n')
+    (tmp_path / "plain.toml").write_text('[columns]\nthroughput_tps = "rate"\n')
+    plain = read_mapping(tmp_path / "plain.toml")
+
+    def classes(*arguments: Any) -> list[str]:
+        return list(import_files([tmp_path / "a.csv"], *arguments).load_tests["request_class"])
+
+    assert classes(read_mapping(tmp_path / "map.toml")) == ["write"]
+    assert classes(plain, {"request_class": "read"}) == ["read"]
+    assert classes(plain) == ["all"]

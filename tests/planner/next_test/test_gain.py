@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from capplan.planner.next_test.gain import Normal, chance_of_change, half_width, variance_lost
+from capplan.planner.next_test.gain import Normal, chance_of_change, factor, variance_lost
 
 NEAR = pytest.approx
 
@@ -47,8 +47,8 @@ def test_no_test_removes_more_than_the_variance() -> None:
     assert variance_lost(asked, np.stack([asked, 2 * asked]), np.zeros(2)) <= 1
 
 
-def test_the_half_width_is_that_of_a_normal_band() -> None:
-    assert half_width(0.03, 0.04) == NEAR(math.exp(norm.ppf(0.95) * 0.05) - 1)
+def test_the_band_of_a_repeat_is_that_of_a_normal_distribution() -> None:
+    assert factor(0.03, 0.04) == NEAR(math.exp(norm.ppf(0.95) * 0.05))
 
 
 def test_a_decision_changes_as_often_as_in_a_simulation() -> None:

@@ -14,6 +14,7 @@ from capplan.systems.registry import names
 
 ROOT = Path(__file__).parents[3]
 SMALL = {"system": "fedora4", "nodes": 2}
+SUBSCRIBERS = {"subscribers": 20_000, "busy_hour": {"sessions": 0.5, "length_s": "30min"}, "growth": "20%", "years": 2}
 NETWORK = read_toml(ROOT / "docs" / "examples" / "pauses-and-a-lost-node.toml")
 
 
@@ -56,6 +57,14 @@ def test_answers_are_those_of_the_command_line(
     answer = client.post(path, json=body)
     assert answer.status_code == 200
     assert answer.json() == printed(capsys, command)
+
+
+def test_a_layout_is_sized_for_subscribers(client: TestClient) -> None:
+    body = {"scenario": {"system": "fedora4"}, "demand": SUBSCRIBERS, "sized": {"nodes": [1, 8]}, "engine": "analytic"}
+    found = client.post("/size", json=body).json()
+    assert found["planned_tps"] == pytest.approx(found["offered_tps"] * 1.2**2)
+    assert found["years"] == 2
+    assert found["answer"]
 
 
 @pytest.mark.parametrize("path", ["/predict", "/simulate"])
@@ -111,6 +120,9 @@ MANY = {"stations": [{**NETWORK["stations"][0], "count": 10**6}, *NETWORK["stati
         ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "families": {"tps": [1]}}),
         ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "families": {"region": ["mars"]}}),
         ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "years": 2}),
+        ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "demand": SUBSCRIBERS}),
+        ("/size", {"scenario": {"system": "fedora4"}, "demand": {**SUBSCRIBERS, "subscribers": 1e15}}),
+        ("/size", {"scenario": {"system": "fedora4"}, "demand": {"subscribers": 3}}),
         ("/size", {"scenario": {"system": "fedora4", "tps": 50}, "prices": {"machines": {"nodes": 3}}}),
     ],
 )

@@ -33,8 +33,8 @@ from capplan.calibration.evidence.importers import (
     ycsb,
 )
 from capplan.calibration.evidence.importers.importer import Imported, Importer
-from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
+from capplan.calibration.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.evidence.text_file import TextFile
@@ -190,8 +190,36 @@ def import_files(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
         )
     rows = _told_apart(runs)
-    together = [_with_constants(row, given) for row in rows]
+    together = [_with_class(_with_constants(row, given)) for row in rows]
     return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
+
+
+def import_load_tests(
+    *paths: str | Path, mapping: str | Path | None = None, columns: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Import load tests from files of any known tool, and from folders of them.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        Outputs of load generators, load-test tables, or folders.
+    mapping : str or Path, optional
+        A .toml file that says what the columns of a CSV are.
+    columns : mapping of str to str, optional
+        Cells that no tool knows, such as `{"cass_nodes": "3"}`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A load-test table: one row per run and request class, with all columns of `capplan evidence schema`.
+
+    Raises
+    ------
+    InputError
+        As for `import_files`.
+    """
+    described = None if mapping is None else read_mapping(Path(mapping))
+    return import_files([Path(each) for each in paths], described, columns).load_tests
 
 
 def _known() -> str:
@@ -267,6 +295,11 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
                 "apart"
             )
     return replace(row, **given)
+
+
+def _with_class(row: LoadTestRow) -> LoadTestRow:
+    """Return a row about all requests of its run, where nothing says otherwise."""
+    return row if row.request_class else replace(row, request_class=ALL)
 
 
 def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:

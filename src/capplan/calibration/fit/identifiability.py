@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.fit.table_model import Solved, solved_rows
-from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.fit.table_rows import TableRow, rows_of
+from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 def decided(fitted: Fitted) -> dict[str, float]:
     """Return how far the rows decide each parameter: 1 - posterior over prior standard deviation of its logarithm."""
-    logs = np.log(np.array(fitted.draws))
+    logs, priors = np.log(np.array(fitted.draws)), fitted.its_table.priors
     return {
-        name: float(max(1 - logs[:, at].std() / fitted.its_table.priors[name][1], 0.0))
+        name: float(max(1 - logs[:, at].std() / priors[name][1], 0.0))
         for at, name in enumerate(fitted.names)
+        if name in priors  # not the factors of single layouts
     }
 
 
@@ -40,8 +42,6 @@ class Judge:
     @cached_property
     def trained(self) -> tuple[TableRow, ...]:
         """The fitted rows."""
-        from capplan.calibration.fit.from_table import rows_of
-
         return self.system.read(rows_of(self.fitted))
 
     @cached_property
@@ -125,6 +125,4 @@ class Judge:
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:
-    from capplan.models.language.parameter import defaults
-
     return defaults(system.parameters)

@@ -58,7 +58,7 @@ class Ensemble:
 
 
 def resampled(
-    problem: Sampled, best: Maximum, draws: int, proposals: int, seed: int, rounds_of: int = _ROUNDS
+    problem: Sampled, best: Maximum, draws: int, proposals: int, seed: int, rounds_of: int | None = None
 ) -> Ensemble:
     """Draw an ensemble from the posterior by adaptive importance sampling (Cappe et al. 2008).
 
@@ -77,7 +77,7 @@ def resampled(
         Proposals per round.
     seed : int
         Random seed.
-    rounds_of : int
+    rounds_of : int, optional
         Number of rounds.
 
     Returns
@@ -88,7 +88,7 @@ def resampled(
     random = np.random.default_rng(seed)
     centre, covariance = best.log_point, _FIRST * best.covariance
     rounds = []
-    for _ in range(rounds_of):
+    for _ in range(rounds_of or _ROUNDS):
         points, weight = _weighted(problem, centre, covariance, proposals, random)
         rounds.append((float(1 / (weight**2).sum()), points, weight))
         tempered = _tempered(weight, 2 * len(centre))

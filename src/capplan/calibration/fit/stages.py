@@ -24,6 +24,7 @@ _APART = (
     "calibration/lab",
     "calibration/collectors",
 )
+_SHARED = "systems/components"  # what several systems are made of
 _SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 
@@ -115,7 +116,7 @@ def _sealed(key: str, stages: Any) -> dict[str, Any]:
 def refit_code(system: System[Any]) -> str:
     """Return a digest of all code that a fit of a system depends on, without comments and docstrings.
 
-    That is all code up to the systems, without importers and the audit of load-test tables.
+    That is all code up to the systems, without other systems, importers and the audit of load-test tables.
     """
     return _code(system, plain=True)
 
@@ -128,8 +129,11 @@ def digest(system: System[Any], *parts: object) -> str:
 
 
 def _code(system: System[Any], *, plain: bool) -> str:
-    """Return a digest of capplan's code, and of the system's if it is in another package."""
-    folder, own = Path(str(system.folder)), code_digest(_FOLDERS, _SUFFIXES, plain=plain, without=_APART)
+    """Return a digest of capplan's code without other systems, and of the system's if it is in another package."""
+    folder = Path(str(system.folder))
+    others = (f"systems/{each.name}" for each in (_PACKAGE / "systems").iterdir() if each.is_dir() and each != folder)
+    apart = (*_APART, *sorted(set(others) - {_SHARED}))
+    own = code_digest(_FOLDERS, _SUFFIXES, plain=plain, without=apart)
     if folder.is_relative_to(_PACKAGE):
         return own
     return hashlib.sha256(f"{own} {code_digest(plain=plain, package=folder)}".encode()).hexdigest()

@@ -81,7 +81,7 @@ def _of_one_layout(
     system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]]
 ) -> list[Solved]:
     layout, kind = rows[0].layout, rows[0].load.kind
-    values = system.values_for(layout, values)
+    values = system.values_in(layout, values)
     draws = max((np.size(each) for each in values.values()), default=1)
     if kind == "open":
         return _open(system, rows, values, quantities, draws)
@@ -183,7 +183,7 @@ def _varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
     """
     if log_sd is None:
         return point
-    factor = np.exp(log_sd[..., None] * _NODES - log_sd[..., None] ** 2 / 2)
+    factor = np.exp(log_sd[..., None] * (_NODES - _NODES.max()))  # at most 1, however much the speed varies
     factor = factor / np.sum(factor * _WEIGHTS, axis=-1, keepdims=True)
 
     def spread(state: SteadyState) -> SteadyState:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
@@ -82,6 +83,11 @@ def row_of(cells: Mapping[str, Any]) -> LoadTestRow:
     """Return a row from its cells, as JSON has them."""
     found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in cells.items()}
     return LoadTestRow(**found)
+
+
+def rows_of(fitted: Fitted) -> tuple[LoadTestRow, ...]:
+    """Return the rows that a calibration was fitted to."""
+    return () if fitted.table is None else tuple(map(row_of, fitted.table.rows))
 
 
 def load_of(row: LoadTestRow) -> Load:
@@ -175,9 +181,18 @@ def _all_multiples(values: Iterable[float], step: float) -> bool:
     return all(abs(value / step - round(value / step)) < 1e-6 for value in values)
 
 
-def scatter_of(rows: Sequence[TableRow]) -> dict[str, float]:
-    """Return the scatter of a repeat by column: from repeats where there are enough, a guess elsewhere."""
-    usual = ON_CURVES if len({row.layout for row in rows}) == 1 else ACROSS_LAYOUTS
+def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str, float]:
+    """Return the scatter of a repeat by column: from repeats where there are enough, a guess elsewhere.
+
+    Parameters
+    ----------
+    rows : sequence of TableRow
+        The rows.
+    usual : float, optional
+        The guess for a throughput or a mean; by default it is larger for several layouts than for one.
+    """
+    if usual is None:
+        usual = ON_CURVES if len({row.layout for row in rows}) == 1 else ACROSS_LAYOUTS
     groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for row in rows:
         for name, value in row.measured.items():

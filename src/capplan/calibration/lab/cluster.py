@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -269,25 +268,6 @@ def _clean() -> int:
     return len(alive)
 
 
-def nodetool(name: str, *arguments: str) -> str:
-    """Return what nodetool prints about a node.
-
-    Raises
-    ------
-    InputError
-        If it fails.
-    """
-    found = state.needed()
-    java = packages.java(found.layout.release, state.packages(), _silent)
-    jars = packages.jars(found.layout.release, state.packages(), _silent)
-    command = node_files.nodetool(java, jars, found.layout.node(name), *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=state.running())  # noqa: S603
-    if done.returncode:
-        reason = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["it gave no reason"]
-        raise InputError(f"nodetool {' '.join(arguments)} failed on {name}: {reason[0]}")
-    return done.stdout
-
-
 def folder_of(node: Node) -> Path:
     """Return the folder of a node."""
     return state.running() / node.name
@@ -302,10 +282,6 @@ def _tls() -> Path:
     return state.running() / "tls"
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    del what, done, total
-
-
 def _check_memory(layout: Layout) -> None:
     with Path("/proc/meminfo").open(encoding="ascii") as lines:
         free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
@@ -318,7 +294,7 @@ def _check_memory(layout: Layout) -> None:
 
 
 def _check_addresses(layout: Layout) -> None:
-    wanted = [("127.0.0.1", each.jmx_port) for each in layout.nodes]
+    wanted: list[tuple[str, int]] = []
     for node in layout.nodes:
         wanted += [(node.address, layout.internode_port), (node.address, NATIVE_PORT)]
         if node.broadcast != node.address:
@@ -358,7 +334,7 @@ def _start_proxy(layout: Layout, rtt_s: float) -> None:
 def _start_node(layout: Layout, node: Node, java: Path, jars: Sequence[Path]) -> None:
     folder = folder_of(node)
     node_files.write_node(layout, node, folder, _tls())
-    command = node_files.command(layout, node, folder, java, jars)
+    command = node_files.command(layout, folder, java, jars)
     # Cassandra's native libraries unpack themselves into this folder
     process = processes.start(command, node_files.console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)})
     logs = [node_files.system_log(folder), node_files.console_log(folder)]

@@ -12,7 +12,6 @@ NATIVE_PORT = 9042
 ECHO_PORT = 17007
 """Where the proxy between data centres echoes."""
 _INTERNODE_PORT, _INTERNODE_TLS_PORT = 7000, 7001
-_JMX_PORT = 17199  # of the first node; all nodes have it on 127.0.0.1
 _MOST_DCS, _MOST_NODES = 9, 200
 _LEAST_HEAP = 128 << 20
 _BESIDE_HEAP = 370 << 20  # seen: 621, 876 and 1405 MB with 256, 512 and 1024 MB of heap
@@ -59,8 +58,7 @@ class Layout:
             raise InputError(f"--cass-nodes {self.cass_nodes} is impossible in a lab: give 1 to {_MOST_NODES}")
         if not 1 <= self.rf <= self.cass_nodes:
             raise InputError(
-                f"--rf {self.rf} is impossible: a data centre has --cass-nodes {self.cass_nodes}, and a node holds "
-                "a row once"
+                f"--rf {self.rf} is impossible with --cass-nodes {self.cass_nodes}: a node holds a row once"
             )
         if self.heap_bytes < _LEAST_HEAP:
             raise InputError(f"--heap of {self.heap_bytes:,} bytes is too small for Cassandra: give at least 128MiB")
@@ -91,10 +89,7 @@ class Layout:
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, data centre by data centre."""
         pairs = [(dc, number) for dc in range(1, self.dcs + 1) for number in range(1, self.cass_nodes + 1)]
-        return tuple(
-            Node(dc, number, _JMX_PORT + place, _token(self.cass_nodes, dc, number), self.delayed)
-            for place, (dc, number) in enumerate(pairs)
-        )
+        return tuple(Node(dc, number, _token(self.cass_nodes, dc, number), self.delayed) for dc, number in pairs)
 
     def node(self, name: str) -> Node:
         """Return a node by its name.
@@ -116,7 +111,6 @@ class Node:
 
     dc: int
     number: int
-    jmx_port: int
     token: int
     delayed: bool
 

@@ -32,6 +32,11 @@ def console_log(folder: Path) -> Path:
     return folder / "console.log"
 
 
+def gc_log(folder: Path) -> Path:
+    """Return the log of the garbage collector of the node whose folder it is."""
+    return folder / "gc.log"
+
+
 def write_node(layout: Layout, node: Node, folder: Path, tls: Path) -> None:
     """Write the files of a node into its folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +117,7 @@ def _encryption(layout: Layout, tls: Path) -> dict[str, Any]:
     return found
 
 
-def command(layout: Layout, node: Node, folder: Path, java: Path, jars: Sequence[Path]) -> list[str]:
+def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> list[str]:
     """Return the command that runs a node."""
     heap = f"{layout.heap_bytes // _MIB}M"
     properties = {
@@ -123,7 +128,6 @@ def command(layout: Layout, node: Node, folder: Path, java: Path, jars: Sequence
         "logback.configurationFile": str(folder / "logback.xml"),
         "cassandra.ring_delay_ms": "1000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
-        "cassandra.jmx.local.port": str(node.jmx_port),
         "jdk.attach.allowAttachSelf": "true",
         "java.io.tmpdir": str(folder),
         "java.awt.headless": "true",
@@ -133,22 +137,10 @@ def command(layout: Layout, node: Node, folder: Path, java: Path, jars: Sequence
         *(f"-Xm{end}{heap}" for end in "sx"),
         *("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=128M", "-Xss512k", "-XX:+ExitOnOutOfMemoryError"),
         "-XX:-UsePerfData",  # which would leave a file in the folder of temporary files
+        f"-Xlog:gc:file={gc_log(folder)}:uptime:filecount=0",
         *(() if layout.optimise else ("-XX:TieredStopAtLevel=1",)),
         *module_flags(),
         *(f"-D{name}={value}" for name, value in properties.items()),
         *("-cp", os.pathsep.join([str(folder), *map(str, jars)])),
         "org.apache.cassandra.service.CassandraDaemon",
-    ]
-
-
-def nodetool(java: Path, jars: Sequence[Path], node: Node, *arguments: str) -> list[str]:
-    """Return the command that asks a node by nodetool."""
-    return [
-        str(java),
-        *("-Xmx64M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
-        *module_flags(),
-        *("-cp", os.pathsep.join(map(str, jars))),
-        "org.apache.cassandra.tools.NodeTool",
-        *("-h", "127.0.0.1", "-p", str(node.jmx_port)),
-        *arguments,
     ]

@@ -75,6 +75,7 @@ def start(
             start_new_session=True,
             env={**os.environ, **(environment or {})},
         )
+    started.returncode = 0  # it outlives this process: no warning when its handle is forgotten
     word = started.stdin
     if word is None:
         raise AssertionError("a pipe was asked for")
@@ -83,7 +84,6 @@ def start(
         record(process)
         with suppress(BrokenPipeError):
             word.write(b"go\n")
-    started.returncode = 0  # it outlives this process: no warning when its handle is forgotten
     return process
 
 

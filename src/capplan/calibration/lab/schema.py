@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ def session(layout: Layout, node: Node | None = None) -> Iterator[Any]:
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.policies import WhiteListRoundRobinPolicy
 
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # what fails is raised
     address = (node or layout.nodes[0]).address
     profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([address]), request_timeout=_TIMEOUT_S)
     cluster = Cluster(

@@ -5,7 +5,6 @@ One lab runs at a time. Commands that change it hold a lock, which the system re
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from capplan.calibration.lab.layout import Layout
 from capplan.calibration.lab.processes import Process
 from capplan.models.errors import InputError
+from capplan.models.file_lock import locked as locked_file
 from capplan.models.replaced_file import replace_file
 from capplan.models.user_cache import user_cache
 
@@ -153,8 +153,6 @@ def locked() -> Iterator[None]:
     """
     folder().mkdir(parents=True, exist_ok=True)
     with (folder() / "lock").open("w", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError("another command changes the lab now: wait until it ends, or interrupt it") from None
+        if not locked_file(file.fileno()):
+            raise InputError("another command changes the lab now: wait until it ends, or interrupt it")
         yield

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from capplan.models.errors import InputError, nearest
 
 _OPENED = ("jdk.internal.ref", "sun.nio.ch", "java.io", "java.nio", "java.util.concurrent", "java.lang")
-_EXPORTED = (
-    "java.rmi/sun.rmi.registry",
-    "java.rmi/sun.rmi.server",
-    "java.rmi/sun.rmi.transport.tcp",
-    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-    "java.base/jdk.internal.misc",
-    "java.base/jdk.internal.ref",
-    "java.base/sun.nio.ch",
-)
+_EXPORTED = ("java.base/jdk.internal.misc", "java.base/jdk.internal.ref", "java.base/sun.nio.ch")
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,6 @@ def find_version(name: str) -> CassandraVersion:
 
 
 def module_flags() -> list[str]:
-    """Return the flags by which Java lets Cassandra and its JMX server use what modules keep to themselves."""
+    """Return the flags by which Java lets Cassandra use what its modules keep to themselves."""
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     return [*opened, *(f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTED)]

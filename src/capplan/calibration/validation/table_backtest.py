@@ -255,15 +255,16 @@ def _predicted(
     groups: dict[str, list[LoadTestRow]] = defaultdict(list)
     for row in split.unseen:
         groups[system.group(row)].append(row)
-    for name, unseen in groups.items():
-        trained = [row for row in split.trained if system.group(row) == name]
-        if not trained:
+    trained = {name: [row for row in split.trained if system.group(row) == name] for name in groups}
+    for name, rows in trained.items():
+        if not rows:
             raise InputError(
                 f"--train keeps no row of {name}, which its other rows say nothing of: keep some, or leave {name} out "
                 "of the table"
             )
+    for name, unseen in groups.items():
         own = {(row.run_id, row.request_class): row for row in unseen}
-        fitted = fit(system, trained, seed=seed)
+        fitted = fit(system, trained[name], seed=seed)
         for row in own.values():
             for each in predict_table(system, fitted, [row]):
                 yield row, each

@@ -11,7 +11,7 @@ from rich.console import Console
 from capplan.cli.views.figures import Format, given, share_band
 from capplan.cli.views.lines import LABEL, fact, paragraph, put, table
 from capplan.models.language.per_dc import pairs_text, per_dc_text
-from capplan.models.number_words import rate, share, significant, to_digits
+from capplan.models.number_words import as_given, rate, share, significant, to_digits
 from capplan.models.results import (
     LEAST_PROBABILITY,
     STATISTICS,
@@ -547,7 +547,7 @@ def _sessions_sentence(rows: Sequence[SessionNotFound]) -> str:
     later = f"; {spoken.gap_ms:g} ms after it, {_percent_band(spoken.probability)}" if spoken is not at_once else ""
     return (
         f"{_percent_band(at_once.probability)} of the messages that arrive {at_once.gap_ms:g} ms after the answer to "
-        f"the start find no session{later}. The RTT is {spoken.rtt_ms:.3g} ms."
+        f"the start find no session{later}. The RTT is {as_given(spoken.rtt_ms)} ms."
     )
 
 

@@ -8,16 +8,11 @@ import numpy as np
 from rich.console import Console
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import TableSystem
+from capplan.calibration.fit.from_table import NOT_PROMISED, TableSystem
 from capplan.calibration.fit.identifiability import DECIDED, decided
 from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT
 from capplan.cli.shell.terminal import Screen
 from capplan.cli.views.lines import paragraph, put, table
-
-NOT_PROMISED = (
-    "No prediction is promised to be closer than 10 % on a noisy cluster, no 99.9th percentile, and no percentile "
-    "beyond 80 % of the ceiling."
-)
 
 
 def show_fit(system: TableSystem[Any], fitted: Fitted, file: str) -> None:
@@ -33,6 +28,8 @@ def show_fit(system: TableSystem[Any], fitted: Fitted, file: str) -> None:
     units = {each.name: each.unit for each in system.parameters}
     cells = []
     for at, name in enumerate(fitted.names):
+        if name not in shares:
+            continue
         low, middle, high = np.quantile(values[:, at], (0.05, 0.5, 0.95)).tolist()
         unit = units.get(name.split("[")[0], "1")
         cells.append(
@@ -40,11 +37,11 @@ def show_fit(system: TableSystem[Any], fitted: Fitted, file: str) -> None:
         )
     table(screen, ("parameter", "median", "90 % of draws", "decided"), cells)
     put(screen)
-    open_ = [name for name in fitted.names if shares[name] < DECIDED]
+    open_ = [name for name, share in shares.items() if share < DECIDED]
     paragraph(
         screen,
         "Decided: how far the rows narrow a parameter, 1 - posterior over prior standard deviation of its logarithm. "
-        f"{len(open_)} of {len(fitted.names)} are decided to less than half: there, the prior speaks.",
+        f"{len(open_)} of {len(shares)} are decided to less than half: there, the prior speaks.",
     )
     scatter = known.scatter
     paragraph(

@@ -58,11 +58,13 @@ def sent(parts: Sequence[Chain], dropped: FloatArray) -> tuple[FloatArray, Float
     tuple of array
         The share, and the derivative of its logarithm with respect to that of the drop rate.
     """
-    share, slope = np.zeros_like(dropped), np.zeros_like(dropped)
+    share, slope, passed = np.zeros_like(dropped), np.zeros_like(dropped), 1 - dropped
     for part in parts:
+        here, before = np.ones_like(dropped), np.ones_like(dropped)
         for place in range(len(part.classes)):
-            share = share + part.weight * (1 - dropped) ** place
-            slope = slope - part.weight * place * (1 - dropped) ** max(place - 1, 0)
+            share = share + part.weight * here
+            slope = slope - part.weight * place * before
+            here, before = here * passed, here
     return share, dropped * slope / share
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +186,8 @@ def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
     share = weight.sum(axis=-1, keepdims=True)
     of = weight / np.maximum(share, 1e-300)
     middle = np.vecdot(of, mean)[..., None]
-    spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
+    with np.errstate(invalid="ignore"):  # beyond the capacity a mean is infinite
+        spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
     found, left = [], np.ones(1)
     for delay in delays:
         chance, more = (np.asarray(each)[..., None] for each in delay)
@@ -300,17 +301,22 @@ def _sent_to_part(analysis: Analysis, rate: FloatArray) -> FloatArray:
 
 
 def _sent(
-    server: FlowEquivalent, parts: Sequence[Chain], rate: FloatArray, draws: NDArray[np.intp]
+    server: FlowEquivalent,
+    parts: Sequence[Chain],
+    rate: FloatArray,
+    draws: NDArray[np.intp],
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the rate at which requests are sent, the logarithm of their drop rate, and its elasticity over `rate`.
 
     `rate` is the rate at which requests would be sent if none were dropped; the mix of the classes is taken as fixed.
-    Newton's method finds both.
+    Newton's method finds both; `start` is the logarithm of a rate at which requests may be sent.
     """
     if all(len(part.classes) == 1 for part in parts):
         return (rate, *server.blocking(rate, draws))
     log_rate = np.log(np.maximum(rate, 1e-300))
-    low, high, log_sent = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate.copy(), log_rate.copy()
+    low, high = log_rate + np.log(sent(parts, np.ones(1))[0]), log_rate.copy()
+    log_sent = log_rate.copy() if start is None else np.clip(start, low, high)
     log_dropped, elasticity, left = np.empty_like(rate), np.empty_like(rate), np.arange(len(rate))
     for step in range(_STEPS):
         here = log_sent[left]
@@ -386,7 +392,7 @@ def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) 
     server = analysis.server
     if server is None:
         return high
-    blocked = partial(_log_drop_rate_and_slope, server, analysis.chains, phases(analysis))
+    blocked = _DropRates(server, analysis.chains, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
     pilots = every[:: max(analysis.draws // _PILOTS, 1)]
@@ -442,30 +448,40 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
     for group, part in _parts(analysis, rate_per_s):
         if part.server is not None:
             rate = rate_per_s * group.share
-            dropped, _ = _log_drop_rate_and_slope(part.server, part.chains, phases(analysis), rate, every)
+            dropped, _ = _DropRates(part.server, part.chains, phases(analysis))(rate, every)
             total = total + group.share * np.exp(dropped)
     return total
 
 
-def _log_drop_rate_and_slope(
-    server: FlowEquivalent,
-    sessions: Sequence[Chain],
-    parts: Sequence[tuple[float, FloatArray]],
-    rate_per_s: FloatArray,
-    draws: NDArray[np.intp],
-) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithms of the drop rates of some draws, and their slopes over the logarithm of the rate."""
-    rates, growths, logs, slopes = [], [], [], []
-    for time, ratio in parts:
-        each, log_dropped, slope = _sent(server, sessions, rate_per_s * ratio[draws], draws)
-        growth = 1 + sent(sessions, np.exp(log_dropped))[1] * slope
-        rates.append(np.maximum(time * each, 1e-300))
-        growths.append(growth)
-        logs.append(log_dropped + np.log(rates[-1]))
-        slopes.append(slope + growth)
-    dropped, total = np.logaddexp.reduce(logs, axis=0), np.sum(rates, axis=0)
-    rise = np.sum(np.exp(np.array(logs) - dropped) * slopes, axis=0)
-    return dropped - np.log(total), rise - np.sum(np.array(rates) * growths, axis=0) / total
+class _DropRates:
+    """Logarithms of the drop rates of some draws at a rate, and their slopes over the logarithm of the rate.
+
+    Remembers the last rate of each draw in each phase, the rate at which requests were sent and its slope, all as
+    logarithms: the next solution is near that line.
+    """
+
+    def __init__(
+        self, server: FlowEquivalent, sessions: Sequence[Chain], parts: Sequence[tuple[float, FloatArray]]
+    ) -> None:
+        self.server, self.sessions, self.parts = server, sessions, parts
+        self.lines = [np.stack([np.zeros_like(ratio), np.zeros_like(ratio), np.ones_like(ratio)]) for _, ratio in parts]
+
+    def __call__(self, rate_per_s: FloatArray, draws: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        rates, growths, logs, slopes = [], [], [], []
+        for (time, ratio), line in zip(self.parts, self.lines, strict=True):
+            whole = rate_per_s * ratio[draws]
+            log_whole, (before, sent_before, rise) = np.log(np.maximum(whole, 1e-300)), line[:, draws]
+            start = sent_before + rise * (log_whole - before)
+            each, log_dropped, slope = _sent(self.server, self.sessions, whole, draws, start)
+            growth = 1 + sent(self.sessions, np.exp(log_dropped))[1] * slope
+            line[:, draws] = log_whole, np.log(np.maximum(each, 1e-300)), growth
+            rates.append(np.maximum(time * each, 1e-300))
+            growths.append(growth)
+            logs.append(log_dropped + np.log(rates[-1]))
+            slopes.append(slope + growth)
+        dropped, total = np.logaddexp.reduce(logs, axis=0), np.sum(rates, axis=0)
+        rise = np.sum(np.exp(np.array(logs) - dropped) * slopes, axis=0)
+        return dropped - np.log(total), rise - np.sum(np.array(rates) * growths, axis=0) / total
 
 
 def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capplan.models.cassandra.encryption import LINKS, in_order
 from capplan.models.language.request_mix import mix_text
-from capplan.models.language.scenario import Scenario, options_of
+from capplan.models.language.scenario import S, Scenario, changed, options_of
 from capplan.planner.demand.busy_hour import busy_hour_rates, grown, session_requests
 from capplan.planner.demand.demand import Demand
 from capplan.planner.explore.sweep_table import rate_fields
@@ -46,6 +46,24 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
         statements = scenario(**mixed).statements_per_request()
         found["reconnects"] = _number(min(rates.handshakes_per_request / statements, 1.0))
     return found
+
+
+def with_demand(scenario: S, demand: Demand | None) -> S:
+    """Return a scenario with what a demand offers; as it is without one, or with a rate of its own.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout. What it says of the mix and of reconnects stays.
+    demand : Demand or None
+        The demand.
+    """
+    kind = type(scenario)
+    if demand is None or any(getattr(scenario, name) is not None for name in rate_fields(kind)):
+        return scenario
+    tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
+    found = offered(demand, kind, tls)
+    return changed(scenario, **{name: text for name, text in found.items() if getattr(scenario, name) is None})
 
 
 def has_client_tls(encryption: str | None, vpn: str | None) -> bool:

@@ -71,6 +71,11 @@ class SavedAnswer:
     offered_tps: float | None
     latencies_ms: Mapping[tuple[str, str], Range]
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is about clients that wait for their answers, instead of an offered rate."""
+        return self.offered_tps is None and self.scenario.get("clients") is not None
+
 
 def read_answer(path: Path) -> SavedAnswer:
     """Read an answer.

@@ -24,7 +24,7 @@ from capplan.planner.drift.answer import Range, SavedAnswer
 
 SCHEMA = "capplan.drift/1"
 NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
-_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes")
+_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]
 
@@ -36,7 +36,7 @@ class Claim:
     Attributes
     ----------
     name
-        `capacity`, or class and statistic of a latency such as `acct.p99`.
+        `capacity`, `throughput` of clients that wait, or class and statistic of a latency such as `acct.p99`.
     unit
         `TPS` or `ms`.
     value
@@ -174,21 +174,27 @@ def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
 
 
 def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
-    """Compare the capacity with the best run beyond it, or with the highest rate that was carried."""
-    band = answer.capacity_tps
+    """Compare the capacity with the best run beyond it, or with the highest rate that was carried.
+
+    The capacity of clients that wait for their answers is their throughput, which each run of theirs measures.
+    """
+    band, name = answer.capacity_tps, "throughput" if answer.closed else "capacity"
     if band is None:
         return
-    said = f"capacity {rate(band.value)} TPS ({_words(band, 'TPS')})"
+    said = f"{name} {rate(band.value)} TPS ({_words(band, 'TPS')})"
     known = [(value, each) for each in runs if (value := each.throughput_tps) is not None]
     beyond = any(each.overloaded for _, each in known)
     found, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
-    if best is None or (not beyond and found < band.low):
+    if answer.closed and best is not None:
+        found = median(value for value, _ in known)
+    elif best is None or (not beyond and found < band.low):
         reached = f"the highest load measured is {rate(found)} TPS" if known else "no run has a throughput"
-        yield _claim("capacity", "TPS", band, None, (), "untested", f"{said}: {reached}")
+        yield _claim(name, "TPS", band, None, (), "untested", f"{said}: {reached}")
         return
     status: Status = "worse" if found < band.low else ("better" if found > band.high else "held")
-    sentence = f"{said}: {rate(found)} TPS {'completed beyond it' if best.overloaded else 'carried'}"
-    yield _claim("capacity", "TPS", band, found, (best.name,), status, sentence)
+    how = "measured" if answer.closed else "completed beyond it" if best.overloaded else "carried"
+    names = tuple(each.name for _, each in known) if answer.closed else (best.name,)
+    yield _claim(name, "TPS", band, found, names, status, f"{said}: {rate(found)} TPS {how}")
 
 
 def _claim(
@@ -204,7 +210,8 @@ def _latencies(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
     near = [
         each
         for each in runs
-        if not each.overloaded and offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered
+        if not each.overloaded
+        and (answer.closed or (offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered))
     ]
     for (name, statistic), band in answer.latencies_ms.items():
         column = _COLUMNS.get(statistic)
@@ -212,18 +219,26 @@ def _latencies(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
             continue
         chosen = [row for each in near if (row := _of_class(each, name, alone=len(classes) == 1)) is not None]
         found = [value for row in chosen if (value := getattr(row, column)) is not None]
-        yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), offered)
+        yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), _where(answer))
 
 
 def _of_class(run: _Run, name: str, alone: bool) -> LoadTestRow | None:
     return run.rows.get(name.casefold()) or (run.rows.get(ALL) if alone or name == ALL else None)
 
 
-def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], offered: float | None) -> Claim:
+def _where(answer: SavedAnswer) -> str:
+    """Return at which load a run tests the latencies of an answer."""
+    if answer.closed:
+        return f"with {answer.scenario['clients']} clients"
+    if answer.offered_tps is None:
+        return "at a rate, for the answer has none"
+    return f"within {100 * NEAR:g} % of {rate(answer.offered_tps)} TPS"
+
+
+def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], where: str) -> Claim:
     said = f"{name} {significant(band.value)} ms ({_words(band, 'ms')})"
     if not found:
-        near = f"within {100 * NEAR:g} % of {rate(offered)} TPS" if offered else "at a rate, for the answer has none"
-        return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {near}")
+        return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {where}")
     value = median(found)
     status: Status = "worse" if value > band.high else ("better" if value < band.low else "held")
     return _claim(name, "ms", band, value, runs, status, f"{said}: {significant(value)} ms measured")

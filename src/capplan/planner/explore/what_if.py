@@ -56,7 +56,8 @@ class WhatIf:
     @cached_property
     def layout(self) -> str:
         """The layout in words."""
-        return self.case.system.layout(self.case.scenario, self.case.values)
+        its = self.case.system
+        return its.layout(self.case.scenario, its.values(self.case.fitted, self.case.scenario))
 
     @cached_property
     def capacity(self) -> Band:

@@ -61,9 +61,3 @@ def _values(text: str, scenario: type[Scenario]) -> Mapping[str, tuple[Any, ...]
             if other in found:
                 raise InputError(f"candidates {text!r}: {field} and {other} exclude each other; give one of them")
     return found
-
-
-def emptied(fields: Mapping[str, Any], scenario: type[Scenario]) -> dict[str, Any]:
-    """Return the fields of a candidate with those that they replace emptied, such as `tps` where it has clients."""
-    replaced = {other for field in fields for other in options_of(scenario)[field].replaces}
-    return {**dict.fromkeys(replaced), **fields}

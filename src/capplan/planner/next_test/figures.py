@@ -71,8 +71,13 @@ def measured(case: Case[Any]) -> Measured:
     return _of_case(case)
 
 
+def clients_of(case: Case[Any]) -> int | None:
+    """Return the number of closed clients, if they determine the rate."""
+    return getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
+
+
 def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> Measured:
-    values, clients = draws_of(system, fitted), system.clients(scenario)
+    values, clients = draws_of(system, fitted), getattr(scenario, "clients", None)
     rate = scenario.offered_per_s()
     layout = changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
     row = TableRow("", None, layout, Load("open", 0, 1.0), {})

@@ -62,9 +62,9 @@ def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) 
     return min(max(lost, 0.0), float(own @ own / count))
 
 
-def half_width(sd: float, scatter: float, level: float = 0.9) -> float:
-    """Return the relative half-width of the central band of a repeat: `exp(z sd) - 1`."""
-    return math.expm1(float(ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
+def factor(sd: float, scatter: float, level: float = 0.9) -> float:
+    """Return the ratio of an end of the central band of a repeat to the median: `exp(z sd)`."""
+    return math.exp(float(ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
 
 
 def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, confidence: float) -> float:

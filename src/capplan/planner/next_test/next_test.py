@@ -9,14 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.calibration.fit.from_table import TableSystem, rows_of
+from capplan.calibration.fit.from_table import TableSystem
+from capplan.calibration.fit.table_rows import rows_of
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario, changed, fields_of
+from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
+from capplan.models.language.units import FloatArray
 from capplan.models.objective import Comparison
 from capplan.models.results import plain
-from capplan.planner.next_test.figures import CAPACITY, THROUGHPUT, Measured, measured
-from capplan.planner.next_test.gain import Normal, chance_of_change, half_width, variance_lost
+from capplan.planner.next_test.figures import CAPACITY, THROUGHPUT, Measured, clients_of, measured
+from capplan.planner.next_test.gain import Normal, chance_of_change, factor, variance_lost
 
 SCHEMA = "capplan.next-test/1"
 CONFIDENCE = 0.95
@@ -42,8 +44,6 @@ class AskedFigure:
         The 5th percentile of what a repeat would measure.
     high
         The 95th percentile.
-    half_width
-        Half-width of this band, as a share of the median.
     objective
         The objective about it; null if there is none.
     chance_met
@@ -55,7 +55,6 @@ class AskedFigure:
     value: float
     low: float
     high: float
-    half_width: float
     objective: str | None
     chance_met: float | None
 
@@ -74,10 +73,12 @@ class CandidateTest:
         Whether its layout must be set up, as no known load test had it.
     hours
         Hours of testing.
-    half_width_after
-        Expected half-width of the asked figure's band after it, as a share of the median.
+    low_after
+        Expected 5th percentile of the asked figure after it, if the median stays.
+    high_after
+        Expected 95th percentile.
     narrowing
-        Share of the half-width that it is expected to remove.
+        Share of the width of the band, in the logarithm, that it is expected to remove.
     narrowing_per_hour
         The same per hour of testing.
     chance_of_change
@@ -90,7 +91,8 @@ class CandidateTest:
     words: str
     new_layout: bool
     hours: float
-    half_width_after: float
+    low_after: float
+    high_after: float
     narrowing: float
     narrowing_per_hour: float
     chance_of_change: float | None
@@ -186,17 +188,17 @@ def next_test(
     if rank == "decision" and objective is None:
         raise InputError(f"no objective is about {name}: give one by --slo, or rank by band")
     draws, scatter = measured(_without_objectives(case)).figure(name)
-    now = Normal.of(np.log(draws))
+    asked = _Asked(np.log(draws), scatter, objective)
     known = set(_known_layouts(case))
     found, refused = [], []
     for fields in candidates:
         try:
-            its = replace(case, scenario=changed(case.scenario, **fields), offered_per_s=None)
+            its = replace(case, scenario=_with(case.scenario, fields), offered_per_s=None)
             test = measured(_without_objectives(its))
         except InputError as error:
             refused.append(f"{_in_words(fields)}: {error}")
             continue
-        found.append(_candidate(case, its, fields, test, (np.log(draws), scatter, now), objective, cost, known))
+        found.append(_candidate(fields, test, asked, _layout(its.scenario) not in known, cost))
     if not found:
         raise InputError(f"no candidate can be tested; the first: {refused[0]}" if refused else "give a candidate")
     by = rank or ("decision" if objective is not None else "band")
@@ -207,7 +209,7 @@ def next_test(
         layout=case.system.layout(case.scenario, case.values),
         rank=by,
         answer=best >= _HELPS,
-        figure=_figure(name, draws, scatter, now, objective),
+        figure=_figure(name, asked),
         tests=tuple(found),
         refused=tuple(refused),
     )
@@ -221,44 +223,59 @@ def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]
         for each in objective.comparisons()
         if each.relation != "in" and (each.metric.name == CAPACITY or each.metric.kind == "duration")
     ]
-    clients = case.system.clients(case.scenario)
+    clients = clients_of(case)
     usual = simple[0].metric.name if simple else (CAPACITY if clients is None else THROUGHPUT)
     name = figure or usual
     return name, next((each for each in simple if each.metric.name == name), None)
+
+
+def _with(scenario: Scenario, fields: Mapping[str, Any]) -> Scenario:
+    """Return a scenario with the fields of a candidate; those that they replace are emptied, such as `tps`."""
+    options = options_of(type(scenario))
+    replaced = {other for field in fields for other in options[field].replaces}
+    return changed(scenario, **{**dict.fromkeys(replaced), **fields})
 
 
 def _without_objectives(case: Case[Any]) -> Case[Any]:
     return replace(case, scenario=changed(case.scenario, slo=()))
 
 
-def _candidate(
-    case: Case[Any],
-    its: Case[Any],
-    fields: Mapping[str, Any],
-    test: Measured,
-    asked: tuple[Any, float, Normal],
-    objective: Comparison | None,
-    cost: Hours,
-    known: set[Any],
-) -> CandidateTest:
-    logs, scatter, now = asked
+@dataclass(frozen=True)
+class _Asked:
+    """The asked figure as the ranking needs it: its logarithms by draw, and the objective about it."""
+
+    logs: FloatArray
+    scatter: float
+    objective: Comparison | None
+
+    @property
+    def now(self) -> Normal:
+        return Normal.of(self.logs)
+
+    @property
+    def median(self) -> float:
+        return float(np.exp(np.median(self.logs)))
+
+
+def _candidate(fields: Mapping[str, Any], test: Measured, asked: _Asked, new: bool, cost: Hours) -> CandidateTest:
     names = [name for name, each in test.draws.items() if np.all(np.isfinite(each)) and np.all(each > 0)]
-    lost = variance_lost(
-        logs, np.log(np.stack([test.draws[name] for name in names])), np.array([test.scatter[name] for name in names])
-    )
-    before = half_width(now.sd, scatter)
-    after = half_width(math.sqrt(max(now.sd**2 - lost, 0.0)), scatter)
-    new = _layout(its.scenario) not in known
+    logs = np.log(np.stack([test.draws[name] for name in names]))
+    lost = variance_lost(asked.logs, logs, np.array([test.scatter[name] for name in names]))
+    sd, scatter = asked.now.sd, asked.scatter
+    left = math.sqrt(max(sd**2 - lost, 0.0))
+    wide = factor(left, scatter)
+    narrowing = 1 - math.hypot(left, scatter) / math.hypot(sd, scatter) if sd > 0 else 0.0
     hours = cost.run + (cost.setup if new else 0.0)
-    chance = None if objective is None else _chance(objective, now, lost, scatter)
+    chance = None if asked.objective is None else _chance(asked.objective, asked.now, lost, scatter)
     return CandidateTest(
         changes=dict(fields),
-        words=_in_words(fields) or "the asked layout and load",
+        words=_in_words(fields),
         new_layout=new,
         hours=hours,
-        half_width_after=after,
-        narrowing=1 - after / before if before > 0 else 0.0,
-        narrowing_per_hour=(1 - after / before) / hours if before > 0 else 0.0,
+        low_after=asked.median / wide,
+        high_after=asked.median * wide,
+        narrowing=narrowing,
+        narrowing_per_hour=narrowing / hours,
         chance_of_change=chance,
         chance_per_hour=None if chance is None else chance / hours,
     )
@@ -275,22 +292,20 @@ def _limit(objective: Comparison) -> float:
     return math.log(objective.bounds[0] * (_MS if objective.metric.kind == "duration" else 1.0))
 
 
-def _figure(name: str, draws: Any, scatter: float, now: Normal, objective: Comparison | None) -> AskedFigure:
+def _figure(name: str, asked: _Asked) -> AskedFigure:
     from scipy.special import ndtr
 
-    width = half_width(now.sd, scatter)
-    middle = float(np.median(draws))
+    wide, objective = factor(asked.now.sd, asked.scatter), asked.objective
     chance = None
     if objective is not None:
-        distance = (now.mean - _limit(objective)) / max(math.hypot(now.sd, scatter), 1e-12)
+        distance = (asked.now.mean - _limit(objective)) / max(math.hypot(asked.now.sd, asked.scatter), 1e-12)
         chance = float(ndtr(-distance if objective.relation.startswith("<") else distance))
     return AskedFigure(
         name=name,
         unit="1/s" if name.rpartition(".")[2] in (CAPACITY, THROUGHPUT) else "ms",
-        value=middle,
-        low=middle / (1 + width),
-        high=middle * (1 + width),
-        half_width=width,
+        value=asked.median,
+        low=asked.median / wide,
+        high=asked.median * wide,
         objective=None if objective is None else objective.text,
         chance_met=chance,
     )

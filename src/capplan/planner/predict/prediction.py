@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from capplan.models.number_words import as_given
 from capplan.models.objective import Metric, scaled
 from capplan.models.results import (
     STATISTICS,
@@ -274,7 +275,7 @@ class Prediction:
         """Yield sessions and objectives; `statistic` says which one."""
         for session in self.session_not_found:
             levels = f"reads {session.consistency_read}, writes {session.consistency_write}"
-            case = f"{levels}; gap {session.gap_ms:g} ms, RTT {session.rtt_ms:.3g} ms"
+            case = f"{levels}; gap {session.gap_ms:g} ms, RTT {as_given(session.rtt_ms)} ms"
             yield "session_not_found", "", case, session.probability, "1"
         for objective in self.objectives:
             if objective.met is not None:

@@ -117,10 +117,9 @@ class _Curves:
         self.objectives, self.relations, self.uncertainty = objectives, relations, uncertainty
         self.shares, self.draws = np.array(shares), solution.capacity.shape[-1]
         metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
-        self.values, self.plain = (
-            {metric: _logs_at_shares(solution, metric, paused, shares) for metric in metrics}
-            for paused in (True, False)
-        )
+        related = [metric for metric in metrics if (metric.subject, metric.statistic) in relations]
+        self.values = {metric: _logs_at_shares(solution, metric, True, shares) for metric in metrics}
+        self.plain = {metric: _logs_at_shares(solution, metric, False, shares) for metric in related}
 
     def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return a figure at shares of the capacity (draws,)."""

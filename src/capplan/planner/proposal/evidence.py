@@ -12,7 +12,7 @@ from capplan.calibration.case.extrapolation import RATE, Extrapolation
 from capplan.calibration.system import Case
 from capplan.calibration.validation.validate import report
 from capplan.planner.proposal.proposal import EvidenceUsed, Narrower
-from capplan.planner.proposal.words import statistic
+from capplan.planner.size.in_words import statistic
 from capplan.planner.size.sizing import steady
 
 _LEAST = 0.1  # of the band: what must be gained to be worth a line

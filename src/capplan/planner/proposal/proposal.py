@@ -47,6 +47,10 @@ class Asked:
         Currency of the prices; `machines` where each machine counts as one.
     prices
         Price of a machine, by kind; null where each counts as one.
+    shapes
+        Shapes of machines to choose from, as in their file; null where machines are as the scenario says.
+    cells
+        Numbers of equal cells to choose from.
     demand
         The demand that the rate comes from, as in its file; null without one.
     engine
@@ -66,6 +70,8 @@ class Asked:
     families: Mapping[str, tuple[Any, ...]]
     currency: str
     prices: Mapping[str, float] | None
+    shapes: Mapping[str, Any] | None
+    cells: tuple[int, ...]
     demand: Mapping[str, Any] | None
     engine: str
     seed: int
@@ -81,7 +87,7 @@ class Place:
     name
         Its name, such as `DC 1`.
     machines
-        Numbers of machines by kind.
+        Numbers of machines by kind; those of one cell.
     """
 
     name: str
@@ -99,15 +105,18 @@ class MachineCount:
     name
         What it is, in words.
     count
-        How many there are over all data centres.
+        How many there are over all data centres and cells.
     price
         Price of one, in the currency of the proposal.
+    shape
+        Name of its shape; empty where no shapes were chosen from.
     """
 
     kind: str
     name: str
     count: int
     price: float
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -373,7 +382,7 @@ class Proposal:
     sizing
         The layout, its safety in every situation, and its alternatives.
     prediction
-        Capacity, latency and outages of the layout at the planned rate.
+        Capacity, latency and outages of the layout, or of one of its cells, at the planned rate.
     places
         Its data centres.
     round_trips_ms
@@ -385,7 +394,7 @@ class Proposal:
     fits_until
         When growth reaches the limit, by situation.
     latency_curves
-        Latency against load.
+        Latency against load; that of one cell.
     failures
         How safe the layout is under each loss, asked or not, and under what else it must survive.
     survival_options

@@ -16,12 +16,11 @@ import numpy as np
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import rate, tenths_of_percent
+from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
+from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
-from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.assumptions import assumptions
@@ -46,6 +45,8 @@ from capplan.planner.proposal.proposal import (
     YearOfGrowth,
 )
 from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.size.in_words import inside_sentence
+from capplan.planner.size.sentences import chosen_scenario, nothing_found
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
@@ -92,15 +93,15 @@ class ProposalQuestion:
     command: str = ""
 
 
-def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda _: None) -> Proposal:
+def propose(question: ProposalQuestion, workers: Workers | None = None, stage: Stage = lambda _: None) -> Proposal:
     """Size a layout, and collect what a customer asks about it.
 
     Parameters
     ----------
     question : ProposalQuestion
         What is asked.
-    workers : Workers
-        Where layouts are searched; the answer does not depend on it.
+    workers : Workers, optional
+        Where layouts are searched; this process by default. The answer does not depend on it.
     stage : function
         Told the name of each stage as it starts.
 
@@ -117,10 +118,11 @@ def propose(question: ProposalQuestion, workers: Workers, stage: Stage = lambda 
         If no layout is safe enough.
     """
     stage(STAGES[0])
+    question = replace(question, base=with_demand(question.base, question.sizing.demand))
     its: System[Any] = system(question.base.system)
     sizing, results = size_families(question.base, question.sizing, workers, question.fitted)
     if sizing.chosen is None:
-        raise NoLayoutError(_nothing_to_propose(sizing))
+        raise NoLayoutError(f"there is nothing to propose: {inside_sentence(nothing_found(sizing)).rstrip('.')}")
     stage(STAGES[1])
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
     fitted = question.fitted or its.fitted()
@@ -194,8 +196,10 @@ def asked(question: ProposalQuestion) -> Asked:
         years=its.years,
         sized=dict(its.sized),
         families={name: tuple(values) for name, values in its.families.items()},
-        currency=its.prices.currency,
+        currency=its.prices.currency if its.shapes is None else its.shapes.currency,
         prices=its.prices.each,
+        shapes=None if its.shapes is None else plain(its.shapes),
+        cells=its.cells,
         demand=None if its.demand is None else plain(its.demand),
         engine=its.engine,
         seed=its.seed,
@@ -207,12 +211,6 @@ def provenance(fitted: Fitted, seed: int) -> Provenance:
     """Return what figures are computed with."""
     drawn = json.dumps([fitted.names, fitted.draws], separators=(",", ":"))
     return Provenance(version("capplan"), seed, fitted.data_hash, hashlib.sha256(drawn.encode()).hexdigest())
-
-
-def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scenario:
-    """Return the scenario of a sized layout at the planned rate."""
-    rates: dict[str, Any] = dict.fromkeys(rate_fields(type(base)))
-    return changed(base, **{**rates, **layout.fields, "tps": sizing.planned_tps})
 
 
 def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
@@ -251,18 +249,6 @@ def _months(sizing: Sizing, safety: Safety) -> Band | None:
     return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
 
-def _nothing_to_propose(sizing: Sizing) -> str:
-    nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
-    planned = rate(sizing.planned_tps)
-    text = f"there is nothing to propose: none of {sizing.layouts:,} layouts is safe enough for {planned} TPS"
-    if nearest is None:
-        return text + "; `capplan size` says why"
-    if nearest.sustained_tps > 0:
-        carried = rate(nearest.sustained_tps)
-        return f"{text}; the nearest, {nearest.layout}, sustains {carried}: ask for less, or search more"
-    return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}"
-
-
 def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
     machines = its.machines_by_dc(scenario)
     names = [f"DC {number}" for number, _ in enumerate(machines, 1)] if len(machines) > 1 else ["one data centre"]
@@ -276,8 +262,10 @@ def _round_trips(its: System[Any], case: Case[Any]) -> tuple[tuple[float, ...], 
 
 def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
     prices: Mapping[str, float] = question.prices.each or dict.fromkeys(layout.machines, 1.0)
+    if question.shapes is not None:
+        prices = {kind: question.shapes.shapes[kind][name].price for kind, name in layout.shapes.items()}
     return tuple(
-        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0))
+        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, ""))
         for kind, count in layout.machines.items()
     )
 

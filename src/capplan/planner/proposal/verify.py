@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.results import plain
@@ -18,9 +19,10 @@ from capplan.planner.proposal.proposal import SCHEMA, digest
 from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
 from capplan.planner.saved_document import read_document
 from capplan.planner.size.prices import Prices
+from capplan.planner.size.shapes import Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import Workers
-from capplan.systems.registry import scenario
+from capplan.systems.registry import scenario, system
 
 TOLERANCE = 2e-3
 """Relative difference up to which figures are equal: four digits may be rounded apart on another machine."""
@@ -146,6 +148,8 @@ def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> Pro
         asked, details = content["asked"], Details(**content["details"])
         fields = dict(asked["scenario"])
         base = scenario(fields.pop("system"), **{name: _tuples(value) for name, value in fields.items()})
+        its: System[Any] = system(base.system)
+        shapes = None if asked["shapes"] is None else load(Shapes, asked["shapes"], "the shapes of the proposal")
         sizing = SizingQuestion(
             survive=tuple(asked["survive"]),
             confidence=asked["confidence"],
@@ -153,7 +157,9 @@ def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> Pro
             years=asked["years"],
             sized={name: (int(low), int(high)) for name, (low, high) in asked["sized"].items()},
             families={name: tuple(map(_tuples, values)) for name, values in asked["families"].items()},
-            prices=Prices(asked["currency"], asked["prices"]),
+            prices=Prices() if shapes is not None else Prices(asked["currency"], asked["prices"]),
+            shapes=None if shapes is None else checked_shapes(shapes, its, "the shapes of the proposal"),
+            cells=tuple(asked["cells"]),
             demand=None if asked["demand"] is None else load(Demand, asked["demand"], "the demand of the proposal"),
             engine=asked["engine"],
             seed=asked["seed"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
@@ -25,7 +25,9 @@ from capplan.planner.reports.visual_language import (
     title_pixels,
 )
 from capplan.planner.size.in_words import in_words
-from capplan.planner.size.sizing import SizedLayout, Sizing
+
+if TYPE_CHECKING:
+    from capplan.planner.size.sizing import SizedLayout, Sizing
 
 ROW_PIXELS, BOTTOM_PIXELS, ENTRY_PIXELS = 64, 58, 22
 LABEL = 26  # characters of a line

@@ -13,10 +13,19 @@ from capplan.models.language.document import load
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed, fields_of
 from capplan.models.results import plain
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.offered import contradicted, with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict_network.network import predict_network
 from capplan.planner.predict_network.network_question import NetworkQuestion
-from capplan.planner.serve.request import PredictRequest, SimulateRequest, SizeRequest, asked, read_layout
+from capplan.planner.serve.request import (
+    PredictRequest,
+    SimulateRequest,
+    SizeRequest,
+    asked,
+    checked_rate,
+    read_layout,
+)
 from capplan.planner.simulate.simulate import (
     MOST_REPLICATIONS,
     Subject,
@@ -30,7 +39,6 @@ from capplan.planner.size.prices import Prices, prices_of
 from capplan.planner.size.shapes import Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.simulator.experiments.replications import ReplicationPlan
-from capplan.simulator.experiments.workers import in_process
 from capplan.systems.registry import system
 
 MOST_MACHINES = 10_000
@@ -146,7 +154,8 @@ def _checked(network: Network) -> Network:
 
 def _sized(body: Mapping[str, Any]) -> dict[str, Any]:
     request = load(SizeRequest, body, "the request")
-    base = read_layout(request.scenario)
+    demand = None if request.demand is None else load(Demand, request.demand, "demand")
+    base = _offered(read_layout(request.scenario), demand, request.growth)
     its = system(base.system)
     searched = {**its.sized, **its.families, **request.families}
     if given := [name for name in request.scenario if name in searched]:
@@ -174,11 +183,22 @@ def _sized(body: Mapping[str, Any]) -> dict[str, Any]:
         if request.shapes is None
         else checked_shapes(load(Shapes, request.shapes, "shapes"), its, "shapes"),
         cells=request.cells,
+        demand=demand,
         engine=request.engine,
         seed=request.seed,
     )
-    with in_process() as workers:
-        return size(base, question, workers).to_json()
+    return size(base, question).to_json()
+
+
+def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
+    """Return a scenario with the rate and the mix of a demand."""
+    if demand is None:
+        return base
+    given = [name for name in contradicted(demand, type(base)) if getattr(base, name) is not None]
+    given += ["growth"] if growth and demand.years else []
+    if given:
+        raise InputError(f"{given[0]} and a demand exclude each other: the demand has it, so leave {given[0]} out")
+    return checked_rate(with_demand(base, demand))
 
 
 def _check_families(base: Scenario, request: SizeRequest) -> None:

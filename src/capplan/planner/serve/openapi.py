@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from capplan.models.language.document import network_schema, schema
+from capplan.planner.demand.demand import Demand
 from capplan.planner.schemas import prediction_schema, simulation_schema, sizing_schema
 from capplan.planner.serve.request import PredictRequest, SimulateRequest, SizeRequest
 from capplan.planner.size.shapes import Shapes
@@ -76,6 +77,7 @@ def components() -> dict[str, Any]:
         "Sizing": sizing_schema(),
         "Network": network_schema(),
         "Shapes": schema(Shapes),
+        "Demand": schema(Demand),
         **{each.scenario.__name__: schema(each.scenario) for each in every_system()},
     }.items():
         found |= _spread(name, each)
@@ -88,8 +90,9 @@ def components() -> dict[str, Any]:
         for name in ("scenario", "network"):
             if name in described["properties"]:
                 described["properties"][name] = _reference(name.capitalize())
-        if "shapes" in described["properties"]:
-            described["properties"]["shapes"] = _reference("Shapes")
+        for name in ("shapes", "demand"):
+            if name in described["properties"]:
+                described["properties"][name] = _reference(name.capitalize())
         if "network" in described["properties"]:
             described["oneOf"] = [{"required": ["scenario"]}, {"required": ["network"]}]
         found |= _spread(kind.__name__, described)

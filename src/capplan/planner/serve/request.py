@@ -32,8 +32,8 @@ HIGHEST_RATE = 1e9
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class PredictRequest(Construct):
-    """The body of `POST /predict`.
+class AboutOneLayout(Construct):
+    """What a request about one layout is about.
 
     Attributes
     ----------
@@ -43,6 +43,19 @@ class PredictRequest(Construct):
         A network of your own instead, as in a network file.
     tps
         Offered mean rate of the network; that of its traffic if left out. A scenario has its own `tps`.
+    """
+
+    scenario: Tables | None = None
+    network: Tables | None = None
+    tps: PositivePerSecond | None = None
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class PredictRequest(AboutOneLayout):
+    """The body of `POST /predict`.
+
+    Attributes
+    ----------
     slo
         Objectives of the network. A scenario has its own `slo`.
     engine
@@ -57,9 +70,6 @@ class PredictRequest(Construct):
         What is lost at once, such as `node,dc2`: outages of your own, and no other.
     """
 
-    scenario: Tables | None = None
-    network: Tables | None = None
-    tps: PositivePerSecond | None = None
     slo: Objectives = ()
     engine: PredictionEngine = "compiled"
     seed: Seed = 1
@@ -69,17 +79,11 @@ class PredictRequest(Construct):
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class SimulateRequest(Construct):
+class SimulateRequest(AboutOneLayout):
     """The body of `POST /simulate`.
 
     Attributes
     ----------
-    scenario
-        The layout and its traffic, as in a scenario file.
-    network
-        A network of your own instead, as in a network file.
-    tps
-        Offered mean rate of the network; that of its traffic if left out. A scenario has its own `tps`.
     duration
         Duration of the traffic, such as `60s`.
     warmup
@@ -96,9 +100,6 @@ class SimulateRequest(Construct):
         Seed of every random number.
     """
 
-    scenario: Tables | None = None
-    network: Tables | None = None
-    tps: PositivePerSecond | None = None
     duration: PositiveSeconds = 60.0
     warmup: Seconds | None = None
     horizon: Horizon | None = None
@@ -116,6 +117,8 @@ class SizeRequest(Construct):
     ----------
     scenario
         The fields that are not searched, with the offered rate and the objectives, as in a scenario file.
+    demand
+        Subscribers and their sessions instead of a rate, as in a file of a demand.
     sized
         Lowest and highest numbers of machines by field, such as `{"cass_nodes": [3, 30]}`; the system's own if left
         out.
@@ -142,6 +145,7 @@ class SizeRequest(Construct):
     """
 
     scenario: Tables
+    demand: Tables | None = None
     sized: dict[str, tuple[AtLeastOne, AtLeastOne]] = field(default_factory=dict)
     families: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(default_factory=dict)
     survive: tuple[str, ...] = ()
@@ -187,7 +191,17 @@ def read_layout(tables: Mapping[str, Any]) -> Scenario:
         raise InputError(
             'the request: key \'system\' is missing: add one such as "system": "fedora4"; see GET /systems'
         )
-    scenario = scenario_of(tables, "the request")
+    return checked_rate(scenario_of(tables, "the request"))
+
+
+def checked_rate(scenario: Scenario) -> Scenario:
+    """Return a scenario whose rate a layout may carry.
+
+    Raises
+    ------
+    InputError
+        When it is too high to compute with.
+    """
     rate = scenario.offered_per_s()
     if rate is not None and rate > HIGHEST_RATE:
         raise InputError(f"the request: tps = {rate:g} is above {HIGHEST_RATE:g}, more than any layout carries")

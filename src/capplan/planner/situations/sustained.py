@@ -106,10 +106,10 @@ class Strained:
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The model errors of its figures."""
-        whole, left = self.case.uncertainty, self._left
+        left = self._left
         if not isinstance(left, Remainder) or left.offset is None:
-            return whole
-        return replace(whole, offset=left.offset(self.case.system.values(self.case.fitted, self.case.scenario)))
+            return self.case.uncertainty
+        return self.case.uncertainty_with(left.offset(self.case.system.values(self.case.fitted, self.case.scenario)))
 
     @cached_property
     def rate_factor(self) -> FloatArray:

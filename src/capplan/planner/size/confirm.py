@@ -133,7 +133,7 @@ class _Sizes:
         safety = (*(self._safety(each) for each in every.values()), *self._data(scenario))
         need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(
-            layout=self.system.layout(scenario, every[next(iter(every))].case.values),
+            layout=self.system.layout(scenario, self.system.values(self.target.fitted, scenario)),
             fields=self.family.fields(numbers),
             machines={kind: self.family.cells * count for kind, count in self.system.machine_counts(scenario).items()},
             shapes=self.family.shapes,

@@ -23,6 +23,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import Band
 from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
@@ -88,7 +89,7 @@ class SizingQuestion:
 def size(
     base: Scenario,
     question: SizingQuestion,
-    workers: Workers,
+    workers: Workers | None = None,
     fitted: Fitted | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> Sizing:
@@ -97,11 +98,12 @@ def size(
     Parameters
     ----------
     base : Scenario
-        The fields that are not sized, with the offered rate and the objectives.
+        The fields that are not sized, with the offered rate and the objectives. Without a rate, that of the demand in
+        the question, and its mix.
     question : SizingQuestion
         What to choose from, and what the layout must survive.
-    workers : Workers
-        Where families are searched; the answer does not depend on it.
+    workers : Workers, optional
+        Where families are searched; this process by default. The answer does not depend on it.
     fitted : Fitted, optional
         The calibration to use; the system's own by default.
     progress : function
@@ -118,12 +120,12 @@ def size(
 def size_families(
     base: Scenario,
     question: SizingQuestion,
-    workers: Workers,
+    workers: Workers | None = None,
     fitted: Fitted | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> tuple[Sizing, list[FamilyResult]]:
     """Find the cheapest layout, and return what was found of each family, too; see `size`."""
-    target = _target(base, question, fitted)
+    target = _target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
     chosen_from = families(its, question)
     _check_space(chosen_from)
@@ -206,7 +208,8 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
 def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[FamilyResult]) -> Sizing:
     safe = sorted((each.best for each in results if each.best is not None), key=lambda each: each.cost)
     chosen, planned = safe[0] if safe else None, target.offered_per_s
-    given = planned / (1 + question.growth_per_year) ** question.years
+    growth, years = _growth(target, question)
+    given = planned / (1 + growth) ** years
     misses = [each.miss for each in results if each.miss is not None and (each.best is None or each.best is chosen)]
     return Sizing(
         system=target.base.system,
@@ -214,8 +217,8 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         answer=chosen is not None,
         offered_tps=given,
         planned_tps=planned,
-        growth_per_year=question.growth_per_year,
-        years=question.years,
+        growth_per_year=growth,
+        years=years,
         confidence=target.confidence,
         objectives=target.base.slo,
         conditions=tuple(each.word for each in target.conditions)
@@ -224,7 +227,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.sustained_tps / planned - 1),
-        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, question.growth_per_year),
+        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, growth),
         months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
@@ -237,6 +240,13 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         seed=target.seed,
         version=version("capplan"),
     )
+
+
+def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:
+    """Return the growth of the rate per year, and the planned time; those of the demand where there is one."""
+    if target.disks is None or question.growth_per_year:
+        return question.growth_per_year, question.years
+    return steady(float(np.median(target.disks.growth_factor)) - 1), target.disks.years
 
 
 def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:

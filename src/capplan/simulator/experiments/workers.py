@@ -86,9 +86,15 @@ def run_tasks(
 
 
 def run_all(
-    workers: Workers, functions: Iterable[Callable[[], R]], completed: Callable[[R], None] = lambda _: None
+    workers: Workers | None, functions: Iterable[Callable[[], R]], completed: Callable[[R], None] = lambda _: None
 ) -> list[R]:
-    """Run functions; return their results in the order of the functions. `completed` is given each as it comes."""
+    """Run functions, in this thread without workers; return their results in the order of the functions.
+
+    `completed` is given each as it comes.
+    """
+    if workers is None:
+        with in_process() as here:
+            return run_all(here, functions, completed)
     results: dict[int, R] = {}
     for place, result in run_tasks(workers, partial(next, enumerate(functions), None)):
         results[place] = result

@@ -14,12 +14,18 @@ from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.network import PARAMETERS, REPORTED, network, pauses, variation
+from capplan.systems.cassandra.network import (
+    PARAMETERS,
+    REPORTED,
+    WORK,
+    network,
+    pauses,
+    values_of_cluster,
+    variation,
+)
 from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
-
-_WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")  # what clients that contend slow down
 
 
 class Cassandra(TableSystem[CassandraScenario]):
@@ -32,6 +38,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     reported = REPORTED
     tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
     machines = MappingProxyType({"cassandra": Machine("Cassandra node")})
+    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
@@ -45,6 +52,17 @@ class Cassandra(TableSystem[CassandraScenario]):
         """Return the parameters with priors for a table."""
         return priors(rows)
 
+    def values_for(self, layout: CassandraScenario, values: Values) -> Values:
+        """Return the parameter values of the cluster or version of a layout."""
+        return values_of_cluster(layout, values)
+
+    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
+        """Return values with a layout's own factors on the work of its nodes, and on its delay."""
+        if not effects:
+            return values
+        work = {name: values[name] * effects["work"] for name in WORK}
+        return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
+
     def contends(self, values: Values) -> bool:
         """Whether each further client slows all of them."""
         return bool(np.any(np.asarray(values["contention"]) > 0))
@@ -52,7 +70,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
         """Return the values with a number of clients for each draw."""
         slower = 1 + np.asarray(values["contention"]) * clients
-        return {name: value * slower if name in _WORK else value for name, value in values.items()}
+        return {name: value * slower if name in WORK else value for name, value in values.items()}
 
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
         """Return how much the speed varies in a run."""

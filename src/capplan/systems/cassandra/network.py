@@ -41,6 +41,10 @@ LAN_S = 0.02e-3
 """One way between two nodes of a data centre."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 GENERATOR = "generator"
+_MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
+
+WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
+"""Times of the nodes, which differ between clusters, and which clients that contend lengthen."""
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
@@ -98,7 +102,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "variation",
-        0.5,
+        0.7,
         "1",
         "fitted",
         0.7,
@@ -107,6 +111,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("pause_share", 0.01, "1", "prior", 1.0, "share of the time in GC pauses of a fully utilised node"),
     Parameter("pause_s", 0.03, "s", "prior", 0.8, "mean GC pause: 8 to 110 ms"),
+    Parameter("cluster_work", 1.0, "1", "prior", 0.0, "work of a cluster or version over that of the first"),
+    Parameter("cluster_delay", 1.0, "1", "prior", 0.0, "the same of its delay"),
     Parameter(
         "contention",
         0.0,
@@ -158,6 +164,14 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> 
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
     )
+
+
+def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
+    """Return the values of one of several clusters or versions; those of the first where no other is named."""
+    work, delay = (values.get(f"{name}[{scenario.cluster}]") for name in ("cluster_work", "cluster_delay"))
+    if work is None or delay is None:
+        return values
+    return {**values, **{name: values[name] * work for name in WORK}, "delay_s": values["delay_s"] * delay}
 
 
 def build_cluster(scenario: CassandraScenario, values: Values) -> Cluster:
@@ -247,4 +261,4 @@ def pauses(
 
 def variation(values: Values, utilisation: FloatArray) -> FloatArray:
     """Return how much the speed varies in a run, as the standard deviation of its logarithm; more on busy nodes."""
-    return np.asarray(values["variation"] * np.sqrt(utilisation))
+    return np.asarray(np.minimum(values["variation"] * utilisation, _MOST_VARIATION))

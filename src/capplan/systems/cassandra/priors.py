@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow
+from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
@@ -16,7 +17,7 @@ from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, netwo
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
 _GENERATOR_OVER = 4.0  # the same of the load generator
 _LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
-_FALLEN = 0.95  # throughput with more clients over the highest one, below which clients contend
+_FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
 _TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s", "cold_s")
 
 
@@ -27,9 +28,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     share of unseen work, is above the highest throughput measured. Clients contend only where throughput fell.
     """
     found = {each.name: each for each in PARAMETERS}
-    shortest = min(
-        ((_response_s(row), row) for row in rows if _response_s(row)), key=lambda each: each[0], default=None
-    )
+    shortest = min(((response_s(row), row) for row in rows if response_s(row)), key=lambda each: each[0], default=None)
     if shortest is None:
         return PARAMETERS
     unloaded, row = shortest
@@ -42,7 +41,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     for name in _TIMES:
         if name != "cold_s":
             found[name] = replace(found[name], value=found[name].value * scale)
-    rates = [(_rate(each), each) for each in rows if _rate(each)]
+    rates = [(rate_per_s(each), each) for each in rows if rate_per_s(each)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
         times = {each.name: each.value for each in found.values()}
@@ -52,24 +51,22 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
-    return tuple(found.values())
+    return (*found.values(), *_of_clusters(rows))
 
 
-def _response_s(row: TableRow) -> float:
-    if row.load.kind == "closed" and THROUGHPUT in row.measured and row.request_class is None:
-        return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
-    if MEAN in row.measured:
-        return row.measured[MEAN] * 1e-3
-    return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
+def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
+    """Return the parameters of each cluster or version but that with most rows."""
+    counts = Counter(row.layout.cluster for row in rows)
+    first = max(counts, key=lambda name: (counts[name], str(name)))
+    return [
+        replace(known, name=f"{known.name}[{name}]", log_sd=sd)
+        for name in sorted(map(str, counts.keys() - {first}))
+        for known, sd in ((_named("cluster_work"), 0.5), (_named("cluster_delay"), 0.3))
+    ]
 
 
-def _rate(row: TableRow) -> float:
-    if row.load.kind != "closed":
-        return row.load.rate_per_s
-    if row.request_class is None:
-        return row.measured.get(THROUGHPUT, 0.0)
-    share = row.layout.mix().get(row.request_class, 0.0)
-    return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0
+def _named(name: str) -> Parameter:
+    return next(each for each in PARAMETERS if each.name == name)
 
 
 def _round_trip_s(row: TableRow) -> float:
@@ -94,10 +91,10 @@ def _falls_at(rows: Sequence[TableRow]) -> int:
     for row in rows:
         if row.load.kind == "closed" and THROUGHPUT in row.measured:
             curves[row.layout, row.request_class][row.load.clients].append(row.measured[THROUGHPUT])
-    found = 0
+    found, least = 0, math.exp(-_FALLEN * scatter_of(rows)[THROUGHPUT])
     for curve in curves.values():
         means = {clients: float(np.mean(each)) for clients, each in curve.items()}
         most = max(means)
-        if len(means) > 2 and means[most] < _FALLEN * max(means.values()):
+        if len(means) > 2 and means[most] < least * max(means.values()):
             found = max(found, most)
     return found

@@ -13,6 +13,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
+from capplan.models.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.components.machines import machines_in_words
 from capplan.systems.openprovider.network import (
@@ -125,8 +126,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         ]
         if scenario.dcs > 1:
             low, high = round_trips_s(scenario, values)
-            text = f"{low * 1e3:.2g}" if low == high else f"{low * 1e3:.2g} to {high * 1e3:.2g}"
-            parts.append(f"RTT {text} ms")
+            parts.append(f"RTT {' to '.join(dict.fromkeys(as_given(each * 1e3) for each in (low, high)))} ms")
         extra = {"proxy": "proxy", "ldap": "LDAP"}
         parts += [words for name, words in extra.items() if getattr(scenario, name)]
         if scenario.client_share is not None:

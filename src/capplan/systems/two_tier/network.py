@@ -32,6 +32,9 @@ from capplan.systems.two_tier.scenario import TwoTierScenario
 
 LANES_PER_CORE = 4
 """Requests that a node works on at once, per core: many, as `unseen` has what they leave of a lane."""
+USUAL_CORES = 16
+"""Cores of a node on which the times of the parameters are."""
+_MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
 LAN_S = 0.02e-3
 """One way between two nodes."""
 FRONT, STORE = "front", "store"
@@ -71,6 +74,15 @@ PARAMETERS: tuple[Parameter, ...] = (
         "wide prior: time for which a request keeps a lane that no client waits for, over the time that one waits for",
     ),
     Parameter("store_unseen", 1.0, "1", "prior", 0.4, "that share at the store over that at the front"),
+    Parameter(
+        "core_loss",
+        0.2,
+        "1",
+        "fitted",
+        1.0,
+        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
+        "memory, locks and single threads",
+    ),
     Parameter(
         "rounds",
         4.0,
@@ -124,7 +136,8 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     """Return the flow of a request: over the network to a front node, which asks the store."""
     tier = FRONT if scenario.front_nodes else STORE
     rounds = _rounds(values)
-    work = values[f"front_{name}_s"]
+    cores = scenario.front_cores if scenario.front_nodes else scenario.node_cores
+    work = values[f"front_{name}_s"] * _slower(cores, values)
     unseen = work * values["unseen"] * (1.0 if scenario.front_nodes else values["store_unseen"])
     asked = (
         *_visits(tier, work, rounds, "front", "front"),
@@ -142,7 +155,7 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
 def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     """Return a request at the store: at the leader of the row, and at the other copies of a write."""
     rounds = _rounds(values)
-    work = values[f"store_{name}_s"]
+    work = values[f"store_{name}_s"] * _slower(scenario.node_cores, values)
     unseen = work * values["unseen"] * values["store_unseen"]
     hop = Delay(Deterministic(LAN_S))
     own = (hop, *_visits(STORE, work, rounds, name, "leader"), _beside(STORE, unseen, "leader"))
@@ -158,8 +171,13 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
         hop,
     )
     copies = FanOut("copies", "copy", If("copy", "leader", commit, Sequence(copied)), scenario.needed(), name="copies")
-    found = ReplicaSet("copies", STORE, scenario.rf, copies, first="leader")
-    return Pick("leader", STORE, "random", Sequence((*own, found, hop)))
+    led = Pick("leader", "copies", "random", Sequence((*own, copies, hop)))
+    return ReplicaSet("copies", STORE, scenario.rf, led)
+
+
+def _slower(cores: int, values: Values) -> Number:
+    """Return how much longer work takes on a node of so many cores than on the usual one."""
+    return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
 
 
 def _rounds(values: Values) -> int:

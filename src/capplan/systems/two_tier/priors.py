@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from capplan.calibration.fit.table_rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
+from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import changed
+from capplan.models.language.traffic import Closed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import solve
+from capplan.models.solver.clients import solve_clients
 from capplan.systems.two_tier.network import PARAMETERS, network
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
 _LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
+_QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
 _ROUNDS = (1, 2, 4, 8, 16, 32)
 _TIMES = {
     "read": ("delay_s", "front_read_s", "store_read_s"),
@@ -37,7 +41,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         if shortest is None:
             continue
         row, seconds = shortest
-        scale = seconds / _unloaded_s(row, name)
+        scale = (_QUEUED if _of_one_load(rows) else 1.0) * seconds / _unloaded_s(row, name)
         also = ("delay_s",) if name == "write" and alone["read"] is None else ()
         for each in (*names, *also):
             found[each] = replace(found[each], value=PARAMETER[each] * scale)
@@ -64,6 +68,14 @@ def _shortest(rows: Sequence[TableRow], name: str) -> tuple[TableRow, float] | N
     return min(known, key=lambda each: each[1], default=None)
 
 
+def _of_one_load(rows: Sequence[TableRow]) -> bool:
+    """Whether no layout was measured at two loads, so that even the shortest response may be mostly queueing."""
+    loads = defaultdict(set)
+    for row in rows:
+        loads[row.layout].add(row.load)
+    return max(map(len, loads.values())) == 1
+
+
 def _unloaded_s(row: TableRow, name: str) -> float:
     """Return the time of an unloaded request of a class by the medians of the priors."""
     share = row.layout.read_fraction
@@ -87,14 +99,14 @@ def _rounds(rows: Sequence[TableRow], values: Values) -> int:
 
 
 def _ratios(known: Sequence[tuple[TableRow, str, float]], values: Values) -> FloatArray:
-    """Return the logarithms of percentiles over means at the throughput of rows."""
+    """Return the logarithms of percentiles over means, with as many clients as in rows."""
     found = []
     for row, name, _ in known:
-        analysis = Analysis(network(row.layout, values, 1.0))
-        rate = min(row.measured[THROUGHPUT], 0.95 * float(np.max(analysis.drift_per_s)))
-        point = solve(analysis, rate)
+        own = network(row.layout, values, 1.0)
+        clients = Closed(row.load.clients, Deterministic(row.load.think_s), own.traffic.mix)
+        point = solve_clients(Analysis(replace(own, traffic=clients)))
         classes = tuple(row.layout.mix())
-        found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes))[0]))
+        found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes)).item()))
     return np.log(found)
 
 

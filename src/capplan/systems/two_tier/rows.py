@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
-from capplan.calibration.fit.table_rows import TableRow, load_of
+from capplan.calibration.fit.table_rows import TableRow, load_of, rate_per_s
 from capplan.models.errors import InputError
 from capplan.systems.two_tier.scenario import TwoTierScenario, Waits
 
 _CLASSES = ("read", "write")
+_BUSIER = 0.5  # share of the lowest fitted rate below which a row is in another regime
 _WAITS: dict[str, Waits] = {"ONE": "one", "LOCAL_ONE": "one", "ALL": "all"}
 _COUNTS = {
     "cass_nodes": "the nodes of the store",
@@ -81,7 +82,19 @@ def group(row: LoadTestRow) -> str:
 
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
-    return next(_open_questions(row.layout, [each.layout for each in trained]), "")
+    return next(_open_questions(row.layout, [each.layout for each in trained]), "") or _idle(row, trained)
+
+
+def _idle(row: TableRow, trained: Sequence[TableRow]) -> str:
+    """Return that every fitted row was much busier than this one, so that none shows a request without queueing."""
+    rates = [rate_per_s(each) for each in trained if rate_per_s(each)]
+    own = row.load.rate_per_s
+    if row.load.kind == "closed" or not rates or own >= _BUSIER * min(rates):
+        return ""
+    return (
+        f"all had {min(rates):,.0f} requests per second or more; a row with about {own:,.0f} would decide the latency "
+        "without queueing"
+    )
 
 
 def _open_questions(layout: TwoTierScenario, known: Sequence[TwoTierScenario]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.evidence.importers.importer import Imported, number, run_id
-from capplan.calibration.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
@@ -117,7 +117,7 @@ def _row(cells: Mapping[str, Any], mapping: ColumnMap, file: TextFile, line: int
     where = f"{file.path}, line {line}"
     if None in cells or None in cells.values():
         raise InputError(f"{where} has another number of cells than the header: quote a cell that holds a comma")
-    taken: dict[str, Any] = {"run_id": f"{run_id(file)}-{line}", "request_class": ALL}
+    taken: dict[str, Any] = {"run_id": f"{run_id(file)}-{line}"}
     for name, mapped in mapping.columns.items():
         if not (text := cells[mapped.column].strip()):
             continue

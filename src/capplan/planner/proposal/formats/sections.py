@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.number_words import share, signed
-from capplan.models.results import Band, Basis, Outage
-from capplan.planner.proposal import words
-from capplan.planner.proposal.document import (
+from capplan.models.results import Basis, Outage
+from capplan.planner.proposal.formats.cells import band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
+from capplan.planner.proposal.formats.document import (
     MARKS,
     Block,
     Bullets,
@@ -26,8 +25,9 @@ from capplan.planner.proposal.document import (
     Tiles,
 )
 from capplan.planner.proposal.proposal import DISKS, RATE, Option, Proposal
-from capplan.planner.proposal.words import MONTHS, band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
+from capplan.planner.size import in_words as words
 from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sentences import sentences
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.systems.registry import system
 
@@ -92,64 +92,27 @@ class _Document:
         sizing = self.sizing
         rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
         if sizing.growth_per_year and sizing.years:
-            rate += f", reached after {_years(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
+            rate += (
+                f", reached after {words.years_in_words(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
+            )
         held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
         parts = [rate, *map(words.objective, sizing.objectives)]
         parts += [f"also {words.listed(held)}"] if held else []
         return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
 
+    @property
+    def _of_cell(self) -> str:
+        """What a figure is of where there are several cells."""
+        return " of one cell" if self.chosen.cells > 1 else ""
+
     # The answer
 
     def _answer(self) -> Iterator[Block]:
-        yield Paragraph(self._what_to_buy(), strong=True)
-        yield Paragraph(self._what_it_does(), strong=True)
-        yield Paragraph(self._how_sure(), strong=True)
+        for sentence in sentences(self.sizing):
+            yield Paragraph(sentence, strong=True)
         yield Tiles(self._tiles())
         legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
         yield Paragraph(f"Figures are marked by what they rest on. {legend[:1].upper()}{legend[1:]}.")
-
-    def _what_to_buy(self) -> str:
-        places = self.proposal.places
-        machines = words.counted(self.chosen.machines, self.its)
-        cost = "" if self.sizing.currency == MACHINES else f", for {self._cost_text(self.chosen.cost)}"
-        if len(places) == 1:
-            return f"We propose {machines}{cost}."
-        if all(each.machines == places[0].machines for each in places):
-            each_has = words.counted(places[0].machines, self.its)
-            return f"We propose {len(places)} data centres with {each_has} each: {machines} in all{cost}."
-        return f"We propose {machines} in {len(places)} data centres{cost}."
-
-    def _what_it_does(self) -> str:
-        sizing = self.sizing
-        held = [words.clause(each, self.its) for each in sizing.conditions]
-        goal = (
-            f" with the {words.listed([words.objective(each) for each in sizing.objectives])}"
-            if sizing.objectives
-            else ""
-        )
-        when = f" in {_years(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
-        rate = f"{rate_cell(sizing.planned_tps).text} requests per second that are planned{when}"
-        return (
-            f"With at least {share(sizing.confidence)} confidence this layout sustains the {rate}{goal}, "
-            f"{words.listed(held)}."
-        )
-
-    def _how_sure(self) -> str:
-        binding = self.chosen.binding
-        left = share(self.sizing.capacity_remaining or 0.0)
-        until = self._until(binding.conditions)
-        lasts = f" and is full after {words.fits_for(until)} of growth" if until is not None else ""
-        evidence = {
-            "measured": "such a layout was load-tested",
-            "interpolated": "the layout lies between load-tested ones",
-            "extrapolated": "the layout lies beyond the load tests, and the section on evidence says how far",
-        }.get(self.proposal.evidence.basis, "no load test of such a layout exists")
-        tightest = words.inside_sentence(words.situation(binding.conditions, self.its))
-        tightest = _guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
-        return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
-
-    def _until(self, conditions: str) -> Band | None:
-        return next((each.months for each in self.proposal.fits_until if each.conditions == conditions), None)
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
         sizing, binding = self.sizing, self.chosen.binding
@@ -179,12 +142,13 @@ class _Document:
     # The layout
 
     def _layout(self) -> Iterator[Block]:
-        yield Paragraph(f"{self.chosen.layout}.")
+        cells = f"{self.chosen.cells} equal cells share the traffic, each " if self.chosen.cells > 1 else ""
+        yield Paragraph(f"{cells}{self.chosen.layout}.")
         yield Picture(LAYOUT, f"The layout: {words.counted(self.chosen.machines, self.its)}")
         priced = self.sizing.currency != MACHINES
         rows = [
             (
-                Cell(_capital(each.name)),
+                Cell(_capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
                 Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
                 *(
                     (
@@ -211,14 +175,14 @@ class _Document:
         yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
         rows = [
             (
-                Cell(_capital(each.label)),
+                Cell(_capital(f"{each.label}{self._of_cell if each.field == 'rate' else ''}")),
                 Cell(each.value),
                 Cell(each.tested),
                 Cell(_COMPARED.get(each.basis, "")),
             )
             for each in self.proposal.assumptions
         ]
-        columns = (Column("Assumption", 4), Column("Value", 2), Column("Tested", 3), Column("The value is", 3))
+        columns = (Column("Assumption", 4), Column("Value", 3), Column("Tested", 3), Column("The value is", 2))
         yield _table(columns, rows, "assumptions")
 
     def _inputs(self) -> Iterator[Block]:
@@ -252,7 +216,7 @@ class _Document:
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         rows = [
             (
-                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell(words.guess(words.situation(each.conditions, self.its), each)),
                 rate_cell(each.sustained_tps, f"sustained.{each.conditions}", self._mark(each)),
                 band_cell(each.capacity_tps, "1/s", f"capacity.{each.conditions}", self._mark(each)),
                 risk_cell(each.risk, f"risk.{each.conditions}", self._mark(each)),
@@ -314,7 +278,7 @@ class _Document:
             )
             for each in self.proposal.fits_until
         ]
-        heads = (Column("What runs out", 3), Column("Situation", 4), Column("Fits for", 3, right=True))
+        heads = (Column("What runs out", 2), Column("Situation", 4), Column("Fits for", 4, right=True))
         return _table(heads, until, "fits until")
 
     # Latency
@@ -323,8 +287,8 @@ class _Document:
         prediction = self.proposal.prediction
         source = "simulated" if prediction.engine != "analytic" else "solved"
         yield Paragraph(
-            f"Latencies at the planned rate are {source}, with all nodes up; each has the 90 % band of what a load "
-            "test would measure. The curves come from the analytic solver."
+            f"Latencies at the planned rate{self._of_cell} are {source}, with all nodes up; each has the 90 % band "
+            "of what a load test would measure. The curves come from the analytic solver."
         )
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
         rows = []
@@ -357,7 +321,7 @@ class _Document:
         )
         rows = [
             (
-                Cell(_guess(words.situation(each.conditions, self.its), each)),
+                Cell(words.guess(words.situation(each.conditions, self.its), each)),
                 Cell("yes" if each.risk <= 1 - self.sizing.confidence else "not with this confidence"),
                 *(
                     (Cell(NOTHING), Cell("none"), Cell(NOTHING))
@@ -449,7 +413,7 @@ class _Document:
         rows = [
             (
                 Cell(_capital(self._differs(each))),
-                Cell(words.counted(each.machines, self.its)),
+                Cell(words.counted(each.machines, self.its, each.shapes)),
                 self._cost_cell(each.cost),
             )
             for each in self.sizing.alternatives
@@ -459,7 +423,7 @@ class _Document:
             columns = (Column("Differs in", 3), Column("Cheapest layout", 5), self._price_column())
             yield _table(columns, rows, "alternatives")
         ruled_out = [
-            f"Ruled out: {self._differs(each) or 'every layout'}; {words.inside_sentence(self._why(each))}."
+            f"Ruled out: {self._family(each)}; {words.inside_sentence(self._why(each))}."
             for each in self.sizing.impossible
         ]
         if ruled_out:
@@ -488,14 +452,14 @@ class _Document:
                 "steps, and measure after the first."
             )
 
-    def _differs(self, layout: SizedLayout | Refusal) -> str:
-        """Return the fields that are not numbers of machines."""
-        fields = {name: value for name, value in layout.fields.items() if name not in self.its.sized}
-        said = [
-            f"{value} data centre{'s' * (value != 1)}" if name == "dcs" else f"{name} {value}"
-            for name, value in fields.items()
-        ]
-        return words.listed(said) if said else ""
+    def _differs(self, layout: SizedLayout) -> str:
+        """Return in what a layout differs besides numbers of machines."""
+        cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
+        return words.listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
+
+    def _family(self, refusal: Refusal) -> str:
+        named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
+        return words.listed(_fields(named) or ["every layout"])
 
     def _why(self, refusal: Refusal) -> str:
         if not refusal.conditions:
@@ -557,6 +521,14 @@ class _Document:
         yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
 
 
+def _fields(fields: Mapping[str, Any]) -> list[str]:
+    """Return fields in words, such as `3 data centres`."""
+    return [
+        words.plural(f"{value} data centre", value) if name == "dcs" else f"{name} {value}"
+        for name, value in fields.items()
+    ]
+
+
 def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> Table:
     """Return a table; where the marked cells of each row have one mark, it stands once, in the last column."""
     marks = [{cell.mark for cell in row if cell.mark} for row in rows]
@@ -582,15 +554,5 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _years(years: float) -> str:
-    if years < 2 and not math.isclose(years, 1):
-        return f"{years * MONTHS:.0f} months"
-    return f"{years:g} year{'s' * (years != 1)}"
-
-
 def _half_width_cell(half_width: float) -> Cell:
     return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
-
-
-def _guess(text: str, safety: Safety) -> str:
-    return f"{text} (a guess)" if safety.guessed else text

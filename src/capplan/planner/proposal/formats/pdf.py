@@ -11,37 +11,23 @@ from typing import Any
 
 from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.document import Block, Document
-from capplan.planner.proposal.drawings import WIDE, drawings
-from capplan.planner.proposal.html import breakable
+from capplan.planner.proposal.formats.document import Block, Document
+from capplan.planner.proposal.formats.drawings import WIDE, drawings
+from capplan.planner.proposal.formats.html import breakable
+from capplan.planner.proposal.formats.sections import document
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.sections import document
 
 _EUROPEAN = 0x0530  # letters below it are in the fonts that typst brings: Latin, Greek and Cyrillic
 
 
 def pdf(proposal: Proposal, logo: Logo | None = None) -> bytes:
-    """Return the PDF of a proposal.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        The proposal.
-    logo : Logo, optional
-        The logo of who makes it.
-
-    Raises
-    ------
-    MissingError
-        If typst or matplotlib is not installed.
-    """
-    check_typesetting()
+    """Return the PDF of a proposal."""
     import typst
 
     made = document(proposal)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        template = files("capplan.planner.proposal").joinpath("templates", "proposal.typ").read_text(encoding="utf-8")
+        template = files(__package__).joinpath("templates", "proposal.typ").read_text(encoding="utf-8")
         (folder / "proposal.typ").write_text(template, encoding="utf-8")
         for picture, svg in drawings(proposal, WIDE).items():
             (folder / f"{picture}.svg").write_text(svg, encoding="utf-8")

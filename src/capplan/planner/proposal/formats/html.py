@@ -8,29 +8,16 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.document import MARKS, Document
-from capplan.planner.proposal.drawings import NARROW, WIDE, drawings
+from capplan.planner.proposal.formats.document import MARKS, Document
+from capplan.planner.proposal.formats.drawings import NARROW, WIDE, drawings
+from capplan.planner.proposal.formats.sections import document
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.sections import document
 
 BREAK = "\u200b"  # where the name of a metric may break
 
 
 def html(proposal: Proposal, logo: Logo | None = None) -> str:
-    """Return the page of a proposal.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        The proposal.
-    logo : Logo, optional
-        The logo of who makes it.
-
-    Raises
-    ------
-    MissingError
-        If matplotlib is not installed.
-    """
+    """Return the page of a proposal."""
     made: Document = document(proposal)
     pictures = {
         name: (_data("image/svg+xml", wide.encode()), _data("image/svg+xml", narrow.encode()))
@@ -53,7 +40,7 @@ def _data(kind: str, content: bytes) -> str:
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("capplan.planner.proposal"),
+        loader=PackageLoader("capplan.planner.proposal.formats"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
+from capplan.planner.proposal.formats.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
+from capplan.planner.proposal.formats.sections import document
 from capplan.planner.proposal.proposal import RATE, Proposal
-from capplan.planner.proposal.sections import document
-from capplan.planner.proposal.words import MONTHS, situation
+from capplan.planner.size.in_words import MONTHS, situation
 from capplan.planner.size.prices import MACHINES
 from capplan.systems.registry import system
 
@@ -35,21 +35,7 @@ _BAND = 3  # columns of a figure with its band
 
 
 def workbook(proposal: Proposal, logo: Logo | None = None) -> bytes:
-    """Return the workbook of a proposal.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        The proposal.
-    logo : Logo, optional
-        The logo of who makes it.
-
-    Raises
-    ------
-    MissingError
-        If XlsxWriter is not installed.
-    """
-    check_workbook()
+    """Return the workbook of a proposal."""
     from xlsxwriter import Workbook
 
     target = io.BytesIO()
@@ -153,7 +139,7 @@ class _Writer:
         first = row + 1
         for each in self.proposal.bill:
             row += 1
-            sheet.write_string(row, 0, each.name, self.style())
+            sheet.write_string(row, 0, f"{each.name}, {each.shape}" if each.shape else each.name, self.style())
             sheet.write_number(row, 1, each.count, self.given("#,##0"))
             sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
             sheet.write_formula(

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.calibration.system import System
 from capplan.models.errors import MissingError
-from capplan.models.number_words import rate
-from capplan.planner.proposal import words
+from capplan.models.number_words import as_given, rate
+from capplan.planner.proposal.formats.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
-from capplan.planner.proposal.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.reports.visual_language import ASKED, COLOURS, DASHES, LIMIT, NEUTRAL, TICKS_MS
+from capplan.planner.size import in_words as words
+from capplan.planner.size.disks import DATA
 from capplan.planner.size.sizing import SizedLayout
 from capplan.systems.registry import system
 
@@ -203,10 +204,6 @@ def _round_trips(
     axes.text(0.05, below, text, va="top", fontsize=7.5)
 
 
-def _ms(milliseconds: float) -> str:
-    return f"{milliseconds:.3g} ms"
-
-
 # Capacity and growth
 
 
@@ -245,7 +242,7 @@ def _growth(proposal: Proposal, width: float) -> Figure:
     years = [last * step / 60 for step in range(61)]
     offered = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in years]
     axes.plot(years, offered, color=ASKED, lw=2, label="offered rate")
-    for place, each in enumerate(chosen.safety):
+    for place, each in enumerate(one for one in chosen.safety if one.conditions != DATA):
         look = COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
         axes.axhline(
             each.sustained_tps,
@@ -275,7 +272,7 @@ def _latency(proposal: Proposal, width: float) -> Figure:
         curves = [each for each in proposal.latency_curves if each.request_class == name]
         for place, curve in enumerate(curves):
             _curve(axes, proposal, curve, COLOURS[place])
-        planned = proposal.sizing.planned_tps
+        planned = _planned(proposal)
         axes.axvline(planned, color=ASKED, lw=1.6, label="planned rate")
         capacity = proposal.prediction.capacity
         if capacity is not None:
@@ -289,7 +286,8 @@ def _latency(proposal: Proposal, width: float) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.minorticks_off()
         _rates(axes)
-    panels[-1].set_xlabel("peak rate, requests per second")
+    of = " of one cell" if _chosen(proposal).cells > 1 else ""
+    panels[-1].set_xlabel(f"peak rate{of}, requests per second")
     _legend_below(figure, panels[0], width)
     return figure
 
@@ -305,7 +303,7 @@ def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> 
     answered = getattr(proposal.prediction.latency_ms.get(curve.request_class), curve.statistic, None)
     if answered is not None and math.isfinite(answered.high):
         spread = [[answered.value - answered.low], [answered.high - answered.value]]
-        axes.errorbar(proposal.sizing.planned_tps, answered.value, spread, fmt="o", color=colour, ms=5, capsize=3)
+        axes.errorbar(_planned(proposal), answered.value, spread, fmt="o", color=colour, ms=5, capsize=3)
     for limit in curve.limits_ms:
         axes.axhline(limit, color=LIMIT, lw=1.6, ls="--", label="objective")
 
@@ -338,6 +336,15 @@ def _legend_below(figure: Figure, axes: Axes, width: float) -> None:
     figure.legend(
         named.values(), named.keys(), loc="outside lower left", ncols=3 if width > NARROW else 1, handlelength=2.4
     )
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{as_given(milliseconds)} ms"
+
+
+def _planned(proposal: Proposal) -> float:
+    """Return the planned rate of the layout, or of one of its cells."""
+    return proposal.sizing.planned_tps / _chosen(proposal).cells
 
 
 def _chosen(proposal: Proposal) -> SizedLayout:
