@@ -38,8 +38,8 @@ this page.
 {inputs}
 
 An input is a valid scenario, network, fitted file, table, output of a load generator, option or command line with one
-to four changes: words replaced by hostile ones, parts cut off or repeated, bytes changed. It must be read, or refused in
-one sentence, within ten seconds and a gigabyte, and without touching a file outside its folder.
+to four changes: words replaced by hostile ones, parts cut off or repeated, bytes changed. It must be read, or refused
+in one sentence, within ten seconds and a gigabyte, and without touching a file outside its folder.
 
 ## Faults while verbs write
 
@@ -47,8 +47,8 @@ one sentence, within ten seconds and a gigabyte, and without touching a file out
 
 Each fault meets a command that writes: {verbs}. Its files are there before the fault. *Survived* means that each is as
 it was or complete, nothing else is left, the exit code is right, and the same command afterwards writes what an
-undisturbed run writes, byte for byte. *Lost* means that a file is gone, or that a run ended well without it. *Torn* means
-that a file has a part of its content.
+undisturbed run writes, byte for byte. *Lost* means that a file is gone, or that a run ended well without it. *Torn*
+means that a file has a part of its content.
 """
 
 

@@ -40,7 +40,7 @@ def tasks(seed: int, cache: Path, only: str) -> Iterator[tuple[str, str, "partia
             yield "stdout closed, full or gone", command, partial(closed_stdout, command, None, cache, random)
 
 
-def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, dict[str, Any]]:
+def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, Any]:
     """Put all faults in the way; return counts by kind, and the verbs; the file has what is known so far."""
     kinds: dict[str, Counter[str]] = {}
     verbs: set[str] = set()
