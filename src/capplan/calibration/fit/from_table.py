@@ -63,7 +63,9 @@ NOT_PROMISED = (
     "Not promised: better than 10 % on a noisy cluster, the 99.9th percentile, percentiles beyond 80 % of the ceiling."
 )
 _PROPOSALS = 640
+_FEWEST, _SOLVED = 256, 3600  # proposals at least, and layouts solved for all of them in a round, which take time
 _ROUNDS = 3
+_SEARCHED = 8  # evaluations from each start; the best one is then improved
 _EFFECTIVE = 128  # proposals that the draws stand for, at least
 _STARTS = 3
 _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
@@ -487,7 +489,8 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     scatter = _learnt(problem, best, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
-    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, rounds_of=_ROUNDS, least=_EFFECTIVE)
+    proposals = min(_PROPOSALS, max(_FEWEST, _SOLVED // len({row.layout for row in read})))
+    drawn = resampled(problem, best, DRAWS, proposals, seed, rounds_of=_ROUNDS, least=min(_EFFECTIVE, proposals // 4))
     of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
     cells = tuple(cells_of(row) for row in rows)
     points = _with_the_others(whole, moving, drawn.log_points, seed)
@@ -544,10 +547,10 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
-    found = [maximum(problem, problem.centre)]
+    found = [maximum(problem, problem.centre, _SEARCHED)]
     for start in starts:
         moved = problem.centre + np.log([start.get(each.name, 1.0) for each in problem.free])
-        found.append(maximum(problem, moved))
+        found.append(maximum(problem, moved, _SEARCHED))
     return min(found, key=lambda each: each.deviance)
 
 

@@ -90,7 +90,7 @@ class _Evaluator:
         return self.known[key]
 
 
-def maximum(problem: LeastSquares, start: FloatArray | None = None) -> Maximum:
+def maximum(problem: LeastSquares, start: FloatArray | None = None, most: int = 60) -> Maximum:
     """Find the most probable parameters with a trust-region least-squares search (`scipy.optimize.least_squares`).
 
     Parameters
@@ -99,6 +99,8 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None) -> Maximum:
         The fitting problem.
     start : array (free,), optional
         Start of the search, logarithms of the free parameters; the prior medians by default.
+    most : int
+        Evaluations of the residuals at most.
 
     Returns
     -------
@@ -116,7 +118,7 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None) -> Maximum:
         jac=evaluator.jacobian,
         bounds=bounds,
         x_scale=problem.spread,
-        max_nfev=60,
+        max_nfev=most,
         ftol=1e-5,
         xtol=1e-5,
     )
