@@ -5,7 +5,7 @@ default:
     @"{{just_executable()}}" --list
 
 # Run every check that a change must pass
-check: static test
+check: static test wheel
 
 # Check format, lint, types and layers without running anything
 static:
@@ -54,9 +54,16 @@ coverage:
 priors:
     uv run python docs/generate/priors.py
 
+# Check what a user installs: the contents of the wheel, and that it works
+wheel:
+    uv run pytest -m slow tests/project/test_wheel.py
+
+# Fit the generic systems to some rows of published load tests and predict the others, for the page of backtests (minutes)
+backtest:
+    uv run python docs/generate/backtest.py
+
 # Check the contents of the wheel, then build the sdist and the wheel into dist/
-build:
-    uv run pytest tests/project/test_wheel.py
+build: wheel
     uv build
 
 # Measure speed as ratios to other simulators, each checked for the right answer first

@@ -33,7 +33,7 @@ def _(mo):
 
 @app.cell
 def _(capplan, mo):
-    systems = {each.name: each for each in capplan.every_system()}
+    systems = {each.name: each for each in capplan.every_system() if not each.from_tables}
     system = mo.ui.dropdown(list(systems), value="openprovider", label="system")
     system
     return system, systems

@@ -70,6 +70,7 @@ from capplan.models.language.traffic import (
     Trace,
     Traffic,
 )
+from capplan.models.visible_text import broken_name_rule
 
 Without = frozenset[object]
 NOTHING: Without = frozenset()
@@ -80,7 +81,8 @@ ROUND_S = st.sampled_from([0.0, 0.001, 0.002, 0.003])
 SHAPES = st.sampled_from([0.3, 0.5, 1.0, 1.3, 2.0, 3.7, 6.0])  # few: engines make a table for each
 SMALL = st.integers(min_value=1, max_value=3)
 EVENLY = st.integers(0, 9_999)  # for picks modulo a few: less given to the first than `sampled_from`
-NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=6)
+_SHOWN = st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))
+NAMES = st.text(_SHOWN, min_size=1, max_size=6).filter(lambda text: broken_name_rule(text) is None)
 STATION_NAMES = ("disk", "cpu", "wire")
 NODES = ("nodes", "stores")  # stations with a count, as many as the pool of threads has
 EDGES = "edges"  # a station with a count of its own

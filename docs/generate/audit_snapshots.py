@@ -10,21 +10,21 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.audit.audit import Audit
 from capplan.calibration.evidence.interval import Interval
-from capplan.systems.audit import audit
-from capplan.systems.registry import names
+from capplan.planner.audit import audit
+from capplan.systems.registry import documented_names
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits"
 COLUMNS = ("part", "name", "verdict", "unit", "expected", "low", "high", "documented", "low", "high")
 
 
-def snapshot(report: AuditReport) -> Iterator[list[str]]:
+def snapshot(report: Audit) -> Iterator[list[str]]:
     """Yield the findings of an audit as rows of text; numbers have nine significant digits."""
-    parts = {"law": report.laws, "claim": report.register, "reading": report.readings}
+    parts = {"law": report.laws, "claim": report.claims, "reading": report.readings}
     for part, findings in parts.items():
         for each in findings:
-            yield [part, each.name, each.verdict, each.unit, *_numbers(each.expected), *_numbers(each.documented)]
+            yield [part, each.rule, each.verdict, each.unit, *_numbers(each.expected), *_numbers(each.documented)]
 
 
 def _numbers(interval: Interval | None) -> list[str]:
@@ -36,7 +36,7 @@ def _numbers(interval: Interval | None) -> list[str]:
 def main() -> None:
     """Write the snapshot of every system."""
     FOLDER.mkdir(exist_ok=True)
-    for system in names():
+    for system in documented_names():
         with (FOLDER / f"{system}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)

@@ -1,7 +1,8 @@
 """Write what the commands of the pages print: the output in each block that starts with `$ capplan ...`.
 
 Run from anywhere: `uv run python docs/generate/outputs.py`. With `--check` it writes nothing, and exits with 1 if a
-page is out of date. `docs/how-to/add-a-system.md` is left out: its system is a toy that its own test installs.
+page is out of date. Commands of a tutorial run one after another in one folder; any other runs in a folder of its own.
+`docs/how-to/add-a-system.md` is left out: its system is a toy that its own test installs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +32,12 @@ PAGES = (
             "audit-measurements.md",
             "watch-for-drift.md",
             "describe-demand.md",
+            "backtest.md",
+            "choose-the-next-test.md",
         )
     ),
 )
+TUTORIALS = (ROOT / "docs" / "tutorials" / "your-own-measurements.md",)
 BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:capplan|cat) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
 
 
@@ -47,29 +52,48 @@ def blocks() -> list[tuple[Path, str, str]]:
 
 @cache
 def printed(command: str) -> str:
-    """Run a command of a page in a shell, as in a pipe of 80 columns, and return what it prints.
+    """Run a command of a page in a folder of its own, and return what it prints."""
+    with TemporaryDirectory() as folder:  # where the files stay that a command writes
+        return _printed(command, Path(folder))
+
+
+@cache
+def printed_in_turn(page: Path) -> tuple[str, ...]:
+    """Run the commands of a tutorial in one folder, and return what each prints."""
+    with TemporaryDirectory() as folder:
+        return tuple(_printed(found["command"], Path(folder)) for found in BLOCK.finditer(page.read_text("utf-8")))
+
+
+def _printed(command: str, folder: Path) -> str:
+    """Run a command in a shell, as in a pipe of 80 columns, and return what it prints.
 
     Raises
     ------
     RuntimeError
-        If it writes to stderr: it was refused.
+        If it writes to stderr more than that it is at work: it was refused.
     """
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": folders, "COLUMNS": "80"}
-    with TemporaryDirectory() as folder:  # where the files stay that a command writes
-        for name in ("docs", "tests"):
-            (Path(folder) / name).symlink_to(ROOT / name)
-        done = subprocess.run(  # noqa: S603  # a command of our own pages
-            ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=folder, env=environment
-        )
-    if done.stderr:
+    for name in ("docs", "tests"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    done = subprocess.run(  # noqa: S603  # a command of our own pages
+        ["/bin/bash", "-c", command], capture_output=True, text=True, check=False, cwd=folder, env=environment
+    )
+    if any(not line.endswith(" ...") for line in done.stderr.splitlines()):  # what takes long says so
         raise RuntimeError(f"{command}: {done.stderr.strip()}")
     return done.stdout
 
 
 def generated() -> dict[Path, str]:
     """Return the text of every page with the outputs of today."""
-    return {page: BLOCK.sub(_block, page.read_text(encoding="utf-8")) for page in PAGES}
+    tutorials = {page: _with_outputs(page, printed_in_turn(page)) for page in TUTORIALS}
+    return tutorials | {page: BLOCK.sub(_block, page.read_text(encoding="utf-8")) for page in PAGES}
+
+
+def _with_outputs(page: Path, outputs: Sequence[str]) -> str:
+    rest = iter(outputs)
+    return BLOCK.sub(lambda found: f"```console\n$ {found['command']}\n{next(rest)}```", page.read_text("utf-8"))
 
 
 def _block(found: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ from capplan.calibration.validation.priors import PATTERNS, nearness, refitted_f
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import share
 from capplan.models.replaced_file import replace_file
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 KEPT, PAGE = REFERENCE / "priors.json", REFERENCE / "priors.md"
@@ -91,7 +91,7 @@ def run(job: tuple[str, int]) -> dict[str, Any]:
 
 def results() -> dict[str, Any]:
     """Return the scored figures and the runs of each system."""
-    jobs = [(name, number) for name in names() for number in range(len(runs_of(name)))]
+    jobs = [(name, number) for name in documented_names() for number in range(len(runs_of(name)))]
     with ProcessPoolExecutor(WORKERS) as workers:
         made = dict(zip(jobs, workers.map(run, jobs), strict=True))
     found = {
@@ -99,7 +99,7 @@ def results() -> dict[str, Any]:
             "documented": scored(system(name), system(name).fitted()),
             "runs": [each for (its, _), each in made.items() if its == name],
         }
-        for name in names()
+        for name in documented_names()
     }
     replace_file(KEPT, json.dumps(found, indent=1) + "\n")
     for job in jobs:
@@ -117,7 +117,9 @@ def page(found: dict[str, Any]) -> str:
 
 
 def _nearness() -> str:
-    found = {name: nearness(system(name).parameters, system(name).fitted().most_probable) for name in names()}
+    found = {
+        name: nearness(system(name).parameters, system(name).fitted().most_probable) for name in documented_names()
+    }
     found["**all**"] = reduce(add, found.values())
     rows = [
         (name, f"{each.parameters}", f"{each.root_mean_square:.2f}", f"{each.probability:.1g}")

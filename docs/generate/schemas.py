@@ -16,12 +16,16 @@ from capplan.calibration.evidence.load_tests import load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
+    audit_schema,
+    backtest_schema,
     check_schema,
+    collection_schema,
     comparison_schema,
     demand_schema,
     drift_schema,
     import_schema,
-    load_test_audit_schema,
+    lab_schema,
+    next_test_schema,
     outages_schema,
     prediction_schema,
     proposal_schema,
@@ -52,13 +56,17 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
         DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
         DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
-        DOCS / "reference" / "load-test-audit.schema.json": _text(load_test_audit_schema()),
+        DOCS / "reference" / "audit.schema.json": _text(audit_schema()),
         DOCS / "reference" / "import.schema.json": _text(import_schema()),
+        DOCS / "reference" / "lab.schema.json": _text(lab_schema()),
+        DOCS / "reference" / "collection.schema.json": _text(collection_schema()),
         DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
         DOCS / "reference" / "outages.schema.json": _text(outages_schema()),
         DOCS / "reference" / "check.schema.json": _text(check_schema()),
         DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
         DOCS / "reference" / "drift.schema.json": _text(drift_schema()),
+        DOCS / "reference" / "backtest.schema.json": _text(backtest_schema()),
+        DOCS / "reference" / "next-test.schema.json": _text(next_test_schema()),
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
-from capplan.planner.reports.validation_page import page
-from capplan.planner.reports.validation_plot import digest
-from capplan.planner.reports.validation_report import figures
-from capplan.systems.registry import names, system
+from capplan.planner.reports.validation.page import page
+from capplan.planner.reports.validation.plot import digest
+from capplan.planner.reports.validation.report import figures
+from capplan.systems.registry import documented_names, system
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"
@@ -27,7 +27,8 @@ WIDTH = 480  # pixels of a figure; a phone shows it at three quarters of its siz
 STAMP = re.compile(r"<!-- digest ([0-9a-f]{64}) -->")
 MADE_BY = (
     "`uv run just docs` generates this page from the packaged fitted files. `capplan validate all --report FOLDER` "
-    "writes it with interactive figures, and exits with 1 while a target is missed."
+    "writes it with interactive figures, and exits with 1 while a target is missed. How well the "
+    "generic systems predict tables of load tests is on [the page of backtests](backtest.md)."
 )
 DRAW = """async ([figure, width]) => {
   const url = await Plotly.toImage(figure, {format: "svg", width: width, height: figure.layout.height});
@@ -38,7 +39,7 @@ DRAW = """async ([figure, width]) => {
 @cache
 def reports() -> tuple[Validation, ...]:
     """Return the validation of each system from its packaged fitted file."""
-    return tuple(report(system(name), system(name).fitted()) for name in names())
+    return tuple(report(system(name), system(name).fitted()) for name in documented_names())
 
 
 def figure_path(name: str) -> Path:
@@ -54,7 +55,7 @@ def page_text() -> str:
 def _records() -> dict[str, str]:
     """Return a sentence per system that links to the decision record about its model, if there is one."""
     records = {each.name[:-3].split("-", 1)[1]: each for each in sorted((DOCS / "decisions").glob("*.md"))}
-    named = {name: records.get(f"how-{name}-is-modelled") for name in names()}
+    named = {name: records.get(f"how-{name}-is-modelled") for name in documented_names()}
     return {
         name: f"Why the model is as it is, and what was tried: [decision record](decisions/{path.name})."
         for name, path in named.items()

@@ -2,22 +2,26 @@
 
 The front door: ask about a `scenario` with `predict`, or with `what_if` if it must be quick. Turn a `Demand` into a
 `forecast`, `size` a layout for it with a `SizingQuestion` and `Prices`, and `propose` it to a customer (`Details`,
-`ProposalQuestion`, `render_proposal`). Describe a system of your own as a `Network` and `simulate` it or solve it with
-`Analysis`. Look at the evidence with `audit`, `calibrate` and `validate`. Names are imported when they are used, so
-that `import capplan` is fast.
+`ProposalQuestion`, `render_proposal`). Take your own load tests with `import_load_tests`, `audit`, `calibrate` and
+`backtest`. Describe a system of your own as a `Network` and `simulate` it or solve it with `Analysis`. Look at the
+documented systems with `audit`, `calibrate` and `validate`. Names are imported when they are used, so that
+`import capplan` is fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from capplan.calibration.evidence.import_files import import_load_tests
     from capplan.calibration.fit.calibrate import calibrate
+    from capplan.calibration.validation.table_backtest import backtest
     from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
     from capplan.models.language.network import Network
     from capplan.models.language.scenario import Scenario
     from capplan.models.solver.analytic import Analysis
+    from capplan.planner.audit import audit
     from capplan.planner.demand.demand import Demand, read_demand
     from capplan.planner.demand.forecast import forecast
     from capplan.planner.explore.what_if import what_if
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from capplan.planner.size.prices import Prices
     from capplan.planner.size.size import SizingQuestion, size
     from capplan.simulator.engine import simulate
-    from capplan.systems.audit import audit
     from capplan.systems.registry import every_system, scenario
 
 _HOMES = {
@@ -42,11 +45,13 @@ _HOMES = {
     "Prices": "planner.size.prices",
     "ProposalQuestion": "planner.proposal.propose",
     "Scenario": "models.language.scenario",
-    "SizingQuestion": "planner.size.size",
-    "audit": "systems.audit",
+    "audit": "planner.audit",
+    "backtest": "calibration.validation.table_backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
     "forecast": "planner.demand.forecast",
+    "import_load_tests": "calibration.evidence.import_files",
+    "SizingQuestion": "planner.size.size",
     "predict": "planner.predict.predict",
     "propose": "planner.proposal.propose",
     "read_demand": "planner.demand.demand",
@@ -72,9 +77,11 @@ __all__ = [
     "Scenario",
     "SizingQuestion",
     "audit",
+    "backtest",
     "calibrate",
     "every_system",
     "forecast",
+    "import_load_tests",
     "predict",
     "propose",
     "read_demand",

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import capplan
-from capplan.calibration.audit.audit import AuditReport, apply
+from capplan.calibration.audit.audit import Audit, Missing
 from capplan.calibration.audit.checks import Check, read_checks
+from capplan.calibration.audit.documented_checks import apply
 from capplan.calibration.audit.expression import Names
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.interval import Interval
@@ -22,9 +23,9 @@ SNAPSHOTS = Path(__file__).parent / "audits"
 REPORTS = {system: capplan.audit(system) for system in registry.names()}
 
 
-def all_findings(report: AuditReport) -> dict[str, Finding]:
+def all_findings(report: Audit) -> dict[str, Finding]:
     """Return every finding of a report by name."""
-    return {each.name: each for each in (*report.laws, *report.register, *report.readings)}
+    return {each.rule: each for each in (*report.laws, *report.claims, *report.readings)}
 
 
 def numbers(interval: Interval | None) -> list[float]:
@@ -37,10 +38,10 @@ def test_findings_are_those_of_the_reviewed_snapshot(system: str) -> None:
     with (SNAPSHOTS / f"{system}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     found = all_findings(REPORTS[system])
-    assert [row[1:4] for row in rows] == [[each.name, each.verdict, each.unit] for each in found.values()]
+    assert [row[1:4] for row in rows] == [[each.rule, each.verdict, each.unit] for each in found.values()]
     for row, each in zip(rows, found.values(), strict=True):
         reviewed = [float(cell) for cell in row[4:] if cell]
-        assert numbers(each.expected) + numbers(each.documented) == pytest.approx(reviewed, rel=1e-8), each.name
+        assert numbers(each.expected) + numbers(each.documented) == pytest.approx(reviewed, rel=1e-8), each.rule
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_what_is_expected_and_what_the_document_has_as_worked_out_by_hand(
 ) -> None:
     finding = all_findings(REPORTS[system])[name]
     assert finding.documented is not None
+    assert finding.expected is not None
     assert finding.documented.value == pytest.approx(documented)
     if expected is not None:
         assert finding.expected.value == pytest.approx(expected)
@@ -100,6 +102,7 @@ def test_what_is_expected_and_what_the_document_has_as_worked_out_by_hand(
 def test_littles_interval_is_the_product_of_the_roundings() -> None:
     # TS1: 6900 to 7100/s, 2.25 to 2.75 ms, 3.75 to 4.25 ms.
     expected = all_findings(REPORTS["openprovider"])["little.ts1"].expected
+    assert expected is not None
     assert expected.low == pytest.approx(6900 * (2.25 + 7 * 3.75) / 8000)
     assert expected.high == pytest.approx(7100 * (2.75 + 7 * 4.25) / 8000)
 
@@ -123,11 +126,11 @@ def test_workers_would_have_to_be_held_longer_by_another_time_in_each_scenario(s
 ONE_ROW = re.compile(r"\[([\w.-]+)\]")
 
 
-def with_row(system: str, check: Check, row: str, figure: float) -> str:
+def with_row(system: str, check: Check, row: str, figure: float) -> str | None:
     """Return the verdict of `check` when a row has another figure, without a rounding."""
     rows = by_id(registry.system(system).evidence)
     rows[row] = replace(rows[row], low=figure, value=figure, high=figure)
-    return apply(check, Names(rows)).verdict
+    return apply(check, Names(rows), "law").verdict
 
 
 @pytest.mark.parametrize("system", registry.names())
@@ -138,6 +141,7 @@ def test_a_planted_contradiction_is_found_and_what_is_expected_is_not_accused(sy
         if row is None or check.documented in check.expected:
             continue
         expected = all_findings(REPORTS[system])[check.name].expected
+        assert expected is not None
         width = max(abs(bound) for bound in (expected.low, expected.high) if math.isfinite(bound))
         wrong = expected.high + width if math.isfinite(expected.high) else expected.low - width
         assert with_row(system, check, row[1], wrong) == "contradicted", check.name
@@ -148,10 +152,10 @@ def test_a_planted_contradiction_is_found_and_what_is_expected_is_not_accused(sy
 def test_findings_name_rows_that_exist_and_end_as_sentences(system: str) -> None:
     report, known = REPORTS[system], {row.id for row in registry.system(system).evidence}
     found = all_findings(report)
-    assert len(found) == len(report.laws) + len(report.register) + len(report.readings)
+    assert len(found) == len(report.laws) + len(report.claims) + len(report.readings)
     for finding in found.values():
-        assert finding.rows
-        assert known.issuperset(finding.rows), finding.name
+        assert finding.figures
+        assert known.issuperset(finding.figures), finding.rule
         assert finding.sentence.endswith(".")
         assert not set(finding.sentence) & set("{}\n")
         assert (finding.documented is None) == (finding.verdict == "untested")
@@ -162,21 +166,22 @@ def test_rows_marked_contradictory_are_named_by_a_contradiction(system: str) -> 
     marked = {
         row.id for row in registry.system(system).evidence if row.status == "contradictory" and row.use != "excluded"
     }
-    assert marked <= {name for finding in REPORTS[system].contradictions for name in finding.rows}
+    assert marked <= {name for finding in REPORTS[system].refused for name in finding.figures}
 
 
 @pytest.mark.parametrize("system", registry.names())
 def test_a_refuted_reading_is_no_contradiction_of_the_document(system: str) -> None:
     report = REPORTS[system]
-    assert not set(report.readings) & set(report.contradictions)
-    assert {each.verdict for each in report.contradictions} <= {"contradicted"}
+    assert not set(report.readings) & set(report.refused)
+    assert {each.verdict for each in report.refused} <= {"contradicted"}
 
 
 @pytest.mark.parametrize("system", registry.names())
 def test_the_report_says_which_rows_it_has_seen_and_what_the_document_lacks(system: str) -> None:
     rows: tuple[Evidence, ...] = registry.system(system).evidence
-    assert (REPORTS[system].system, REPORTS[system].data_hash) == (system, registry.system(system).data_hash)
-    assert REPORTS[system].missing == tuple(row for row in rows if row.status == "missing")
+    assert (REPORTS[system].subject, REPORTS[system].data_hash) == (system, registry.system(system).data_hash)
+    missing = tuple(row for row in rows if row.status == "missing")
+    assert REPORTS[system].missing == tuple(Missing(row.id, row.quantity, row.text, row.locator) for row in missing)
 
 
 def test_a_system_without_evidence_is_refused() -> None:

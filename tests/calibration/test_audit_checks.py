@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.audit.audit import AuditReport, audit_rows
+from capplan.calibration.audit.audit import Audit, audit_documents
 from capplan.calibration.audit.checks import parse_checks
 from capplan.models.errors import InputError
 from capplan.systems import registry
@@ -18,12 +18,12 @@ sentence = "{expected}, {documented}."
 """
 
 
-def audited(text: str, **figures: float) -> AuditReport:
+def audited(text: str, **figures: float) -> Audit:
     """Audit rows `r.<name>` of the figures, each rounded to half a unit."""
     rows = [
         replace(ROW, id=f"r.{name}", value=value, low=value - 0.5, high=value + 0.5) for name, value in figures.items()
     ]
-    return audit_rows(parse_checks(text), rows)
+    return audit_documents(parse_checks(text), rows)
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,14 @@ def test_a_planted_contradiction_is_found_and_what_fits_is_not_accused(documente
     report = audited(CHECK + 'expected = "[r.a] + 1"\ndocumented = "[r.b]"', a=5, b=documented)
     (finding,) = report.laws
     assert finding.verdict == verdict
-    assert finding.rows == ("r.a", "r.b")
-    assert report.contradictions == ((finding,) if verdict == "contradicted" else ())
+    assert finding.figures == ("r.a", "r.b")
+    assert report.refused == ((finding,) if verdict == "contradicted" else ())
 
 
 def test_a_claim_that_no_figure_speaks_to_is_untested() -> None:
     (finding,) = audited(CHECK.replace(", {documented}", "") + 'expected = "[r.a]"\ncites = ["r.b"]', a=5, b=1).laws
     assert (finding.verdict, finding.documented) == ("untested", None)
-    assert finding.rows == ("r.b", "r.a")
+    assert finding.figures == ("r.b", "r.a")
 
 
 def test_a_check_is_made_for_each_combination_of_its_lists() -> None:
@@ -58,10 +58,10 @@ def test_a_check_is_made_for_each_combination_of_its_lists() -> None:
     documented = "double"
     sentence = "The {n.words} is {documented}."
     """
-    found = audited(text, a=4, b=8).register
-    assert [each.name for each in found] == ["a.10", "a.20", "b.10", "b.20"]
+    found = audited(text, a=4, b=8).claims
+    assert [each.rule for each in found] == ["a.10", "a.20", "b.10", "b.20"]
     assert [each.verdict for each in found] == ["consistent", "consistent", "contradicted", "consistent"]
-    assert found[2].law == "the second"
+    assert found[2].means == "the second"
     assert found[2].sentence == "The second is 16 [15, 17]."
 
 
@@ -81,7 +81,7 @@ def test_a_law_about_a_series_names_the_figures_that_break_it(rule: str, rows: t
     sentence = "{{first}} {{second}}"
     """
     (finding,) = audited(text, a=2, b=9, c=5).readings
-    assert (finding.rows, finding.verdict) == (rows, verdict)
+    assert (finding.figures, finding.verdict) == (rows, verdict)
     assert finding.sentence == " ".join(row[-1] for row in rows)
 
 
@@ -90,7 +90,7 @@ def test_busy_workers_are_held_against_littles_law() -> None:
     workers = { each.n = ["a"], scenario = "test {n}", rate = "[r.rate]", time = "[r.time]", busy = "[r.busy]" }
     """
     (gap,) = audited(text, rate=10, time=2, busy=25).worker_gaps
-    assert (gap.scenario, gap.rows) == ("test a", ("r.rate", "r.time", "r.busy"))
+    assert (gap.scenario, gap.figures) == ("test a", ("r.rate", "r.time", "r.busy"))
     assert (gap.expected.value, gap.expected.low, gap.expected.high) == (20, 9.5 * 1.5, 10.5 * 2.5)
     assert (gap.ratio.value, gap.extra_hold_s.value, gap.extra_workers.value) == pytest.approx((1.25, 0.5, 5))
 

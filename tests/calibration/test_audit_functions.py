@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.audit.audit import audit_rows
+from capplan.calibration.audit.audit import audit_documents
 from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.audit.expression import Figure, Group
 from capplan.calibration.evidence.interval import Interval
+from capplan.planner.audit import audit
 from capplan.systems import registry
 from capplan.systems.arion.queue import rate_at, rate_at_s
-from capplan.systems.audit import audit
 from capplan.systems.vcider.scatter import (
     column_effect,
     deviation,
@@ -90,7 +90,7 @@ def test_the_interval_of_a_mean_is_students() -> None:
 def test_r1_scatters_more_than_r3_by_more_than_chance() -> None:
     ratio = (deviation(cells("r1")).value / deviation(cells("r3")).value) ** 2
     assert stats.f(12, 12).sf(ratio) < 0.01
-    verdicts = {each.name: each.verdict for each in audit("vcider").readings}
+    verdicts = {each.rule: each.verdict for each in audit("vcider").readings}
     assert verdicts["scatter.one"] == "contradicted"
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_all_comparisons_share_is_told_from_runs_of_their_own() -> No
         replace(row, value=row.value + common[int(row.layout["column_bytes"])]) if row.use == "fit" else row
         for row in ROWS
     ]
-    found = {finding.name: finding.verdict for finding in audit_rows(CHECKS, rows).readings}
+    found = {finding.rule: finding.verdict for finding in audit_documents(CHECKS, rows).readings}
     assert (found["runs.shared.r3"], found["runs.independent.r3"]) == ("consistent", "contradicted")
 
 
@@ -113,5 +113,5 @@ def test_a_column_width_that_matters_is_seen() -> None:
         else row
         for row in ROWS
     ]
-    found = {finding.name: finding.verdict for finding in audit_rows(CHECKS, rows).readings}
+    found = {finding.rule: finding.verdict for finding in audit_documents(CHECKS, rows).readings}
     assert found["slope.r3.none"] == "contradicted"

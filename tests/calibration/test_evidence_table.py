@@ -59,8 +59,8 @@ def _with_cells(cells: dict[str, str]) -> str:
         ("low", "", "column 'low' has '': it must be a number"),
         ("text", "much", "takes numbers only"),
         ("dcs", "0", "a whole number above zero"),
-        ("dcs", "1.5", "a whole number above zero"),
-        ("proxy", "maybe", "'yes', 'no' or empty"),
+        ("dcs", "1.5", "it must be a whole number"),
+        ("proxy", "maybe", "it must be 'yes' or 'no'"),
         ("source", "", "column 'source' is empty"),
         ("use", "excluded", "column 'reason' is empty"),
         ("status", "missing", "status 'missing' must have unit 'name' and use 'excluded'"),
@@ -83,7 +83,7 @@ def test_a_bad_cell_is_refused_in_one_sentence_that_names_it(column: str, cell: 
 
 
 def test_an_unknown_or_missing_column_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="column 'valeu' is unknown; did you mean 'value'"):
+    with pytest.raises(InputError, match="column 'valeu' is unknown in a table of evidence; did you mean 'value'"):
         parse(_text().replace("value", "valeu", 1), "mine.csv")
     with pytest.raises(InputError, match="column 'locator' is missing"):
         parse(_text().replace(",locator", "", 1), "mine.csv")

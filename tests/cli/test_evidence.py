@@ -5,12 +5,14 @@ import io
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 
 from capplan.cli import evidence
 from capplan.cli.main import main
+from capplan.planner.audit import audit
+from capplan.planner.schemas import audit_schema
 from capplan.systems import registry
-from capplan.systems.audit import audit
 
 ROWS = registry.system("openprovider").evidence
 
@@ -21,8 +23,8 @@ def _eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Run, and return stdout."""
-    assert main(arguments) == 0
+    """Run, and return stdout. Every documented system contradicts itself somewhere, so that its audit exits with 1."""
+    assert main(arguments) == (1 if "audit" in arguments else 0)
     out, err = capsys.readouterr()
     assert err == ""
     return out
@@ -40,7 +42,7 @@ def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
     "arguments",
     [
         ["systems"],
-        *(["evidence", verb, system] for verb in ("list", "audit") for system in registry.names()),
+        *(["evidence", verb, system] for verb in ("list", "audit") for system in registry.documented_names()),
         ["evidence", "show", "ts4-ldap.auth_ratio"],
         ["evidence", "show", "t4.p99", "rhino-shcm"],
         ["evidence", "show", "region.asia.r600.mean", "fedora4"],
@@ -102,7 +104,7 @@ def test_an_id_that_two_systems_have_needs_the_system(
     )
 
 
-@pytest.mark.parametrize("system", registry.names())
+@pytest.mark.parametrize("system", registry.documented_names())
 def test_the_footer_of_a_list_has_a_command_that_works(system: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = " ".join(said(capsys, "evidence", "list", system).split()).rpartition("All of one: capplan ")[2]
 
@@ -150,8 +152,8 @@ def test_the_audit_prints_every_contradiction_and_every_gap(capsys: pytest.Captu
     report = audit("openprovider")
     out = said(capsys, "evidence", "audit")
 
-    for finding in (*report.contradictions, *report.readings):
-        assert finding.name in out
+    for finding in (*report.refused, *report.readings):
+        assert finding.rule in out
     for busy in ("26.7 [24.6, 28.8]", "15.8 [14.6, 16.9]", "14.4 [13.4, 15.4]", "10.1 [9.4, 10.8]"):
         assert busy in out
     table = out[out.index("Busy workers") : out.index("Register")]
@@ -165,9 +167,9 @@ def test_the_audit_of_the_other_systems_prints_every_contradiction_and_no_worker
     report = audit(system)
     out = said(capsys, "evidence", "audit", system)
 
-    assert report.contradictions
-    for finding in (*report.contradictions, *report.readings):
-        assert finding.name in out
+    assert report.refused
+    for finding in (*report.refused, *report.readings):
+        assert finding.rule in out
     assert "Busy workers" not in out
 
 
@@ -190,7 +192,8 @@ def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     rows = in_csv(capsys, "evidence", "audit")
     whole = in_json(capsys, "evidence", "audit")
 
-    assert len(rows) == len(report.laws) + len(report.register) + len(report.readings)
+    jsonschema.validate(whole, audit_schema())
+    assert len(rows) == len(whole["findings"]) == len(report.findings)
     assert whole["data_hash"] == report.data_hash
     assert len(whole["worker_gaps"]) == len(report.worker_gaps)
 
@@ -201,7 +204,6 @@ def test_systems(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert cells["openprovider"]["models"] == system["models"]
     assert set(cells) == set(registry.names())
-    assert set(registry.names()) <= set(registry.names())
     assert system["evidence"]["figures"] == len(ROWS)
     assert "--cass-nodes" in system["options"]
     assert "--rtt" in said(capsys, "systems")

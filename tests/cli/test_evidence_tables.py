@@ -9,7 +9,7 @@ import pytest
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.main import main
-from capplan.planner.schemas import import_schema, load_test_audit_schema
+from capplan.planner.schemas import audit_schema, import_schema
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CLOSED, THROTTLED = SAMPLES / "cstress-mixed-closed.txt", SAMPLES / "ycsb-mongodb-run.txt"
@@ -72,14 +72,23 @@ def test_the_audit_exits_with_1_if_something_must_not_be_believed(
         assert (found, err) == (code, "")
         assert max(map(len, out.splitlines())) <= 80 or arguments
     report = json.loads(run(capsys, "evidence", "audit", table, "--json")[1])
-    jsonschema.validate(report, load_test_audit_schema())
+    jsonschema.validate(report, audit_schema())
     assert [row["believed"] for row in report["rows"]] == [code == 0] * 3
 
 
-def test_the_audit_of_a_system_is_still_that_of_its_documents(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "evidence", "audit", "fedora4")
+def test_documents_and_files_become_one_table_with_one_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    code, out, _ = run(capsys, "evidence", "import", "rhino-shcm", CLOSED, "-o", table)
 
     assert code == 0
+    assert "documents" in out
+    assert len(LOAD_TESTS.read(table)) == 7 + 3
+    assert run(capsys, "evidence", "audit", table)[0] == 0
+    code, out, _ = run(capsys, "evidence", "audit", "rhino-shcm")
+    assert code == 1
+    assert "7 rows of 7 runs" in out
     assert "Register of contradictions" in out
 
 
@@ -112,6 +121,7 @@ def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.Captu
         (["import", CLOSED, "--set", "rf=1,rf=1"], "twice"),
         (["import", CLOSED, "--set", "cas_nodes=3"], "did you mean 'cass_nodes'?"),
         (["import", CLOSED, "--map", "missing.toml"], "missing.toml"),
+        (["import", "vcider"], "no rate and no latency of a load test"),
         (["import", CLOSED, "--json"], "say by -o where the table goes"),
         (["schema", "loadtests"], "did you mean 'load-tests'?"),
         (["plot", CLOSED, "--plot", "a.html", "--statistic", "p98"], "did you mean 'p9"),

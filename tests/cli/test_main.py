@@ -10,7 +10,7 @@ from capplan.cli.main import main
 from capplan.cli.shell import groups
 from capplan.cli.verbs import VERBS, Verb
 
-START = [sys.executable, "-c", "from capplan.cli.main import run; run()"]
+START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -98,7 +98,8 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         process.stdout.close()
         err = process.stderr.read()
 
-    assert (process.returncode, err) == (groups.READER_GONE, b"")
+    assert process.returncode == groups.READER_GONE
+    assert [line for line in err.splitlines() if not line.endswith(b" ...")] == []  # a slow machine says so
 
 
 def test_the_exit_code_is_that_of_the_answer() -> None:

@@ -167,6 +167,11 @@ TYPED = {
     "--reconnects 0.5 --sps 10",
     "fedora4": "--nodes 2 --write-share 5% --region eu --tps 10/s",
     "vcider": "--rf 1 --column-bytes 64 --encryption none",
+    "cassandra": "--cluster mine --dcs 2 --cass-nodes 4 --rf 2 --client-share 70%/30% --node-cores 4 "
+    "--consistency-read ONE --consistency-write ALL --read-fraction 80% --row-bytes 4kB --cache-state cold "
+    "--no-token-aware --rtt 3ms --encryption client --clients 64",
+    "two-tier": "--front-nodes 2 --front-cores 8 --store-nodes 5 --node-cores 8 --rf 5 --write-waits all "
+    "--read-fraction 80% --clients 64",
     "arion": "--servers 2 --clients 50 --stream-messages 10 --rps-per-client 3",
 }
 

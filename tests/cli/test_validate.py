@@ -21,10 +21,10 @@ from capplan.calibration.validation.validate import goals_of_all, median_errors,
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
 from capplan.models.number_words import share
-from capplan.planner.reports.validation_page import judged_of, rows_of
-from capplan.systems.registry import names, system
+from capplan.planner.reports.validation.page import judged_of, rows_of
+from capplan.systems.registry import documented_names, system
 
-SYSTEMS = {name: system(name) for name in names()}
+SYSTEMS = {name: system(name) for name in documented_names()}
 REPORTS = {name: report(its, its.fitted(), "From the fitted file.") for name, its in SYSTEMS.items()}
 REPORT = REPORTS["openprovider"]
 SCENARIO = Path(__file__).parents[2] / "docs" / "examples" / "repository-of-six.toml"

@@ -10,7 +10,8 @@ import pytest
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.cli.main import main
 from capplan.models.errors import InputError
-from capplan.planner.drift.drift import drift, read_answer
+from capplan.planner.drift.answer import predicted, read_answer
+from capplan.planner.drift.drift import drift
 from capplan.planner.schemas import drift_schema
 
 
@@ -47,7 +48,7 @@ def beyond(completed: float) -> LoadTestRow:
 
 
 def statuses(*rows: LoadTestRow, answer: dict[str, Any] = ANSWER) -> dict[str, str]:
-    return {each.name: each.status for each in drift(answer, LOAD_TESTS.frame(rows)).claims}
+    return {each.name: each.status for each in drift(predicted(answer), LOAD_TESTS.frame(rows)).claims}
 
 
 @pytest.mark.parametrize(("mean", "status"), [(0.9, "better"), (1.0, "held"), (3.0, "held"), (3.1, "worse")])
@@ -104,14 +105,14 @@ def test_classes_of_a_run_add_up_to_its_rate() -> None:
 def test_refused_rows_and_other_layouts_test_nothing() -> None:
     refused = measured(run_id="b", load_kind="throttled", offered_tps=700.0, latency_mean_ms=90.0)
     other = measured(run_id="c", cass_nodes=6, latency_mean_ms=90.0)
-    found = drift(ANSWER, LOAD_TESTS.frame([measured(), refused, other]))
+    found = drift(predicted(ANSWER), LOAD_TESTS.frame([measured(), refused, other]))
 
     assert (found.answer, found.rows_refused, found.rows_of_other_layouts) == (True, 1, 1)
 
 
 def test_nothing_tested_is_no_answer() -> None:
     with pytest.raises(InputError, match="no run tests a claim"):
-        drift(ANSWER, LOAD_TESTS.frame([measured(throughput_tps=5.0, offered_tps=5.0)]))
+        drift(predicted(ANSWER), LOAD_TESTS.frame([measured(throughput_tps=5.0, offered_tps=5.0)]))
 
 
 def test_the_command_exits_with_1_if_a_claim_has_become_worse(
@@ -135,12 +136,119 @@ def test_the_command_exits_with_1_if_a_claim_has_become_worse(
     [
         ("", "is not JSON"),
         ("[]", "has the schema None"),
-        ('{"schema": "capplan.sizing/1"}', "it must be 'capplan.prediction/3'"),
+        ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/3' or 'capplan.sizing/1'"),
+        ('{"schema": "capplan.sizing/1"}', "lacks a part of its answer"),
+        ('{"schema": "capplan.sizing/1", "chosen": null}', "found no layout"),
+        ('{"schema": "capplan.sizing/1", "chosen": {"cells": 2}}', "has 2 cells"),
     ],
 )
-def test_only_an_answer_of_predict_is_read(content: str, sentence: str, tmp_path: Path) -> None:
+def test_only_a_saved_answer_is_read(content: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     path.write_text(content)
 
     with pytest.raises(InputError, match=sentence):
         read_answer(path)
+
+
+SAFETY = {"conditions": "normal", "sustained_tps": 600.0, "reached_ms": {"read.p99": 10.0, "read.mean": None}}
+SIZING = {
+    "schema": "capplan.sizing/1",
+    "system": "orders",
+    "scenario": {"dcs": 1},
+    "planned_tps": 500.0,
+    "chosen": {"layout": "3 nodes", "fields": {"cass_nodes": 3}, "cells": 1, "safety": [SAFETY]},
+}
+VERDICTS = [
+    {"objective": "no overload", "conditions": "normal", "met": True},
+    {"objective": "read.p99<=10ms and drop_rate<1%", "conditions": "normal", "met": True},
+    {"objective": "read.mean<1ms or read.p50<1ms", "conditions": "normal", "met": True},
+    {"objective": "read.mean<1ms", "conditions": "node", "met": True},
+    {"objective": "read.p50<1ms", "conditions": "normal", "met": False},
+]
+CHECK = {
+    "schema": "capplan.check/1",
+    "system": "orders",
+    "layout": "3 nodes",
+    "scenario": {"dcs": 1, "cass_nodes": 3},
+    "offered_tps": 500.0,
+    "verdicts": VERDICTS,
+}
+PROPOSAL = {
+    "schema": "capplan.proposal/1",
+    "prediction": {key: each for key, each in ANSWER.items() if key != "schema"},
+}
+
+
+@pytest.mark.parametrize(("p99", "status"), [(9.0, "held"), (11.0, "worse")])
+@pytest.mark.parametrize("content", [SIZING, CHECK])
+def test_a_sizing_and_a_check_claim_what_latencies_do_not_exceed(
+    content: dict[str, Any], p99: float, status: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(content))
+    run = measured(latency_mean_ms=None, latency_p99_ms=p99)
+    of_another = measured(run_id="six", latency_p99_ms=90.0, cass_nodes=6)
+    found = {each.name: each.status for each in drift(read_answer(path), LOAD_TESTS.frame([run, of_another])).claims}
+
+    assert found == {"capacity": "held" if content is CHECK else "untested", "read.p99": status}
+
+
+@pytest.mark.parametrize(("completed", "status"), [(590, "worse"), (610, "held"), (2000, "held")])
+def test_a_sizing_claims_the_rate_that_it_sustains(completed: float, status: str, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(SIZING))
+    rows = [measured(latency_p99_ms=9.0), beyond(completed)]
+
+    assert drift(read_answer(path), LOAD_TESTS.frame(rows)).claims[0].status == status
+
+
+def test_a_proposal_claims_what_its_prediction_does(tmp_path: Path) -> None:
+    path = tmp_path / "proposal.json"
+    path.write_text(json.dumps(PROPOSAL))
+
+    assert read_answer(path) == predicted(ANSWER)
+
+
+def test_the_capacity_is_the_one_without_objectives() -> None:
+    capacity = {"peak_tps": band(700, 600, 800), "overload_tps": band(1000, 900, 1100)}
+
+    assert statuses(measured(), beyond(950), answer={**ANSWER, "capacity": capacity})["capacity"] == "held"
+
+
+@pytest.mark.parametrize(("completed", "status"), [(890, "worse"), (950, "held"), (1150, "better")])
+def test_clients_that_wait_claim_their_throughput(completed: float, status: str) -> None:
+    closed = {**ANSWER, "offered": None, "scenario": {"clients": 8}}
+    run = {"load_kind": "closed", "offered_tps": None, "clients": 8, "throughput_tps": completed}
+    rows = [
+        measured(**run, latency_mean_ms=8000 / completed),
+        measured(**{**run, "clients": 16, "run_id": "b"}, latency_mean_ms=9.0),
+    ]
+    found = drift(predicted(closed), LOAD_TESTS.frame(rows))
+
+    assert {each.name: each.status for each in found.claims}["throughput"] == status
+    assert found.rows_of_other_layouts == 1
+    assert {each.name: each.measured for each in found.claims}["read.mean"] == 8000 / completed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "give a load-test table, or a server by --prometheus"),
+        (["--histogram", "api_seconds"], "name it by --prometheus"),
+        (["--prometheus", "localhost:9090"], "must be an address such as"),
+        (["--prometheus", "http://127.0.0.1:9", "--last", "1"], "has no unit"),
+        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api latency"], "CLASS=METRIC"),
+        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api_latency"], "must end with its unit"),
+        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api_seconds"], "does not answer as Prometheus does"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_sentence(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(ANSWER))
+
+    assert main(["drift", str(path), *arguments]) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1

@@ -8,7 +8,7 @@ import pytest
 
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.systems.registry import every_system, names, scenario
+from capplan.systems.registry import documented_names, documented_systems, scenario
 
 CHEAP: dict[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "cass_nodes": 1, "rf": 1, "front_nodes": 1, "tps": 500.0},
@@ -17,7 +17,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "vcider": {"rf": 1},
     "arion": {"servers": 1, "clients": 50, "tps": 2000.0},
 }
-WITH_RATES = [each.name for each in every_system() if not each.ratios_only]
+WITH_RATES = [each.name for each in documented_systems() if not each.ratios_only]
 
 
 @cache
@@ -27,7 +27,7 @@ def by(engine: PredictionEngine, name: str) -> Prediction:
 
 
 def test_every_system_is_asked() -> None:
-    assert set(CHEAP) == set(names())
+    assert set(CHEAP) == set(documented_names())
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["analytic", "compiled", "simpy"])
-@pytest.mark.parametrize("name", [name for name in names() if name not in WITH_RATES])
+@pytest.mark.parametrize("name", [name for name in documented_names() if name not in WITH_RATES])
 def test_a_system_of_ratios_is_solved_whatever_engine_is_asked_for(name: str, engine: PredictionEngine) -> None:
     made = by(engine, name)
 

@@ -28,7 +28,7 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.experiments.experiment import perform
 from capplan.simulator.experiments.workers import in_process
-from capplan.systems.registry import every_system, scenario, system
+from capplan.systems.registry import documented_systems, scenario, system
 
 USUAL = scenario()
 POINTS = [
@@ -108,7 +108,7 @@ def test_few_draws_are_near_all_draws(base: Scenario, rate: float) -> None:
         assert few[name][1:] == pytest.approx((low, high), rel=0.05)
 
 
-@pytest.mark.parametrize("name", [each.name for each in every_system()])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems()])
 def test_every_system_sweeps_or_is_refused(name: str) -> None:
     its = system(name)
     if its.ratios_only:
@@ -140,7 +140,7 @@ def test_a_rate_per_client_is_offered_by_all_clients() -> None:
     assert [point["offered_tps"] for point in points] == [2000.0, 4000.0]
 
 
-@pytest.mark.parametrize("name", [each.name for each in every_system() if not each.ratios_only])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems() if not each.ratios_only])
 def test_no_figure_of_a_request_in_the_traffic_is_missing_beyond_capacity(name: str) -> None:
     (beyond,) = computed(sweep(scenario(name), load(1.3), draws=3))
     classes = system(name).classes(scenario(name))

@@ -30,7 +30,7 @@ from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import Design, observed, of_scenario, summed_up
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
 from capplan.simulator.experiments.replications import ReplicationPlan
-from capplan.systems.registry import every_system, scenario, system
+from capplan.systems.registry import documented_systems, scenario, system
 
 REQUESTS = 60_000
 NEAR = 0.05  # of the rate, beside the capacity
@@ -193,7 +193,7 @@ def test_simulate_takes_as_long_as_predict_says(of: Asked, load: float) -> None:
         assert found.value <= max(means) * (1 + error) + width(found)
 
 
-@pytest.mark.parametrize("name", [each.name for each in every_system() if each.ratios_only])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems() if each.ratios_only])
 def test_a_system_of_ratios_has_no_rate_in_any_verb(name: str) -> None:
     assert predict(scenario(name)).offered is None
     with pytest.raises(InputError, match="ratios"):

@@ -19,6 +19,7 @@ def measured(module: str, function: str, requests: int, package: str) -> dict[st
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["flow_simpy_plain", "flow_simpy_fast"])
 def test_flow_by_hand_carries_its_requests(module: str) -> None:
     found = measured(module, "shared", 4000, "simpy")

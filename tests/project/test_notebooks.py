@@ -64,7 +64,7 @@ def ran(notebook: str, **defs: Any) -> dict[str, Any]:
 
 
 def test_every_notebook_is_tested() -> None:
-    tested = {"what_if_layout", "tail_latency", "documented_systems", "sizing_proposal"}
+    tested = {"what_if_layout", "tail_latency", "documented_systems", "sizing_proposal", "calibrate_your_own"}
     assert {path.stem for path in NOTEBOOKS.glob("*.py")} == tested
 
 
@@ -126,3 +126,34 @@ def test_documented_systems_shows_every_figure(name: str) -> None:
     rows = found["rows"]
     assert set(rows["system"]) == {name}
     assert len(found["figure"].data[0].x) == rows["predicted"].notna().sum()
+
+
+THREE_ROWS = (
+    "run_id,cass_nodes,rf,consistency_write,read_fraction,load_kind,clients,request_class,throughput_tps,"
+    "latency_mean_ms,latency_p50_ms,latency_p99_ms\n"
+    "a,3,3,LOCAL_QUORUM,0,closed,4,write,3941,1.0,,\n"
+    "b,3,3,LOCAL_QUORUM,0,closed,16,write,12754,1.2,,\n"
+    "c,3,3,LOCAL_QUORUM,0,closed,81,write,33986,2.4,,\n"
+)
+REFUSED_ROW = "d,3,3,LOCAL_QUORUM,0,closed,40,write,20000,2.0,9.0,2.0\n"  # a 99th percentile below the median
+
+
+@pytest.mark.slow
+def test_own_measurements_are_audited_backtested_and_fitted() -> None:
+    dropped = {"mine.csv": (THREE_ROWS + REFUSED_ROW).encode()}
+    found = ran("calibrate_your_own", dropped=dropped, columns="", kept="clients <= 16", asked=ASKED)
+    larger = ran("calibrate_your_own", dropped=dropped, columns="", kept="clients <= 16", asked={**ASKED, **SIX_NODES})
+    assert (len(found["table"]), len(found["believed"])) == (4, 3)
+    assert found["backtest"].unseen_rows == 1
+    assert found["capacity"].low > 20_000
+    assert larger["capacity"].value > 1.3 * found["capacity"].value
+    assert found["found"].offered_tps == pytest.approx(0.6 * found["capacity"].value)
+
+
+ASKED, SIX_NODES = {"cass_nodes": 3, "load": 60}, {"cass_nodes": 6}
+
+
+def test_a_file_that_cannot_be_imported_stops_in_one_sentence() -> None:
+    found = ran("calibrate_your_own", dropped={"letter.txt": b"Dear reader\n"}, columns="")
+    assert "table" not in found or found["table"] is None
+    assert "audit" not in found

@@ -26,5 +26,13 @@ def test_a_command_prints_what_its_pages_show(command: str) -> None:
     assert shown == {printed(command)}, "stale: uv run python docs/generate/outputs.py"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SCRIPT["TUTORIALS"], ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_shows(page: Path) -> None:
+    shown = tuple(found["output"] for found in SCRIPT["BLOCK"].finditer(page.read_text("utf-8")))
+
+    assert shown == SCRIPT["printed_in_turn"](page), "stale: uv run python docs/generate/outputs.py"
+
+
 def test_every_page_has_a_block() -> None:
     assert {page for page, _, _ in BLOCKS} == set(SCRIPT["PAGES"])

@@ -13,6 +13,7 @@ import pytest
 
 from capplan.simulator.compiled.kernel.library import LIBRARY as LIBRARY_PATH
 
+pytestmark = pytest.mark.slow  # builds the kernel twice; `just check` runs it, too
 ROOT = Path(__file__).parents[2]
 NOT_SHIPPED = {"__pycache__"}
 LIBRARY = PurePosixPath("capplan/simulator/compiled/kernel", LIBRARY_PATH.name)
@@ -82,7 +83,7 @@ def test_wheel_names_license_and_entry_point(wheel: Path) -> None:
 
     assert license_text == (ROOT / "LICENSE").read_text("utf-8")
     assert "Apache License" in license_text
-    assert "capplan = capplan.cli.main:run" in entry_points
+    assert "capplan = capplan.cli.process:run" in entry_points
     assert "License-Expression: Apache-2.0" in metadata
 
 

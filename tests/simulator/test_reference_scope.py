@@ -67,7 +67,7 @@ def test_unknown_class_is_an_error_with_the_nearest() -> None:
         simulate(PLAIN, 1.0, seed=1).latency_mean_s("aks")
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(networks())
 def test_every_network_runs_twice_alike(network: Network) -> None:
     """Every network of the language runs; requests end, unless they wait at a place that is down."""

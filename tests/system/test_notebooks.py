@@ -51,6 +51,30 @@ def address(notebook: str) -> Iterator[str]:
     process.communicate(timeout=30)
 
 
+@pytest.mark.parametrize("address", ["calibrate_your_own"], indirect=True)
+def test_a_dropped_table_is_audited_and_fitted(address: str, browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    plots = page.locator(".js-plotly-plot")
+    expect(plots).to_have_count(2, timeout=WAIT_MS)
+    line = plots.last.locator(".scatterlayer .js-line").first
+    before = line.get_attribute("d")
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(line).not_to_have_attribute("d", before or "", timeout=WAIT_MS)
+    table = tmp_path / "mine.csv"
+    header = "run_id,cass_nodes,rf,read_fraction,load_kind,clients,request_class,throughput_tps,latency_mean_ms"
+    rows = ["a,3,3,0,closed,4,write,3941,1", "b,3,3,0,closed,16,write,12754,1.2", "c,3,3,0,closed,8,write,12754,1.2"]
+    table.write_text("\n".join([header, *rows, ""]))
+    page.locator("input[type=file]").set_input_files(table)
+    expect(page.get_by_text("1 must not be believed")).to_be_visible(timeout=WAIT_MS)
+    assert not [url for url in asked if not re.match(r"(https?|wss?)://127\.0\.0\.1|data:|blob:", url)]
+    page.close()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_an_app_renders_follows_its_controls_and_loads_nothing_from_elsewhere(
     notebook: str, address: str, width: int, browser: Browser

@@ -1,5 +1,6 @@
 """Debian's Prometheus on loopback, with a history of two instances: histograms are merged, and broken ones refused."""
 
+import json
 import shutil
 import socket
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from capplan.calibration.evidence.import_files import import_files
+from capplan.calibration.evidence.importers.prometheus import recent
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.cli.main import main
 from capplan.models.errors import InputError
 
 pytestmark = pytest.mark.system
@@ -19,7 +22,7 @@ START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
 RUN_S, STEP_S = 600, 15
 BOUNDS = ("0.001", "0.01", "0.1", "+Inf")
 PER_STEP = {"a": (30, 140, 149, 150), "b": (0, 15, 140, 150)}  # cumulative counts of 15 s, on two instances
-MEAN_S = 0.009
+MEAN_S = 0.025
 
 
 def history() -> str:
@@ -79,7 +82,7 @@ def test_a_run_has_the_merged_histogram_of_all_instances(url: str, tmp_path: Pat
 
     assert (row.run_id, row.offered_tps, row.duration_s) == ("r20", 20, RUN_S)
     assert row.throughput_tps == pytest.approx(20, rel=0.03)  # extrapolated to the ends of the window
-    assert row.latency_mean_ms == pytest.approx(9.0, rel=1e-6)
+    assert row.latency_mean_ms == pytest.approx(25.0, rel=1e-6)
     assert row.latency_p50_ms == pytest.approx(1 + 9 * 120 / 125, rel=1e-6)
     assert row.latency_p95_ms == pytest.approx(10 + 90 * (285 - 155) / (289 - 155), rel=1e-6)
 
@@ -90,7 +93,7 @@ def test_a_flat_histogram_is_refused_and_its_mean_kept(url: str, tmp_path: Path)
 
     assert "refused" in found.files[0].remarks[0]
     assert (row.latency_p50_ms, row.latency_p99_ms) == (None, None)
-    assert row.latency_mean_ms == pytest.approx(9.0, rel=1e-6)
+    assert row.latency_mean_ms == pytest.approx(25.0, rel=1e-6)
 
 
 def test_other_columns_are_queries(url: str, tmp_path: Path) -> None:
@@ -111,3 +114,29 @@ def test_other_columns_are_queries(url: str, tmp_path: Path) -> None:
 def test_a_bad_query_is_refused_in_one_sentence(columns: str, sentence: str, url: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=sentence):
         import_files([question(tmp_path, url, columns=columns)])
+
+
+def test_the_recent_time_is_asked_without_a_file(url: str, tmp_path: Path) -> None:
+    end = START + timedelta(seconds=RUN_S)
+    (row,) = recent(url, ['read=api_seconds{instance=~"a|b"}'], end, RUN_S)
+    (same,) = LOAD_TESTS.rows(import_files([question(tmp_path, url)]).load_tests)
+
+    assert (row.request_class, row.duration_s) == ("read", RUN_S)
+    assert (row.throughput_tps, row.latency_p95_ms) == (same.throughput_tps, same.latency_p95_ms)
+    with pytest.raises(InputError, match="it has api_seconds, flat_seconds"):
+        recent(url, [], end, RUN_S)
+    with pytest.raises(InputError, match="flat_seconds"):
+        recent(url, ["flat_seconds"], end, RUN_S)
+
+
+def test_drift_asks_the_server(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the last four hours ten minutes had 20 requests a second, so that the mean rate is 20 x 600 / 14,400."""
+    rate = 20 * RUN_S / (4 * 3600)
+    band = {"value": 20.0, "low": 15.0, "high": 24.0}
+    answer = {"schema": "capplan.prediction/3", "system": "api", "layout": "2 instances", "scenario": {}}
+    claims = {"offered": {"peak_tps": rate}, "latency_ms": {"read": {"mean": band}}}
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(answer | claims))
+
+    assert main(["drift", str(path), "--prometheus", url, "--histogram", "read=api_seconds", "--last", "4h"]) == 1
+    assert "WORSE   read.mean" in capsys.readouterr().out

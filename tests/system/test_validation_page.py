@@ -8,12 +8,12 @@ from playwright.sync_api import Browser, Page
 from tests.system import pages
 
 from capplan.calibration.validation.validate import report
-from capplan.planner.reports.validation_report import figures, write_report
-from capplan.systems.registry import names, system
+from capplan.planner.reports.validation.report import figures, write_report
+from capplan.systems.registry import documented_names, system
 
 pytestmark = pytest.mark.system
 
-REPORTS = [report(system(name), system(name).fitted()) for name in names()]
+REPORTS = [report(system(name), system(name).fitted()) for name in documented_names()]
 NAMES = tuple(figures(REPORTS))
 DRAWN = sorted((Path(__file__).parents[2] / "docs" / "figures").glob("validation-*.svg"))
 OVERLAPS = """root => {

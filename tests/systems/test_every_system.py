@@ -16,10 +16,10 @@ from capplan.models.language.traffic import Open
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.schemas import prediction_schema
-from capplan.systems.registry import every_system, names, resolve, scenario, system
+from capplan.systems.registry import documented_names, documented_systems, names, resolve, scenario, system
 
-EVERY = pytest.mark.parametrize("its", every_system(), ids=names())
-WITH_RATES = [each for each in every_system() if not each.ratios_only]
+EVERY = pytest.mark.parametrize("its", documented_systems(), ids=documented_names())
+WITH_RATES = [each for each in documented_systems() if not each.ratios_only]
 RATED = pytest.mark.parametrize("its", WITH_RATES, ids=[each.name for each in WITH_RATES])
 ASKED: Mapping[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "tps": 5000.0},

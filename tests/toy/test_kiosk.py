@@ -106,7 +106,7 @@ def test_the_commands_of_the_page_print_what_it_shows(
 
 
 def test_another_process_finds_it(calibrated: Path) -> None:
-    run = [sys.executable, "-c", "from capplan.cli.main import run; run()"]
+    run = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
     asked = [*run, "predict", "kiosk", "--till-count", "4", "--engine", "analytic", "--json"]
     found = subprocess.run(
         asked, env={**os.environ, "PYTHONPATH": str(calibrated)}, capture_output=True, text=True, check=True

@@ -137,6 +137,8 @@ class System(ABC, Generic[S]):
         Growth of the model error per doubling outside the measured range, as a share of itself.
     ratios_only : bool
         Whether its documents have only ratios of throughput; see `ratios`.
+    from_tables : bool
+        Whether it is fitted to load-test tables of its users, and has no evidence of its own.
     losses : mapping of str
         What can be lost, by word of `--lose`, with its meaning; see `outages`.
     assumed : collection of str
@@ -161,6 +163,7 @@ class System(ABC, Generic[S]):
     budget_s: float = DEFAULT_BUDGET_S
     widening: float = 1.0
     ratios_only: bool = False
+    from_tables: bool = False
     losses: Mapping[str, str] = MappingProxyType({})
     assumed: Collection[str] = ()
     tails_not_modelled: tuple[str, ...] = ()
@@ -564,6 +567,16 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
+    def of(self, fitted: Fitted) -> System[S]:
+        """Return the system as a calibration knows it: itself, unless the calibration brings its own load tests."""
+        del fitted
+        return self
+
+    def usual_scenario(self, fitted: Fitted) -> S:
+        """Return the scenario to ask about where nothing else is said: the defaults, or what the load tests had."""
+        del fitted
+        return self.scenario()
+
     def solution(
         self, scenario: S, values: Values, place: Places | None = None, every: Values | None = None
     ) -> Solution:
@@ -687,6 +700,20 @@ class System(ABC, Generic[S]):
         by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
         return Uncertainty(known.rate, known.time, seed, by_class)
 
+    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
+        """Return what each figure of a layout rests on.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The layout.
+        fitted : Fitted
+            The calibration.
+        capacity : array (draws,)
+            Its capacity, requests per second.
+        """
+        return FigureBasis(self, scenario, fitted, capacity)
+
     def citations(self) -> tuple[str, ...]:
         """Return the citations of all sources."""
         return tuple(source.citation for source in self.sources)
@@ -809,7 +836,7 @@ class Case(Generic[S]):
     @cached_property
     def basis(self) -> FigureBasis:
         """What each figure rests on."""
-        return FigureBasis(self.system, self.scenario, self.fitted, self.solution.capacity)
+        return self.system.basis_of_figures(self.scenario, self.fitted, self.solution.capacity)
 
     @cached_property
     def extrapolation(self) -> Extrapolation:

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from capplan.cli.shell.demand_option import HELP
+from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_output, check_plot, write_json
 from capplan.cli.views.lines import paragraph, put
-from capplan.models.errors import InputError, nearest
 from capplan.models.number_words import rate
 from capplan.models.replaced_file import replace_file
 from capplan.planner.situations.check import Checked, CheckEngine, check, read_specification
@@ -41,7 +41,7 @@ def check_(
     """
     check_output(junit, (".xml",))
     check_plot(plot)
-    wanted = _engine(engine)
+    wanted = chosen_engine(engine, ENGINES, "does not check")
     with counting("checking situations"):
         asked = read_specification(file)
         found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
@@ -57,13 +57,6 @@ def check_(
         _show(found, quiet)
     if not found.answer:
         raise typer.Exit(1)
-
-
-def _engine(name: str) -> CheckEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not check{nearest(name, ENGINES)}")
 
 
 def _show(found: Checked, quiet: bool) -> None:

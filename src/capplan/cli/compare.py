@@ -10,12 +10,13 @@ import typer
 from rich.console import Console
 
 from capplan.cli.shell.demand_option import HELP
+from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import with_demand_of
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.explore.compare import CompareEngine, Comparison, Difference, Driver, Interval, compare
 
@@ -52,7 +53,7 @@ def compare_(
             with_demand_of(demand, one.scenario),
             with_demand_of(demand, other.scenario),
             fitted=one.fitted,
-            engine=_engine(engine),
+            engine=chosen_engine(engine, ENGINES, "does not compare"),
             seed=seed,
             drivers=drivers or plot is not None,
         )
@@ -64,13 +65,6 @@ def compare_(
         write_json(found.to_json())
     else:
         _show(found, Screen(), drivers)
-
-
-def _engine(name: str) -> CompareEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not compare{nearest(name, ENGINES)}")
 
 
 def _show(found: Comparison, console: Console, drivers: bool) -> None:

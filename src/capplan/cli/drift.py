@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pandas import DataFrame, concat
 
 from capplan.calibration.evidence.import_files import import_files
+from capplan.calibration.evidence.importers.prometheus import recent
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.shell.terminal import Json, Screen, write_json
 from capplan.cli.views.lines import paragraph, put
-from capplan.planner.drift.drift import Drift, drift, read_answer
+from capplan.models.errors import InputError
+from capplan.models.language.units import parse_duration_s
+from capplan.planner.drift.answer import read_answer
+from capplan.planner.drift.drift import Drift, drift
 
 _MARKS = {"worse": "WORSE", "better": "better", "held": "held", "untested": "untested"}
 
 
 def drift_(
-    answer: Annotated[Path, typer.Argument(metavar="ANSWER", help="What 'capplan predict --json' printed.")],
-    measured: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="MEASURED...", help="Load-test tables, or anything that 'capplan evidence import' reads."
-        ),
+    answer: Annotated[
+        Path,
+        typer.Argument(metavar="ANSWER", help="What predict, size or check printed with --json, or a proposal's JSON."),
     ],
+    measured: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="MEASURED", help="Load-test tables, or anything that 'capplan evidence import' reads."),
+    ] = None,
+    prometheus: Annotated[
+        str, typer.Option("--prometheus", metavar="URL", help="Ask this server for the recent time instead.")
+    ] = "",
+    histogram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--histogram",
+            metavar="[CLASS=]METRIC",
+            help='Histogram of latencies there, such as read=api_seconds{job="api"}; the only one by default.',
+            show_default=False,
+        ),
+    ] = None,
+    last: Annotated[str, typer.Option("--last", metavar="TIME", help="The recent time.")] = "1h",
     as_json: Json = False,
 ) -> None:
     """Say which claims of a saved answer still hold.
@@ -30,13 +52,33 @@ def drift_(
     The capacity is tested by runs beyond it or near it, latencies by steady runs within 10 % of the answer's rate. Exit
     code 1 if a measurement is worse than the band of its claim.
     """
-    found = drift(read_answer(answer), import_files(measured).load_tests)
+    saved = read_answer(answer)
+    found = drift(saved, _measured(measured or [], prometheus, histogram or [], last))
     if as_json:
         write_json(found.to_json())
     else:
         _show(found)
     if not found.answer:
         raise typer.Exit(1)
+
+
+def _measured(files: Sequence[Path], url: str, histograms: Sequence[str], last: str) -> DataFrame:
+    """Return what was measured, by files or by a server.
+
+    Raises
+    ------
+    InputError
+        If neither is given, or a part of it is wrong.
+    """
+    if histograms and not url:
+        raise InputError("--histogram is of a server: name it by --prometheus")
+    if not files and not url:
+        raise InputError("nothing was measured: give a load-test table, or a server by --prometheus")
+    rows = () if not url else recent(url, histograms, datetime.now(UTC), parse_duration_s(last))
+    tables = [LOAD_TESTS.frame(rows)] if rows else []
+    if files:
+        tables.append(import_files(files).load_tests)
+    return concat(tables, ignore_index=True)
 
 
 def _show(found: Drift) -> None:
@@ -55,7 +97,7 @@ def _show(found: Drift) -> None:
     )
     for count, why in (
         (found.rows_refused, "refused by the audit"),
-        (found.rows_of_other_layouts, "of another layout"),
+        (found.rows_of_other_layouts, "of another layout or number of clients"),
     ):
         if count:
             paragraph(console, f"{count} {'row' if count == 1 else 'rows'} {why}, and left out.")

@@ -8,12 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.audit.audit import AuditReport
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli.shell.groups import Commands, hint
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
-    TABLE_ENDINGS,
     Csv,
     Json,
     Screen,
@@ -23,11 +21,9 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.cli.views import evidence as view
 from capplan.models.errors import InputError
-from capplan.systems.audit import audit
 from capplan.systems.registry import DEFAULT, names, system
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
-FINDING = ("part", "name", "law", "verdict", "unit", "expected_low", "expected_high", "documented", "sentence", "rows")
 
 System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
@@ -111,27 +107,21 @@ def audit_(
 ) -> None:
     """Say what must not be believed in a table, or in documents.
 
-    Exit code 1 if something in a load-test table must not be believed.
+    Exit code 1 if something must not be believed.
     """
-    refuse_both(as_json, as_csv)
-    if target not in names() and (Path(target).suffix.lower() in TABLE_ENDINGS or Path(target).exists()):
-        from capplan.cli.evidence_tables import audit_table  # slow to import
+    from capplan.cli.evidence_tables import print_audit  # slow to import
 
-        audit_table(Path(target), as_json, as_csv)
-        return
-    report = audit(target)
-    if as_json:
-        write_json(report)
-    elif as_csv:
-        write_csv(FINDING, _findings(report))
-    else:
-        view.report(report, Screen())
+    refuse_both(as_json, as_csv)
+    print_audit(target, as_json, as_csv)
 
 
 @app.command("import")
 def import_(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Outputs of load generators, or folders of them.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE|SYSTEM...", help="Outputs of load generators, folders of them, documented systems."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -152,7 +142,7 @@ def import_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Import outputs of load generators into one table."""
+    """Import outputs of load generators, and documented load tests, into one table."""
     from capplan.cli.evidence_tables import import_tables  # slow to import
 
     import_tables(files, out, map_, set_ or [], as_json)
@@ -189,23 +179,3 @@ def schema(
 
 def _cells(row: Evidence) -> list[Any]:
     return [layout_text(row.layout) if name == "layout" else getattr(row, name) for name in COLUMNS]
-
-
-def _findings(report: AuditReport) -> list[list[Any]]:
-    parts = {"law": report.laws, "register": report.register, "reading": report.readings}
-    return [
-        [
-            part,
-            each.name,
-            each.law,
-            each.verdict,
-            each.unit,
-            each.expected.low,
-            each.expected.high,
-            each.documented.value if each.documented else None,
-            each.sentence,
-            " ".join(each.rows),
-        ]
-        for part, findings in parts.items()
-        for each in findings
-    ]

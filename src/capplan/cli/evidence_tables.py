@@ -1,23 +1,27 @@
-"""What `capplan evidence` does with tables of load tests: import, audit, plot, schema. Its imports are slow."""
+"""What `capplan evidence` does with load tests, of users and of documents: import, audit, plot, schema.
+
+Its imports are slow.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import typer
+from pandas import DataFrame
 
-from capplan.calibration.audit.load_tests.audit import SCHEMA as AUDIT_SCHEMA
-from capplan.calibration.audit.load_tests.audit import audit_load_tests
-from capplan.calibration.audit.load_tests.rules import LoadTestFinding
+from capplan.calibration.audit.finding import Finding
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
-from capplan.calibration.evidence.import_files import Import, ImportReport, import_files
+from capplan.calibration.evidence.import_files import ImportReport, import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
+from capplan.calibration.evidence.table import Evidence
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
@@ -29,30 +33,48 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.cli.views import load_tests as view
+from capplan.cli.views.evidence import documents
 from capplan.models.errors import InputError, nearest
+from capplan.planner.audit import audit, is_table
+from capplan.systems.registry import names, system
 
-AUDITED = tuple(field.name for field in fields(LoadTestFinding))
+_INTERVALS = ("expected", "documented")
+AUDITED = (
+    *(field.name for field in fields(Finding) if field.name not in (*_INTERVALS, "figures")),
+    *(f"{name}{end}" for name in _INTERVALS for end in ("", "_low", "_high")),
+    "figures",
+)
 SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
 REFUSED = 1  # exit code: a figure must not be believed
 
 
-def audit_table(path: Path, as_json: bool, as_csv: bool) -> None:
-    """Print the audit of a table.
+def print_audit(target: str, as_json: bool, as_csv: bool) -> None:
+    """Print the audit of a table or of a documented system.
 
     Raises
     ------
     typer.Exit
-        With 1 if a figure must not be believed.
+        With 1 if something must not be believed.
     """
-    found = audit_load_tests(LOAD_TESTS.read(path))
+    found = audit(target)
     if as_json:
-        write_json({"schema": AUDIT_SCHEMA, **vars(found)})
+        write_json(found.to_json())
     elif as_csv:
-        write_csv(AUDITED, [list(asdict(each).values()) for each in found.findings])
+        write_csv(AUDITED, [_cells(each) for each in found.findings])
     else:
-        view.audit(found, path, Screen())
+        (view.audit if is_table(target) else documents)(found, Screen())
     if found.refused:
         raise typer.Exit(REFUSED)
+
+
+def _cells(finding: Finding) -> list[Any]:
+    """Return a finding as a row of CSV."""
+    cells = {**vars(finding), "figures": " ".join(finding.figures)}
+    for name in _INTERVALS:
+        interval = cells.pop(name)
+        for end, number in (("", "value"), ("_low", "low"), ("_high", "high")):
+            cells[f"{name}{end}"] = getattr(interval, number, None)
+    return [cells[name] for name in AUDITED]
 
 
 def import_tables(
@@ -63,13 +85,14 @@ def import_tables(
         raise InputError("--json prints the report of an import: say by -o where the table goes")
     check_output(out, TABLE_ENDINGS)
     mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_)
+    sources, documented = _sources(files)
     with counting("importing files") as progress:
-        found = import_files(files, mapping, constants, progress)
+        found = import_files(sources, mapping, constants, progress, documented)
     if out is None:
         view.imported(found, {}, Screen(stderr=True))
         write_frame(found.load_tests)
         return
-    written = _write(found, out)
+    written = write_tables(found.load_tests, found.microbenchmarks, out)
     if as_json:
         paths = {name: str(path) for name, path in written.items()}
         report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
@@ -78,15 +101,21 @@ def import_tables(
         view.imported(found, written, Screen())
 
 
-def _write(found: Import, out: Path) -> Mapping[str, Path]:
+def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidence, ...]]]:
+    """Return the files, and the documented figures of the systems among what was given."""
+    systems = [str(each) for each in files if str(each) in names() and not each.exists()]
+    return [each for each in files if str(each) not in systems], {name: system(name).evidence for name in systems}
+
+
+def write_tables(load_tests: DataFrame, microbenchmarks: DataFrame, out: Path) -> Mapping[str, Path]:
     """Write the tables that have rows, and return their paths."""
     beside = out.with_name(f"{out.stem}.microbench{out.suffix}")
     written: dict[str, Path] = {}
-    if len(found.load_tests):
-        LOAD_TESTS.write(found.load_tests, out)
+    if len(load_tests):
+        LOAD_TESTS.write(load_tests, out)
         written["load_tests"] = out
-    if len(found.microbenchmarks):
-        MICROBENCHMARKS.write(found.microbenchmarks, beside)
+    if len(microbenchmarks):
+        MICROBENCHMARKS.write(microbenchmarks, beside)
         written["microbenchmarks"] = beside
     return written
 

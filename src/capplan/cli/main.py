@@ -1,19 +1,15 @@
-"""The entry point `capplan`: runs a command and reports bad input in one sentence.
-
-Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 closed output pipe.
-"""
+"""The command line: runs a command and reports bad input in one sentence; `process` is around it."""
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
 from capplan.cli.shell.groups import Verbs, hint
+from capplan.cli.shell.messages import say
 from capplan.models.errors import InputError
 
 BAD_INPUT = 2
@@ -52,15 +48,6 @@ def capplan(
     del version
 
 
-def run() -> None:
-    """Run the command line of this process and exit."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads cost more than they save
-    gc.set_threshold(
-        100_000, 50, 100
-    )  # a command's objects live to its end: collecting garbage took a tenth of the time
-    sys.exit(main(sys.argv[1:]))
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the command line with `arguments`; return the exit code."""
     try:
@@ -69,8 +56,12 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         return _refuse(str(error))
     except (typer.Abort, KeyboardInterrupt):
-        sys.stderr.write("capplan: interrupted\n")
+        say("interrupted")
         return INTERRUPTED
+    except OSError as error:  # what stands in the way of a file is no defect: a full disk, a missing permission
+        return _refuse(_of_system(error))
+    except MemoryError:
+        return _refuse("memory is exhausted: ask for less, or use a machine with more")
     except Exception as error:
         if not isinstance(error, _UsageError):
             raise
@@ -79,8 +70,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _refuse(sentence: str) -> int:
-    sys.stderr.write(f"capplan: {sentence}\n")
+    say(sentence)
     return BAD_INPUT
+
+
+def _of_system(error: OSError) -> str:
+    """Return in one sentence what the operating system refused."""
+    where = error.filename
+    path = "the answer" if where is None else os.fsdecode(where) if isinstance(where, bytes) else str(where)
+    return f"{path} cannot be read or written: {error.strerror or error}"
 
 
 def _sentence(error: _UsageError) -> str:

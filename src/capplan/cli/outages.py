@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
+from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.outages import render
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share
 from capplan.planner.outages.answer import OutagesAnswer
@@ -113,7 +114,7 @@ def outages_(
         ),
         within=parse_share(within),
         effort=Effort(_seconds("--budget", budget), seed, replications),
-        engine=_engine(engine),
+        engine=chosen_engine(engine, ENGINES, "does not predict outages"),
         triggers_s=triggers,
         attempts=numbers,
         surge=None if surge is None else float(check_number(surge, "--surge", above=1.0, bounded=True)),
@@ -225,10 +226,3 @@ def _positive(option: str, text: str) -> float:
     if found <= 0:
         raise InputError(f"{option} {text}: give a time above 0, such as 2s")
     return found
-
-
-def _engine(name: str) -> PredictionEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not predict outages{nearest(name, ENGINES)}")

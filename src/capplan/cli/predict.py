@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.calibration.system import Case
+from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.shell.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
 from capplan.cli.views.prediction import render
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_duration_s, parse_share
@@ -168,12 +169,9 @@ def _engine(name: str | None, budget: str | None) -> PredictionEngine:
 
         if budget is not None or is_compiled():
             return "compiled"
-        sys.stderr.write(f"capplan: latencies come from the analytic solver; {MISSING}\n")
+        say(f"latencies come from the analytic solver; {MISSING}")
         return "analytic"
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
+    return chosen_engine(name, ENGINES, "does not exist")
 
 
 def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:

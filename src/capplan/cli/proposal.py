@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.scenario_command import flag, given
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -92,7 +92,7 @@ def proposal_(
         made = _proposed(asked_for, workers, stage)
     for path in out:
         replace_file(path, render_proposal(made, path.suffix.lower(), logo))
-        sys.stderr.write(f"capplan: wrote {path}\n")
+        say(f"wrote {path}")
 
 
 def _in_currency(prices: Prices, currency: str) -> Prices:
@@ -111,7 +111,7 @@ def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Pro
     try:
         return propose(question, workers, stage)
     except NoLayoutError as error:
-        sys.stderr.write(f"capplan: {error}\n")
+        say(f"{error}")
         raise typer.Exit(1) from None
 
 

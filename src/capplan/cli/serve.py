@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from capplan.cli.shell.messages import say
+from capplan.cli.shell.sign_of_life import no_more_signs
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
@@ -48,7 +50,8 @@ def serve_(
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     where = "/ and /docs" if notebook() is not None else "/docs (the what-if page needs the extra notebooks)"
-    sys.stderr.write(f"capplan: http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it\n")
+    say(f"http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it")
+    no_more_signs()
     sys.stderr.flush()
     with suppress(KeyboardInterrupt):
         uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=3)).run(

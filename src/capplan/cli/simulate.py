@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import simulating
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -19,6 +19,7 @@ from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
     Csv,
     Json,
+    NoLimits,
     Screen,
     check_output,
     check_plot,
@@ -44,6 +45,7 @@ from capplan.planner.simulate.simulation import Horizon, Simulation
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
 from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.work import check_work
 
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130
@@ -84,6 +86,7 @@ def simulate_(
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every request to this .parquet or .csv file.")] = None,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    no_limits: NoLimits = False,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -98,6 +101,8 @@ def simulate_(
     design = design_of(subject, _horizon(horizon), warmup is not None, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
+    if not no_limits:
+        check_work(plan)
     seen = _run(plan, design, subject, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
     if plot is not None:
@@ -174,5 +179,5 @@ def _run(
             tell = stack.enter_context(simulating(plan))
             return observed(plan, design, reported=subject.reported, processes=processes, progress=tell, write=write)
     except KeyboardInterrupt:
-        sys.stderr.write("capplan: interrupted, nothing written\n")
+        say("interrupted, nothing written")
         raise typer.Exit(INTERRUPTED) from None

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.system import System
+from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
     flag,
@@ -23,7 +24,7 @@ from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_ta
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.views.sizing import render
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.explore.ranges import WHOLE, parse_values, value_type
@@ -140,7 +141,7 @@ def asked(
         shapes=None if shapes is None else read_shapes(shapes, its),
         cells=_cells(cells),
         demand=given_demand(ctx),
-        engine=_engine(engine),
+        engine=chosen_engine(engine, ENGINES, "does not size"),
         seed=seed,
     )
 
@@ -201,10 +202,3 @@ def _years(years: float | None, growth: str | None) -> float:
     if years is not None and growth is None:
         raise InputError(f"--years {years:g} has no effect without --growth: add one such as --growth 30%/y")
     return (1.0 if growth is not None else 0.0) if years is None else years
-
-
-def _engine(name: str) -> SizingEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not size{nearest(name, ENGINES)}")

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -27,7 +29,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.cli.views.sweep import render
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type
 from capplan.planner.explore.sweep import (
@@ -93,7 +95,7 @@ def sweep_(
     check_plot(plot)
     check_workers(processes, cluster)
     texts = given(ctx)
-    sweep = _sweep(target, texts, load, _engine(engine), precision, draws, seed)
+    sweep = _sweep(target, texts, load, chosen_engine(engine, ENGINES, "does not sweep"), precision, draws, seed)
     points = _performed(sweep, (processes, cluster), out)
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):
@@ -138,13 +140,6 @@ def _objectives(sweep: Sweep) -> tuple[str, ...]:
     return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
 
 
-def _engine(name: str) -> SweepEngine:
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not sweep{nearest(name, ENGINES)}")
-
-
 def _values(option: str, text: str, its: ValueType) -> tuple[Any, ...]:
     try:
         return parse_values(text, its)
@@ -181,7 +176,7 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
         kept = "without --out none is kept"
         if out is not None:
             kept = (f"they are in {out}, and " if points else "") + "the same command resumes from there"
-        sys.stderr.write(f"capplan: interrupted after {len(points):,} of {sweep.points:,} points; {kept}\n")
+        say(f"interrupted after {len(points):,} of {sweep.points:,} points; {kept}")
         raise typer.Exit(INTERRUPTED) from None
     points = sweep.table(found)
     if out is not None:
@@ -219,7 +214,7 @@ def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: boo
     else:
         refused = sum(point["refused"] is not None for point in points)
         note = f", {refused:,} of them refused" if refused else ""
-        sys.stderr.write(f"capplan: {len(points):,} points{note}: {out}\n")
+        say(f"{len(points):,} points{note}: {out}")
 
 
 def _check_precision(points: list[SweepPoint], sweep: Sweep) -> None:
@@ -229,8 +224,8 @@ def _check_precision(points: list[SweepPoint], sweep: Sweep) -> None:
     target = sweep.precision or precision_target(DEFAULT_PRECISION, system(sweep.system))
     missed = [point["simulation"] for point in points if (point["simulation"] or 0.0) > target.relative]
     if missed:
-        sys.stderr.write(
-            f"capplan: {len(missed):,} of {len(points):,} points are less precise than {target.text}, the worst "
-            f"{max(missed):.1%}: near capacity it takes more than is simulated\n"
+        say(
+            f"{len(missed):,} of {len(points):,} points are less precise than {target.text}, the worst "
+            f"{max(missed):.1%}: near capacity it takes more than is simulated"
         )
         raise typer.Exit(1)

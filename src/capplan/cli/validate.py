@@ -14,11 +14,12 @@ import typer
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
 from capplan.models.errors import InputError
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 ALL = "all"
 
@@ -47,10 +48,10 @@ def validate_(
         _check_folder(folder)
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
-        from capplan.planner.reports.validation_report import write_report  # plotly is slow to import
+        from capplan.planner.reports.validation.report import write_report  # plotly is slow to import
 
         written = write_report(reports, folder)
-        sys.stderr.write(f"capplan: {written[0]} and {written[1].name}\n")
+        say(f"{written[0]} and {written[1].name}")
     if as_json:
         write_json({each.system: each for each in reports} if target == ALL else reports[0])
     elif as_csv:
@@ -75,7 +76,7 @@ def _check_folder(folder: Path) -> None:
 
 def _chosen(target: str) -> list[Fitted]:
     if target == ALL:
-        return [system(name).fitted() for name in names()]
+        return [system(name).fitted() for name in documented_names()]
     chosen = read_target(target)
     if target.endswith(".toml"):
         name = chosen.scenario.system
@@ -101,6 +102,6 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 def _show(reports: Sequence[Validation]) -> None:
     from capplan.cli.views.markdown import TerminalMarkdown
-    from capplan.planner.reports.validation_page import page
+    from capplan.planner.reports.validation.page import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

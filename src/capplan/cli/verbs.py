@@ -44,10 +44,16 @@ VERBS = {
         "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
     ),
     "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+    "next-test": Verb(
+        "capplan.cli.next_test:next_test_", "Say which load test would tell most about a figure.", "scenario"
+    ),
     "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
     "serve": Verb("capplan.cli.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
     "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
     "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
+    "lab": Verb("capplan.cli.lab:app", "Run a real Cassandra cluster on this machine."),
+    "collect": Verb("capplan.cli.collect:collect_", "Measure one part of a real server."),
     "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
     "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
+    "backtest": Verb("capplan.cli.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, Screen, write_json
 from capplan.cli.shell.workers import workers_for
@@ -58,7 +58,7 @@ def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted 
     try:
         return verify(content, workers, calibration, stage)
     except NoLayoutError as error:
-        sys.stderr.write(f"capplan: the proposal has no layout any more: {error}\n")
+        say(f"the proposal has no layout any more: {error}")
         raise typer.Exit(1) from None
 
 

@@ -22,6 +22,10 @@ class MissingError(InputError):
     """A part of capplan that is not installed; the message says how to get it."""
 
 
+class Notice(UserWarning):
+    """What users should know beside an answer that it does not change; the command line prints it on stderr."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest the known word closest to a misspelt one.
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from capplan.calibration.audit.load_tests.audit import SCHEMA as LOAD_TEST_AUDIT
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit
+from capplan.calibration.audit.audit import SCHEMA as AUDIT
+from capplan.calibration.audit.audit import Audit
+from capplan.calibration.collectors.collector import SCHEMA as COLLECTION
+from capplan.calibration.collectors.collector import Collection
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
+from capplan.calibration.lab.cluster import SCHEMA as LAB
+from capplan.calibration.lab.cluster import LabStatus
+from capplan.calibration.validation.table_backtest import SCHEMA as BACKTEST
+from capplan.calibration.validation.table_backtest import Backtest
 from capplan.models.language.document import schema
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast
@@ -16,6 +22,8 @@ from capplan.planner.drift.drift import SCHEMA as DRIFT
 from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
+from capplan.planner.next_test.next_test import SCHEMA as NEXT_TEST
+from capplan.planner.next_test.next_test import NextTest
 from capplan.planner.outages.answer import SCHEMA as OUTAGES
 from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
@@ -80,14 +88,35 @@ def comparison_schema() -> dict[str, Any]:
     return _strict(Comparison, COMPARISON, [("Interval", number) for number in ("value", "low", "high")])
 
 
-def load_test_audit_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of `evidence audit TABLE --json`."""
-    return _strict(LoadTestAudit, LOAD_TEST_AUDIT, [])
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Audit.to_json`."""
+    return _strict(Audit, AUDIT, [("Interval", number) for number in ("value", "low", "high")])
 
 
 def drift_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `Drift.to_json`."""
     return _strict(Drift, DRIFT, [])
+
+
+def backtest_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `Backtest.to_json`."""
+    unbounded = [("PredictedFigure", number) for number in ("value", "low", "high")]
+    return _strict(Backtest, BACKTEST, [*unbounded, ("BacktestRow", "error")])
+
+
+def next_test_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `NextTest.to_json`."""
+    return _strict(NextTest, NEXT_TEST, [])
+
+
+def lab_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `lab status --json`."""
+    return _strict(LabStatus, LAB, [])
+
+
+def collection_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `collect --json`."""
+    return _strict(Collection, COLLECTION, [])
 
 
 def import_schema() -> dict[str, Any]:

@@ -12,13 +12,16 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capplan.calibration.fit.fitted_file import Fitted, read_fitted
 from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
+
+if TYPE_CHECKING:
+    from capplan.calibration.fit.from_table import TableSystem
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
@@ -80,6 +83,36 @@ def _load(point: EntryPoint) -> System[Any]:
 def every_system() -> tuple[System[Any], ...]:
     """Return all systems, in the order of `names`."""
     return tuple(system(name) for name in names())
+
+
+def documented_systems() -> tuple[System[Any], ...]:
+    """Return the systems that have evidence of their own, in the order of `names`."""
+    return tuple(each for each in every_system() if not each.from_tables)
+
+
+def documented_names() -> tuple[str, ...]:
+    """Return the names of the systems that have evidence of their own."""
+    return tuple(each.name for each in documented_systems())
+
+
+def table_system(name: str) -> TableSystem[Any]:
+    """Return a system that is fitted to load-test tables, by name.
+
+    Raises
+    ------
+    InputError
+        If there is no system of this name, or it has documents of its own.
+    """
+    from capplan.calibration.fit.from_table import TableSystem  # needs a solver
+
+    found = system(name)
+    if not isinstance(found, TableSystem):
+        known = [each.name for each in every_system() if each.from_tables]
+        raise InputError(
+            f"system {name!r} has documents of its own and is not fitted to load-test tables: give one of "
+            f"{', '.join(known)}, or run `capplan validate {name}`"
+        )
+    return found
 
 
 def scenario(name: str = DEFAULT, **layout: Any) -> Scenario:
@@ -183,4 +216,5 @@ def resolve(scenario: Scenario, fitted: Fitted | None = None, seed: int = 1) -> 
         If the system is not calibrated.
     """
     owner = system(scenario.system)
-    return Case(owner, scenario, fitted or owner.fitted(), seed)
+    known = fitted or owner.fitted()
+    return Case(owner.of(known), scenario, known, seed)

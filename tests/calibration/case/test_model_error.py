@@ -11,7 +11,7 @@ from tests.calibration.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.case.model_error import ModelError, ModelErrors, model_errors
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER = system("openprovider")
 FITTED = OPENPROVIDER.fitted()
@@ -104,7 +104,7 @@ def test_times_have_one_for_each_group_and_others_that_of_all_times() -> None:
     assert found.of(its, next(row for row in rows.values() if row.unit == "1/s")) == found.rate
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_an_unseen_scenario_bears_on_nothing(name: str) -> None:
     """Neither its own error nor a fit that saw it: only nested refits without it count."""
     fitted = system(name).fitted()

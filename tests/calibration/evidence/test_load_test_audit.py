@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.calibration.evidence.engine_tables import clean_table
 
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load_tests
+from capplan.calibration.audit.audit import Audit, audit_load_tests
 from capplan.calibration.audit.load_tests.rules import RULES
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.results import plain
@@ -107,7 +107,7 @@ FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
 }  # fmt: skip
 
 
-def audited(rows: Sequence[LoadTestRow]) -> LoadTestAudit:
+def audited(rows: Sequence[LoadTestRow]) -> Audit:
     return audit_load_tests(LOAD_TESTS.frame(rows))
 
 

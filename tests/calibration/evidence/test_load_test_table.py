@@ -116,7 +116,7 @@ def test_a_table_of_people_may_have_few_columns_in_any_order(tmp_path: Path) -> 
         (b"run_id,latency_p99_ms\na,1\nb,1.5 ms\n", "line 3: column 'latency_p99_ms' has '1.5 ms': it must be"),
         (b"run_id,latency_p99_ms\na,inf\n", "line 2: column 'latency_p99_ms' has inf"),
         (b"run_id,clients\na,1.5\n", "line 2: column 'clients' has '1.5': it must be a whole number"),
-        (b"run_id,load_kind\na,opne\n", "line 2: column 'load_kind' has 'opne': did you mean 'open'?"),
+        (b"run_id,load_kind\na,opne\n", "line 2: column 'load_kind' has 'opne'; did you mean 'open'?"),
         (b"run_id,consistency_read\na,local_quorum\n", "did you mean 'LOCAL_QUORUM'?"),
         (b"run_id,token_aware\na,perhaps\n", "it must be 'yes' or 'no'"),
         (b"run_id,cass_nodes\na,6/x\n", "one for each data centre such as '6/6/3'"),

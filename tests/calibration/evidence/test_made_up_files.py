@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,6 +124,50 @@ def test_wrk2_counts_from_the_intended_start(tmp_path: Path) -> None:
 
     assert (row.load_kind, row.latency_p50_ms, row.latency_p999_ms) == ("open", 1.37, 5.72)
     assert (row.latency_mean_ms, row.latency_max_ms, row.duration_s, row.errors) == (1.44, 12.92, 60, 12)
+
+
+def gatling_log(form: str, milliseconds: list[int]) -> str:
+    """A log with one request each 10 ms; every tenth fails."""
+    lines = ["ASSERTION\tAAECAA", "RUN\tdemo.Orders\torders\t1601482440000\t \t3.3.1", "USER\tbuyers\t1\tSTART\t0\t0"]
+    for place, value in enumerate(milliseconds):
+        name, start = ("read" if place % 2 else "write, all"), 1601482441000 + 10 * place
+        status = "OK\t " if place % 10 else "KO\tstatus.find.is(200), but actually found OK"
+        lines.append(form.format(name=name, times=f"{start}\t{start + value}", status=status))
+    return "\n".join([*lines, "GROUP\t1\tg\t1601482441000\t1601482442000\t12\tOK", "ERROR\tno more\t1601482441000", ""])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "REQUEST\tbuyers\t1\t\t{name}\t{times}\t{status}",
+        "REQUEST\tbuyers\t1\tg\t{name}\t{times}\t{status}\textra\t17",
+        "REQUEST\t1\t\t{name}\t{times}\t{status}",
+        "REQUEST\tg,h\t{name}\t{times}\t{status}",
+    ],
+    ids=["2.2", "2.2 with more", "3.0", "3.4"],
+)
+def test_a_log_of_gatling_has_every_request(form: str, tmp_path: Path) -> None:
+    milliseconds = [*map(int, np.ceil(REQUESTS[:2000]))]
+    path = tmp_path / "simulation.log"
+    path.write_text(gatling_log(form, milliseconds))
+    rows = {row.request_class: row for row in LOAD_TESTS.rows(import_files([path]).load_tests)}
+
+    assert set(rows) == {"all", "read", "write, all"}
+    expected = np.quantile(milliseconds, list(PERCENTILES.values()), method="inverted_cdf")
+    assert [getattr(rows["all"], name) for name in PERCENTILES] == expected.tolist()
+    assert rows["read"].latency_max_ms == max(milliseconds[1::2])
+    assert (rows["all"].errors, rows["read"].errors) == (200, 0)
+    duration_s = max(10 * place + value for place, value in enumerate(milliseconds)) / 1000
+    assert rows["all"].throughput_tps == pytest.approx(2000 / duration_s)
+
+
+def test_a_log_of_gatling_that_is_cut_off_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "simulation.log"
+    whole = gatling_log("REQUEST\t\t{name}\t{times}\t{status}", [5, 6, 7])
+    path.write_text(whole[: whole.index("\tOK\t ")])
+
+    with pytest.raises(InputError, match="line 5 is no request with start, end and status"):
+        import_files([path])
 
 
 def test_gatling(tmp_path: Path) -> None:
@@ -310,3 +355,17 @@ def test_ycsb_without_its_command_line_says_nothing_of_the_clients(tmp_path: Pat
     row = only(path)
 
     assert (row.clients, row.load_kind, row.errors, row.throughput_tps) == (None, None, 2, 5)
+
+
+def test_the_class_of_a_spreadsheet_may_be_a_constant(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("rate\n5\n")
+    (tmp_path / "map.toml").write_text('[columns]\nthroughput_tps = "rate"\n[constants]\nrequest_class = "write"\n')
+    (tmp_path / "plain.toml").write_text('[columns]\nthroughput_tps = "rate"\n')
+    plain = read_mapping(tmp_path / "plain.toml")
+
+    def classes(*arguments: Any) -> list[str]:
+        return list(import_files([tmp_path / "a.csv"], *arguments).load_tests["request_class"])
+
+    assert classes(read_mapping(tmp_path / "map.toml")) == ["write"]
+    assert classes(plain, {"request_class": "read"}) == ["read"]
+    assert classes(plain) == ["all"]

@@ -12,7 +12,7 @@ import pytest
 from capplan.calibration.fit.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
-from capplan.systems.registry import names, read_calibration, system
+from capplan.systems.registry import documented_names, read_calibration, system
 
 OPENPROVIDER = system("openprovider")
 FITTED, PARAMETERS = OPENPROVIDER.fitted(), OPENPROVIDER.parameters
@@ -104,7 +104,7 @@ def test_other_evidence_is_refused(document: dict[str, Any], tmp_path: Path) -> 
     assert all(each in said for each in ("'mine.json'", "evidence", "`capplan calibrate openprovider`"))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_a_fitted_file_is_refused_when_one_figure_of_its_evidence_changes(name: str) -> None:
     """Each packaged file is of today's evidence; with any fitted figure a little different it no longer is."""
     its = system(name)

@@ -12,7 +12,7 @@ from capplan.calibration.fit.problem import problem, start_of
 from capplan.calibration.observations import LoadTest
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER = system("openprovider")
 TESTS = OPENPROVIDER.observations.load_tests()
@@ -49,7 +49,7 @@ def test_load_tests_without_a_fitted_figure_are_not_asked_for() -> None:
     assert {row.id for row in made.rows}.isdisjoint(row.id for row in first.rows)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_each_figure_scatters_as_its_system_says(name: str) -> None:
     its = system(name).observations
     made = problem(system(name), its.load_tests())

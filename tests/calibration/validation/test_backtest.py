@@ -12,7 +12,7 @@ from tests.calibration.made_up_fits import left_out_at, nested_at
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.backtest import left_out as left_out_of
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER, VCIDER = system("openprovider").fitted(), system("vcider").fitted()
 OFF = dict.fromkeys(("r1.none", "r1.both", "r1.internode", "r3.none", "r3.both", "r3.internode"), 0.05)
@@ -101,7 +101,7 @@ def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monk
         assert wider == (offered is not None), name
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_what_is_listed(name: str) -> None:
     """Each figure that was fitted and measured, is set beside rules or widens bands, with what its study says of it."""
     fitted, its = system(name).fitted(), system(name).observations
@@ -126,7 +126,7 @@ def test_what_is_listed(name: str) -> None:
             assert math.isnan(each.size)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_what_asks_the_prior_widens_no_band(name: str) -> None:
     assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 
@@ -139,7 +139,7 @@ NOT_SCORED = {  # folds with figures that only they inform, one set for each rea
 }
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_why_figures_are_not_scored(name: str) -> None:
     reasons: dict[str, set[str]] = {}
     for each in packaged(name):
@@ -166,7 +166,7 @@ def test_at_the_edge_of_capacity_latencies_are_scored_but_widen_nothing() -> Non
     assert repr(by_id(replace(fitted, nested=off))) != repr(before)  # its cores do widen bands
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", documented_names())
 def test_the_packaged_bands_are_about_what_is_predicted(name: str) -> None:
     kept = {each.id: each for each in system(name).fitted().left_out}
     for each in packaged(name):

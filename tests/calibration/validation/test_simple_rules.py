@@ -12,7 +12,7 @@ from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.observations import Observations, Scored
 from capplan.calibration.validation.baselines import BASELINES, linear, persistence
 from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
-from capplan.systems.registry import names, system
+from capplan.systems.registry import documented_names, system
 from capplan.systems.vcider.observations import is_cell
 
 T_TWO, T_ONE = 2.919985580355516, 6.313751514675043  # 95th percentiles of Student's t, tables
@@ -129,7 +129,7 @@ def rows_of(its: Observations[Any]) -> list[Evidence]:
     return [row for test in its.load_tests() for row in test.rows]
 
 
-@pytest.mark.parametrize("its", [system(name).observations for name in names()], ids=names())
+@pytest.mark.parametrize("its", [system(name).observations for name in documented_names()], ids=documented_names())
 def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Observations[Any]) -> None:
     rows = rows_of(its)
     for fold in sorted({row.fold for row in rows if its.scored(row)})[:1]:

@@ -1,184 +1,237 @@
-"""The audit: operational laws and the claims of the documents, checked against every documented figure.
+"""The audit of load tests and of documents: every finding, and a verdict about the saturation of every row.
 
-The intervals are those that the rounding of the printed figures allows. A verdict of `contradicted` means that no
-rounding explains the difference.
-
-References
-----------
-.. [1] P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
-   10(3), 1978: operational laws hold for every system that is observed for long enough, whatever its distributions.
+The load tests that documents print go through the same rules as those of users. Documents are also checked against
+operational laws and against their own claims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from capplan.calibration.audit.checks import Check, Checks, Entry, WorkerCheck
-from capplan.calibration.audit.expression import Figure, Group, Names, figure, fill
-from capplan.calibration.audit.finding import Finding, Verdict, judge, shown
-from capplan.calibration.audit.laws import RULES
-from capplan.calibration.evidence.interval import Interval
+import pandas as pd
+
+from capplan.calibration.audit.checks import Checks
+from capplan.calibration.audit.documented_checks import WorkerGap, apply, worker_gap
+from capplan.calibration.audit.expression import Names
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.audit.load_tests.measured_row import MeasuredRow
+from capplan.calibration.audit.load_tests.row_checks import Saturation, Verdict, row_findings, saturation
+from capplan.calibration.audit.load_tests.rules import RULES
+from capplan.calibration.audit.load_tests.run_checks import run_findings
+from capplan.calibration.audit.load_tests.series_checks import scatter, series_findings
+from capplan.calibration.evidence.documented_runs import documented_runs
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.table import Evidence, by_id, rows_hash
 from capplan.models.errors import InputError
+from capplan.models.results import plain
+
+SCHEMA = "capplan.audit/1"
 
 
 @dataclass(frozen=True)
-class WorkerGap:
-    """Busy workers: what Little's law gives, what is documented, and what would close the gap.
+class RowVerdict:
+    """What the audit says of one row of a load-test table.
 
     Attributes
     ----------
-    rows : tuple of str
-        Ids of the rows used.
-    expected, documented : Interval
-        Busy workers by Little's law from the peak rate and the mean times, and as printed.
-    ratio : Interval
-        Documented over expected.
-    extra_hold_s : Interval
-        Seconds that a request would have to hold its worker beyond its processing time.
-    extra_workers : Interval
-        WorkerCheck that would have to be busy with something else.
+    line
+        Number of the row, from 1.
+    run_id
+        That of the row.
+    request_class
+        That of the row.
+    believed
+        Whether no finding refuses a figure of the row.
+    saturation
+        `steady`, `backlogged`, `overloaded` or `unknown`.
+    shortfall
+        Share of the offered requests that was not completed.
+    noise
+        Share that chance, start and end of the run explain.
     """
 
-    scenario: str
-    rows: tuple[str, ...]
-    expected: Interval
-    documented: Interval
-    ratio: Interval
-    extra_hold_s: Interval
-    extra_workers: Interval
+    line: int
+    run_id: str | None
+    request_class: str | None
+    believed: bool
+    saturation: Verdict
+    shortfall: float | None
+    noise: float | None
 
 
 @dataclass(frozen=True)
-class AuditReport:
-    """Everything that the audit of one system finds.
+class Missing:
+    """A figure that documents refer to and their text does not have, such as that of a picture.
 
     Attributes
     ----------
-    data_hash : str
-        SHA-256 of the rows that were audited.
-    laws : tuple of Finding
-        Operational laws against the figures.
-    worker_gaps : tuple of WorkerGap
-        One per experiment whose document counts busy workers.
-    register : tuple of Finding
-        What the document says about its own figures, or one of its tests about another, against the figures.
-    readings : tuple of Finding
-        Readings that the document leaves open; a refuted reading is no contradiction in the document.
-    missing : tuple of Evidence
-        What the document refers to and its text does not have, such as the figures of a picture.
+    id
+        Of its row of evidence.
+    quantity
+        What kind of thing it is in, such as `chart`.
+    text
+        What it shows.
+    locator
+        Where the documents refer to it.
     """
 
-    system: str
-    data_hash: str
-    laws: tuple[Finding, ...]
-    worker_gaps: tuple[WorkerGap, ...]
-    register: tuple[Finding, ...]
-    readings: tuple[Finding, ...]
-    missing: tuple[Evidence, ...]
+    id: str
+    quantity: str
+    text: str
+    locator: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The audit of a load-test table, or of the documents about a system.
+
+    Attributes
+    ----------
+    subject
+        Name of the table or of the system.
+    findings
+        Those of load tests first, refused figures before cautions; then laws, claims and readings in their order.
+    rows
+        One for each row of the load-test table.
+    loads
+        Different loads.
+    repeated
+        Loads that were measured more than once.
+    scatter
+        Median range of the throughput of repeats, relative to their median.
+    worker_gaps
+        One for each experiment whose document counts busy workers.
+    missing
+        What documents refer to and their text does not have.
+    data_hash
+        SHA-256 of the documented figures; null for a table.
+    """
+
+    subject: str
+    findings: tuple[Finding, ...]
+    rows: tuple[RowVerdict, ...]
+    loads: int
+    repeated: int
+    scatter: float | None
+    worker_gaps: tuple[WorkerGap, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    data_hash: str | None = None
 
     @property
-    def contradictions(self) -> tuple[Finding, ...]:
-        """The findings, of laws and register alike, whose verdict is `contradicted`."""
-        return tuple(finding for finding in (*self.laws, *self.register) if finding.verdict == "contradicted")
+    def refused(self) -> tuple[Finding, ...]:
+        """The findings about what must not be believed."""
+        return tuple(each for each in self.findings if each.severity == "refused")
+
+    @property
+    def of_load_tests(self) -> tuple[Finding, ...]:
+        """The findings of the rules for load-test tables."""
+        return tuple(each for each in self.findings if each.part == "load test")
+
+    @property
+    def laws(self) -> tuple[Finding, ...]:
+        """Operational laws against documented figures."""
+        return tuple(each for each in self.findings if each.part == "law")
+
+    @property
+    def claims(self) -> tuple[Finding, ...]:
+        """What documents say about their own figures, or one of their tests about another, against the figures."""
+        return tuple(each for each in self.findings if each.part == "claim")
+
+    @property
+    def readings(self) -> tuple[Finding, ...]:
+        """Readings that documents leave open; a refuted reading is no contradiction in the documents."""
+        return tuple(each for each in self.findings if each.part == "reading")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the audit as JSON values, with the name of its schema."""
+        return {"schema": SCHEMA, **plain(self)}
 
 
-def audit_rows(checks: Checks, rows: Iterable[Evidence]) -> AuditReport:
-    """Check rows of evidence about one system.
+def audit_load_tests(frame: pd.DataFrame, subject: str = "table") -> Audit:
+    """Audit a load-test table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table as `LOAD_TESTS.read` or `LOAD_TESTS.frame` returns it.
+    subject : str
+        Name of the table.
+
+    Returns
+    -------
+    Audit
+    """
+    rows = [MeasuredRow(line, row) for line, row in enumerate(LOAD_TESTS.rows(frame), start=1)]
+    return Audit(subject=subject, **_of_load_tests(rows))
+
+
+def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
+    """Audit documented figures of one system, and the load tests among them.
 
     Parameters
     ----------
     checks : Checks
         Laws, claims and readings, from `read_checks`.
-    rows : iterable of Evidence
-        The rows; every row that a check names must be among them.
+    evidence : iterable of Evidence
+        The figures; every figure that a check names must be among them.
 
     Returns
     -------
-    AuditReport
-        A finding for each check, in the order of the checks.
+    Audit
+        With a finding for each check, whether it refutes something or not.
 
     Raises
     ------
     InputError
-        If there are no rows, or a check cannot be computed from them.
+        If there are no figures, or a check cannot be computed from them.
     """
-    rows = tuple(rows)
-    if not rows:
+    figures = tuple(evidence)
+    if not figures:
         raise InputError("there are no rows of evidence to audit")
-    scope = Names(by_id(rows), functions=checks.functions or {})
-    laws, register, readings = (
-        tuple(apply(check, scope) for check in part) for part in (checks.laws, checks.claims, checks.readings)
+    scope = Names(by_id(figures), functions=checks.functions or {})
+    of_rows = _of_load_tests(
+        [
+            MeasuredRow(line, each.row, each.rounding, each.figures)
+            for line, each in enumerate(documented_runs(figures), start=1)
+        ]
     )
-    gaps = tuple(_worker_gap(each, scope) for each in checks.workers)
-    missing = tuple(row for row in rows if row.status == "missing")
-    return AuditReport(rows[0].system, rows_hash(rows), laws, gaps, register, readings, missing)
-
-
-def apply(check: Check, scope: Names) -> Finding:
-    """Apply one check to the rows of `scope`.
-
-    Raises
-    ------
-    InputError
-        If the check cannot be computed from them.
-    """
-    try:
-        return _found(check, replace(scope, let=check.let))
-    except InputError as error:
-        raise InputError(f"check {check.name!r}: {error}") from None
-
-
-def _found(check: Check, scope: Names) -> Finding:
-    scope = _with_series(check, scope)
-    expected = figure(check.expected or RULES[check.rule][1], scope)
-    documented = figure(check.documented or "second", scope) if check.documented or check.rule else None
-    verdict: Verdict = "untested" if documented is None else judge(expected.interval, documented.interval)
-    words = {
-        "expected": replace(expected, text=shown(expected.interval, check.unit)),
-        "documented": replace(documented, text=shown(documented.interval, check.unit)) if documented else Figure(0.0),
-    }
-    used = [*(scope.rows[name] for name in check.cites), *expected.rows, *(documented.rows if documented else ())]
-    return Finding(
-        name=check.name,
-        law=check.law,
-        rows=tuple(dict.fromkeys(row.id for row in used)),
-        expected=expected.interval,
-        documented=documented.interval if documented else None,
-        unit=check.unit,
-        verdict=verdict,
-        sentence=fill(check.sentence, replace(scope, values={**scope.values, **words})),
+    checked = (
+        *(apply(check, scope, "law") for check in checks.laws),
+        *(apply(check, scope, "claim") for check in checks.claims),
+        *(apply(check, scope, "reading") for check in checks.readings),
+    )
+    return Audit(
+        subject=figures[0].system,
+        **{**of_rows, "findings": (*of_rows["findings"], *checked)},
+        worker_gaps=tuple(worker_gap(each, scope) for each in checks.workers),
+        missing=tuple(
+            Missing(each.id, each.quantity, each.text, each.locator) for each in figures if each.status == "missing"
+        ),
+        data_hash=rows_hash(figures),
     )
 
 
-def _with_series(check: Check, scope: Names) -> Names:
-    """Add the series of a check to the names that its expressions know, and what its rule picks from it."""
-    if not check.series:
-        return scope
-    series = [_entry(each, replace(scope, let=each.let)) for each in check.series]
-    values: dict[str, Figure | Group] = {"series": tuple(series)}
-    if check.rule:
-        values["first"], values["second"] = RULES[check.rule][0](series)
-    return replace(scope, values=values)
+def _of_load_tests(rows: Sequence[MeasuredRow]) -> Mapping[str, Any]:
+    """Return what the rules find in a table, as fields of `Audit`."""
+    found = [finding for each in rows for finding in row_findings(each)]
+    broken = {each.line for each in found if each.rule in ("impossible-value", "overflowed-counter")}
+    sound = [each for each in rows if each.line not in broken]
+    found += [*run_findings(sound), *series_findings(sound)]
+    order = {name: place for place, name in enumerate(RULES)}
+    found.sort(key=lambda each: (each.severity != "refused", order[each.rule], each.line))
+    refused = {each.line for each in found if each.severity == "refused"}
+    omitted = {each.run_id for each in found if each.rule == "coordinated-omission"}  # by every class of the run
+    refused |= {each.line for each in rows if each.row.run_id in omitted and each.row.run_id is not None}
+    loads, repeated, range_ = scatter(sound)
+    verdicts = tuple(_verdict(each, each.line not in refused, each.line in broken) for each in rows)
+    return {"findings": tuple(found), "rows": verdicts, "loads": loads, "repeated": repeated, "scatter": range_}
 
 
-def _entry(entry: Entry, scope: Names) -> Figure:
-    return replace(figure(entry.value, scope), text=fill(entry.label, scope))
-
-
-def _worker_gap(workers: WorkerCheck, scope: Names) -> WorkerGap:
-    """Compare busy workers with Little's law, N = X R."""
-    rate, time, busy = (
-        figure(text, replace(scope, let=workers.let)) for text in (workers.rate, workers.time, workers.busy)
-    )
-    expected = rate.interval * time.interval
-    return WorkerGap(
-        scenario=workers.scenario,
-        rows=tuple(dict.fromkeys(row.id for each in (rate, time, busy) for row in each.rows)),
-        expected=expected,
-        documented=busy.interval,
-        ratio=busy.interval / expected,
-        extra_hold_s=busy.interval / rate.interval - time.interval,
-        extra_workers=busy.interval - expected,
+def _verdict(measured: MeasuredRow, believed: bool, broken: bool) -> RowVerdict:
+    found = Saturation("unknown") if broken else saturation(measured)
+    row = measured.row
+    return RowVerdict(
+        measured.line, row.run_id, row.request_class, believed, found.verdict, found.shortfall, found.noise
     )

@@ -1,4 +1,4 @@
-"""What a check of the evidence finds: expected against documented, a verdict, and the finding in words."""
+"""What an audit finds: a rule or a check, what it says of which figures, and whether they may be believed."""
 
 from __future__ import annotations
 
@@ -9,41 +9,64 @@ from typing import Literal
 from capplan.calibration.evidence.interval import Interval
 
 Verdict = Literal["consistent", "rounding", "contradicted", "untested"]
+Severity = Literal["refused", "caution", "none"]
+Part = Literal["load test", "law", "claim", "reading"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One law or claim, held against the rows that it speaks of.
+    """One finding about a row of a load-test table, or about documented figures.
 
     Attributes
     ----------
-    name : str
-        Stable name, such as `little.ts3`.
-    law : str
-        The law or the claim, in words.
-    rows : tuple of str
-        Ids of the rows used.
-    expected : Interval
+    part
+        `load test`: a rule for every load-test table. The others are checks of documents: an operational `law`, a
+        `claim` of the document about its own figures, or a `reading` that it leaves open.
+    rule
+        Name of the rule, such as `littles-law`, or of the check, such as `little.ts3`.
+    severity
+        `refused`: a figure or a claim must not be believed. `caution`: a reader must know something about figures that
+        may be right. `none`: a check of documents that refutes nothing; a refuted reading is no fault of the document.
+    sentence
+        What was found, with its figures.
+    means
+        What a finding of the rule means; the law, the claim or the reading in words.
+    action
+        What to do about it; empty where nothing is to be done.
+    line
+        Number of the row in its table, from 1; null for a check of documents.
+    run_id
+        That of the row.
+    request_class
+        That of the row.
+    figures
+        Ids of the documented figures that it speaks of.
+    expected
         What the law, or the figures that a claim speaks of, give; SI.
-    documented : Interval or None
-        What the document says; None exactly when the verdict is `untested`.
-    unit : str
+    documented
+        What the document says.
+    unit
         SI unit of both.
-    verdict : str
-        `consistent`: the documented figure lies in the expected interval; `rounding`: only its interval meets the
-        expected one; `contradicted`: the two intervals are apart; `untested`: no figure speaks to the claim.
-    sentence : str
-        The finding in words.
+    verdict
+        Of a check of documents. `consistent`: the documented figure lies in the expected interval; `rounding`: only its
+        interval meets the expected one; `contradicted`: the two intervals are apart; `untested`: no figure speaks to
+        the claim.
     """
 
-    name: str
-    law: str
-    rows: tuple[str, ...]
-    expected: Interval
-    documented: Interval | None
-    unit: str
-    verdict: Verdict
+    part: Part
+    rule: str
+    severity: Severity
     sentence: str
+    means: str
+    action: str
+    line: int | None = None
+    run_id: str | None = None
+    request_class: str | None = None
+    figures: tuple[str, ...] = ()
+    expected: Interval | None = None
+    documented: Interval | None = None
+    unit: str | None = None
+    verdict: Verdict | None = None
 
 
 def judge(expected: Interval, documented: Interval) -> Verdict:

@@ -7,14 +7,17 @@ console.
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
+from capplan.calibration.evidence.documented_runs import documented_runs
 from capplan.calibration.evidence.importers import (
     cassandra_stress,
     gatling,
@@ -30,9 +33,10 @@ from capplan.calibration.evidence.importers import (
     ycsb,
 )
 from capplan.calibration.evidence.importers.importer import Imported, Importer
-from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
+from capplan.calibration.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
+from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
@@ -47,13 +51,14 @@ IMPORTERS: tuple[Importer, ...] = (
     jmeter.IMPORTER,
     k6.POINTS_IMPORTER,
     gatling.IMPORTER,
+    gatling.LOG_IMPORTER,
     k6.SUMMARY_IMPORTER,
     wrk.IMPORTER,
     openmetrics.IMPORTER,
     prometheus.IMPORTER,
 )
 SCHEMA = "capplan.import/1"
-TABLE, MAPPED = "load-test table", "CSV by --map"
+TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS = ("source", "note")
 _MOST_TABLES = 10
 
@@ -126,6 +131,7 @@ def import_files(
     mapping: ColumnMap | None = None,
     constants: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
+    documented: Mapping[str, Sequence[Evidence]] = MappingProxyType({}),
 ) -> Import:
     """Import files and folders into one table.
 
@@ -141,6 +147,8 @@ def import_files(
         given another value.
     progress : callable
         Called with the number of files that are read, and of all.
+    documented : mapping of str to sequence of Evidence, optional
+        Documented figures by system, whose load tests are taken too.
 
     Returns
     -------
@@ -170,13 +178,48 @@ def import_files(
         parts.extend(found.microbenchmarks)
         for row in found.load_tests:
             runs.setdefault((path.parent, row.run_id, row.request_class), []).append((exactness, row))
+    for system, evidence in documented.items():
+        found_runs = documented_runs(evidence)
+        if not found_runs:
+            raise InputError(f"the documents about {system} have no rate and no latency of a load test")
+        reports.append(FileReport(system, DOCUMENTS, len(found_runs), 0, ()))
+        for each in found_runs:
+            runs.setdefault((Path(system), each.row.run_id, each.row.request_class), []).append((1, each.row))
     if not runs and not parts:
         raise InputError(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
         )
     rows = _told_apart(runs)
-    together = [_with_constants(row, given) for row in rows]
+    together = [_with_class(_with_constants(row, given)) for row in rows]
     return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
+
+
+def import_load_tests(
+    *paths: str | Path, mapping: str | Path | None = None, columns: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Import load tests from files of any known tool, and from folders of them.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        Outputs of load generators, load-test tables, or folders.
+    mapping : str or Path, optional
+        A .toml file that says what the columns of a CSV are.
+    columns : mapping of str to str, optional
+        Cells that no tool knows, such as `{"cass_nodes": "3"}`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A load-test table: one row per run and request class, with all columns of `capplan evidence schema`.
+
+    Raises
+    ------
+    InputError
+        As for `import_files`.
+    """
+    described = None if mapping is None else read_mapping(Path(mapping))
+    return import_files([Path(each) for each in paths], described, columns).load_tests
 
 
 def _known() -> str:
@@ -224,7 +267,7 @@ def _read(importer: Importer, file: TextFile) -> Imported:
         MICROBENCHMARKS.frame(found.microbenchmarks)
     except InputError:
         raise
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, csv.Error, RecursionError) as error:
         raise InputError(
             f"{file.path} looks like output of {importer.tool}, and has something that it never writes "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): the file is damaged"
@@ -252,6 +295,11 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
                 "apart"
             )
     return replace(row, **given)
+
+
+def _with_class(row: LoadTestRow) -> LoadTestRow:
+    """Return a row about all requests of its run, where nothing says otherwise."""
+    return row if row.request_class else replace(row, request_class=ALL)
 
 
 def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:

@@ -15,7 +15,7 @@ not need may be left out. The columns are
                           as `nodes=3 write_share=0.05`; shares and SI units
 `quantity`                what was measured or configured, such as `incoming_rate`, `latency`, `busy_workers`
 `request_class`           the class as its system reports it, such as `auth`, `read`, `request`; empty: all requests
-`statistic`               one of `STATISTICS`; `unspecified` if the document does not state it
+`statistic`               one of `Written.statistic`; `unspecified` if the document does not state it
 `value`, `unit`           the figure as written and its unit, one of `UNITS`
 `text`                    the fact, if it is a word or a version instead of a number
 `low`, `high`             the interval that the rounding allows, in the same unit; `inf` for "at least"
@@ -53,19 +53,18 @@ cores: 280 % of one core is 2.8.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal, InvalidOperation
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, Literal
 
+from capplan.calibration.evidence.columns import Column, columns_of, parse_rows
 from capplan.calibration.evidence.interval import Interval
 from capplan.models.errors import InputError, nearest
 
@@ -90,16 +89,9 @@ UNITS = {
 }
 TEXT_UNITS = frozenset({"name", "version", "date"})
 PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-STATISTICS = frozenset(
-    {"constant", "peak", "mean", "minimum", "maximum", "ratio", "difference", "unspecified", *PERCENTILES}
-)
-STATUSES = frozenset({"configured", "measured", "claimed", "derived", "contradictory", "missing"})
-USES = frozenset({"fit", "check", "context", "excluded"})
-LOAD_KINDS = frozenset({"", "open", "closed", "throttled", "bursty"})
-_FLAGS = {"yes": True, "no": False, "": None}
 _REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
 _COLUMNS_REQUIRED = (*_REQUIRED, "value", "low", "high")
-_CHOICES = {"statistic": STATISTICS, "status": STATUSES, "use": USES, "load_kind": LOAD_KINDS, "unit": frozenset(UNITS)}
+_COUNTS = ("dcs", "front_nodes", "cass_nodes", "rf")
 # Columns that a fit does not use; they do not change the hash of its data.
 _PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
 
@@ -154,7 +146,45 @@ class Evidence:
         return Interval(self.value, self.low, self.high)
 
 
-COLUMNS = tuple(column.name for column in fields(Evidence) if column.name != "written")
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A row as its file has it; None for an empty cell. The module's docstring describes the columns."""
+
+    id: str | None = None
+    system: str | None = None
+    source: str | None = None
+    scenario: str | None = None
+    dcs: int | None = None
+    front_nodes: int | None = None
+    cass_nodes: int | None = None
+    rf: int | None = None
+    proxy: bool | None = None
+    ldap: bool | None = None
+    layout: str | None = None
+    quantity: str | None = None
+    request_class: str | None = None
+    statistic: (
+        Literal["constant", "peak", "mean", "minimum", "maximum", "p50", "p75", "p90", "p95", "p99"]
+        | Literal["ratio", "difference", "unspecified"]
+        | None
+    ) = None
+    value: str | None = None  # text, so that decimal fractions become SI units exactly
+    text: str | None = None
+    unit: str | None = None
+    low: str | None = None
+    high: str | None = None
+    rounding: str | None = None
+    load_kind: Literal["open", "closed", "throttled", "bursty"] | None = None
+    conditions: str | None = None
+    status: Literal["configured", "measured", "claimed", "derived", "contradictory", "missing"] | None = None
+    duplicate_group: str | None = None
+    fold: str | None = None
+    use: Literal["fit", "check", "context", "excluded"] | None = None
+    reason: str | None = None
+    locator: str | None = None
+
+
+COLUMNS = tuple(columns_of(Written))
 
 
 @dataclass(frozen=True)
@@ -243,55 +273,37 @@ def parse(text: str, where: str) -> tuple[Evidence, ...]:
     InputError
         If a column is missing or unknown, a cell breaks its rule, or two rows share an id.
     """
-    reader = csv.DictReader(io.StringIO(text))
-    header = reader.fieldnames or ()
-    for name in header:
-        if name not in COLUMNS:
-            raise InputError(f"{where}: column {name!r} is unknown{nearest(name, COLUMNS)}")
-    if missing := [name for name in _COLUMNS_REQUIRED if name not in header]:
-        raise InputError(f"{where}: column {missing[0]!r} is missing: every table of evidence needs it")
-    rows = tuple(_row(cells, f"{where}, line {reader.line_num}") for cells in reader)
+    written = parse_rows(text, Written, where, "a table of evidence", _COLUMNS_REQUIRED)
+    rows = tuple(_evidence(row, place) for place, row in written)
     repeated = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
     if repeated:
         raise InputError(f"{where}: column 'id' has {repeated[0]!r} more than once: every id must be unique")
     return rows
 
 
-def _row(cells: dict[str, Any], where: str) -> Evidence:
-    if None in cells or None in cells.values():
-        columns = len(cells.keys() - {None})
-        raise InputError(f"{where}: the row must have exactly {columns} cells: quote a cell that holds a comma")
-    cells = {**dict.fromkeys(COLUMNS, ""), **cells}
+def _evidence(row: Written, where: str) -> Evidence:
     for name in _REQUIRED:
-        if not cells[name]:
+        if getattr(row, name) is None:
             raise InputError(f"{where}: column {name!r} is empty: it must be given")
-    for name, choices in _CHOICES.items():
-        if cells[name] not in choices:
-            raise InputError(f"{where}: column {name!r} has {cells[name]!r}{nearest(cells[name], choices - {''})}")
-    if cells["use"] != "fit" and cells["use"] != "context" and not cells["reason"]:
-        raise InputError(f"{where}: column 'reason' is empty: a row with use {cells['use']!r} must say why")
-    if cells["status"] == "missing" and (cells["unit"], cells["use"]) != ("name", "excluded"):
+    if row.use not in ("fit", "context") and row.reason is None:
+        raise InputError(f"{where}: column 'reason' is empty: a row with use {row.use!r} must say why")
+    if row.status == "missing" and (row.unit, row.use) != ("name", "excluded"):
         raise InputError(
             f"{where}: a row with status 'missing' must have unit 'name' and use 'excluded': it has no figure"
         )
-    counts = {
-        name: _count(cells[name], f"{where}: column {name!r}") for name in ("dcs", "front_nodes", "cass_nodes", "rf")
+    for name in _COUNTS:
+        if getattr(row, name) is not None and getattr(row, name) < 1:
+            raise InputError(f"{where}: column {name!r} has {getattr(row, name)}: it must be a whole number above zero")
+    cells = {
+        name: "" if column.kind in ("text", "choice") and value is None else value
+        for name, column, value in _cells(row)
     }
-    flags = {name: _flag(cells[name], f"{where}: column {name!r}") for name in ("proxy", "ldap")}
-    layout = {"layout": _layout(cells["layout"], f"{where}: column 'layout'")}
-    return Evidence(**{**cells, **counts, **flags, **layout, **_figure(cells, where)})
+    layout = {"layout": _layout(row.layout or "", f"{where}: column 'layout'")}
+    return Evidence(**{**cells, **layout, **_figure(row, where)})
 
 
-def _count(text: str, what: str) -> int | None:
-    if text and not (text.isdecimal() and int(text) > 0):
-        raise InputError(f"{what} has {text!r}: it must be a whole number above zero, or empty")
-    return int(text) if text else None
-
-
-def _flag(text: str, what: str) -> bool | None:
-    if text not in _FLAGS:
-        raise InputError(f"{what} has {text!r}: it must be 'yes', 'no' or empty")
-    return _FLAGS[text]
+def _cells(row: Written) -> Iterator[tuple[str, Column, Any]]:
+    return ((name, column, getattr(row, name)) for name, column in columns_of(Written).items())
 
 
 def _layout(text: str, what: str) -> dict[str, str]:
@@ -312,24 +324,32 @@ def layout_text(layout: Mapping[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in layout.items())
 
 
-def _figure(cells: dict[str, str], where: str) -> dict[str, Any]:
+def _figure(row: Written, where: str) -> dict[str, Any]:
     """Return the figure in SI: value, low, high, unit, and as written."""
-    unit, factor = UNITS[cells["unit"]]
-    numbers = ("value", "low", "high")
-    if cells["unit"] in TEXT_UNITS:
-        if not cells["text"] or any(cells[name] for name in numbers):
-            raise InputError(f"{where}: unit {cells['unit']!r} takes a 'text' and leaves 'value', 'low', 'high' empty")
-        return {"value": math.nan, "low": math.nan, "high": math.nan, "unit": unit, "written": cells["text"]}
-    if cells["text"]:
-        raise InputError(f"{where}: column 'text' has {cells['text']!r}: unit {cells['unit']!r} takes numbers only")
-    value, low, high = (_number(cells[name], f"{where}: column {name!r}") * Decimal(factor) for name in numbers)
+    name = row.unit or ""
+    if name not in UNITS:
+        raise InputError(f"{where}: column 'unit' has {name!r}{nearest(name, UNITS)}")
+    unit, factor = UNITS[name]
+    if name in TEXT_UNITS:
+        if not row.text or row.value or row.low or row.high:
+            raise InputError(f"{where}: unit {name!r} takes a 'text' and leaves 'value', 'low', 'high' empty")
+        return {"value": math.nan, "low": math.nan, "high": math.nan, "unit": unit, "written": row.text}
+    if row.text:
+        raise InputError(f"{where}: column 'text' has {row.text!r}: unit {name!r} takes numbers only")
+    value, low, high = (
+        _number(getattr(row, column) or "", f"{where}: column {column!r}") * Decimal(factor)
+        for column in ("value", "low", "high")
+    )
     if not low <= value <= high or value.is_infinite():
         raise InputError(
-            f"{where}: column 'value' has {cells['value']!r}: it must be finite and lie between low and high, "
-            f"{cells['low']} and {cells['high']}"
+            f"{where}: column 'value' has {row.value!r}: it must be finite and lie between low and high, "
+            f"{row.low} and {row.high}"
         )
-    written = cells["value"] + {"1": "", "1/s": "/s"}.get(cells["unit"], f" {cells['unit']}")
+    written = f"{row.value}" + {"1": "", "1/s": "/s"}.get(name, f" {name}")
     return {"value": float(value), "low": float(low), "high": float(high), "unit": unit, "written": written}
+
+
+_MOST_DIGITS = 300
 
 
 def _number(text: str, what: str) -> Decimal:
@@ -339,6 +359,8 @@ def _number(text: str, what: str) -> Decimal:
         number = Decimal("nan")
     if number.is_nan():
         raise InputError(f"{what} has {text!r}: it must be a number")
+    if number.is_finite() and abs(number.adjusted()) > _MOST_DIGITS:
+        raise InputError(f"{what} has {text!r}: it must have at most {_MOST_DIGITS} digits before and after the point")
     return number
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import csv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +23,15 @@ _MAGIC = {
     b"PAR1": "a Parquet file: name it .parquet",
 }
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@contextmanager
+def read_as_csv(where: str) -> Iterator[None]:
+    """Refuse in one sentence what Python's reader of CSV cannot read inside the block."""
+    try:
+        yield
+    except csv.Error as error:
+        raise InputError(f"{where} is not a CSV table: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,8 @@
 """Tables whose columns are the fields of a dataclass: read, checked, written, and seen as typed rows.
 
-The type of a field decides what its cells may hold:
-
-==================== ==================================================================
-`str`                text
-`float`              a finite number in the unit that the name ends with
-`int`                a whole number
-`bool`               `yes` or `no`
-`Literal[...]`       one of these words
-`int | tuple[int]`   a count, or one for each data centre such as `6/6/3`
-==================== ==================================================================
-
-Every cell may be missing. A data frame has all columns, in the order of the fields: `string` for text, words and counts
-per data centre, `Float64`'s plain `float64` with NaN for numbers, `Int64` for whole numbers and `boolean` for flags.
+`columns` says what a cell may hold; every cell may be missing. A frame has all columns, in the order of the fields:
+`string` for text, words and counts per data centre, `Float64`'s plain `float64` with NaN for numbers, `Int64` for whole
+numbers and `boolean` for flags.
 """
 
 from __future__ import annotations
@@ -20,12 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -34,61 +22,18 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.calibration.evidence.columns import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
+from capplan.calibration.evidence.text_file import TextFile, read_as_csv
+from capplan.models import visible_text
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.per_dc import SEPARATOR, is_per_dc, per_dc_text
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.replaced_file import replace_file
 
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
-_MOST_COUNT = 2**53  # beyond which a double does not count exactly
-_FLAGS = {"yes": True, "no": False, "true": True, "false": False}
 _DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
 PARQUET = ".parquet"
 MOST_ROWS = 50_000
-_UNITS = {
-    "_ms": "milliseconds",
-    "_s": "seconds",
-    "_tps": "requests per second",
-    "_percent": "per cent",
-    "_gib": "GiB",
-    "_bytes": "bytes",
-}
-
-
-class Row(Protocol):
-    """A frozen dataclass of optional fields."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-R = TypeVar("R", bound=Row)
 Cells: TypeAlias = "pd.Series[Any]"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name, what its cells are, and the words that they may be."""
-
-    name: str
-    kind: Literal["text", "number", "count", "flag", "choice", "per_dc"]
-    choices: tuple[str, ...] = ()
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the column in a data frame."""
-        return _DTYPES.get(self.kind, TEXT)
-
-    @property
-    def rule(self) -> str:
-        """What a cell must be, as the end of a sentence."""
-        unit = next((words for ending, words in _UNITS.items() if self.name.endswith(ending)), "")
-        of_unit = f" of {unit}, without a unit" if unit and unit != "per cent" else ""
-        return {
-            "number": f"it must be a finite number{of_unit}",
-            "count": "it must be a whole number",
-            "flag": "it must be 'yes' or 'no'",
-            "per_dc": "it must be a whole number, or one for each data centre such as '6/6/3'",
-        }.get(self.kind, "it must be text")
 
 
 @dataclass(frozen=True)
@@ -109,11 +54,10 @@ class TypedTable(Generic[R]):
     name: str
     schema: str
 
-    @cached_property
-    def columns(self) -> dict[str, Column]:
+    @property
+    def columns(self) -> Mapping[str, Column]:
         """The columns by name, in order."""
-        hints = get_type_hints(self.row)
-        return {field.name: _column(field.name, hints[field.name]) for field in fields(self.row)}
+        return columns_of(self.row)
 
     def read(self, path: str | Path) -> pd.DataFrame:
         """Read a table from a CSV or Parquet file.
@@ -136,9 +80,7 @@ class TypedTable(Generic[R]):
         path = Path(path)
         found = _read_parquet(path) if path.suffix.lower() == PARQUET else _read_csv(path)
         known = self.columns
-        for name in found.column_names:
-            if name not in known:
-                raise InputError(f"{path}: column {name!r} is unknown in {self.name}{nearest(name, known)}")
+        check_header(found.column_names, known, str(path), self.name)
         if not found.num_rows:
             raise InputError(f"{path} has a header and no rows: {self.name} needs at least one")
         if found.num_rows > MOST_ROWS:
@@ -147,19 +89,19 @@ class TypedTable(Generic[R]):
                 "and not one for each request"
             )
         first = 1 if path.suffix.lower() == PARQUET else 2  # the header is line 1 of a CSV file
-        return self._frame(
-            {
-                name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
-                for name in found.column_names
-            },
-            found.num_rows,
-        )
+        cells = {
+            name: _cells(found.column(name), known[name], lambda row: f"{path}, line {row + first}")
+            for name in found.column_names
+        }
+        if first == 2:
+            cells = {name: _unquoted(each) if known[name].kind == "text" else each for name, each in cells.items()}
+        return self._frame(cells, found.num_rows)
 
     def frame(self, rows: Iterable[R]) -> pd.DataFrame:
         """Return typed rows as a data frame with all columns."""
         listed = list(rows)
         cells = {
-            name: pd.Series([_cell(getattr(row, name), column) for row in listed], dtype=column.dtype)
+            name: pd.Series([_cell(getattr(row, name), column) for row in listed], dtype=_dtype(column))
             for name, column in self.columns.items()
         }
         return self._frame(cells, len(listed))
@@ -181,7 +123,7 @@ class TypedTable(Generic[R]):
     def _frame(self, cells: Mapping[str, pd.Series], count: int) -> pd.DataFrame:
         return pd.DataFrame(
             {
-                name: cells[name] if name in cells else pd.Series([_missing(column)] * count, dtype=column.dtype)
+                name: cells[name] if name in cells else pd.Series([_missing(column)] * count, dtype=_dtype(column))
                 for name, column in self.columns.items()
             }
         )
@@ -229,19 +171,16 @@ class TypedTable(Generic[R]):
         for name, column in self.columns.items():
             if column.kind == "flag":
                 shown[name] = shown[name].map({True: "yes", False: "no"}, na_action="ignore")
+            elif column.kind == "text":
+                shown[name] = shown[name].map(visible_text.cell, na_action="ignore")
         return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
 
 
-def _column(name: str, hint: Any) -> Column:
-    """Return the column of an optional field."""
-    optional = [each for each in get_args(hint) if each is not types.NoneType]
-    if len(optional) > 1 and is_per_dc(optional[0] | optional[1]):
-        return Column(name, "per_dc")
-    (only,) = optional
-    if get_origin(only) is Literal:
-        return Column(name, "choice", get_args(only))
-    kinds: Mapping[Any, Any] = {str: "text", float: "number", int: "count", bool: "flag"}
-    return Column(name, kinds[only])
+def _unquoted(cells: Cells) -> Cells:
+    """Return texts without the apostrophes that keep spreadsheets from taking them for formulas."""
+    if not cells.str.startswith("'").fillna(False).any():
+        return cells
+    return cells.map(visible_text.from_cell, na_action="ignore")
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -249,10 +188,10 @@ def _read_csv(path: Path) -> pa.Table:
     text = TextFile(path)
     if text.encoding == "utf-16":
         raise InputError(f"{path} is UTF-16: save the table as UTF-8")
-    header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))))
-    twice = [name for place, name in enumerate(header) if name in header[:place]]
-    if twice:
-        raise InputError(f"{path}: column {twice[0]!r} appears twice: each column must appear once")
+    with read_as_csv(str(path)):
+        header = next(csv.reader(io.StringIO(text.head.lstrip("\N{BYTE ORDER MARK}"))), [])
+    for _ in text.lines():  # finds a line that is no text, of which pyarrow prints a traceback
+        pass
     refused: list[pa_csv.InvalidRow] = []
 
     def refuse(row: Any) -> str:
@@ -275,8 +214,6 @@ def _read_csv(path: Path) -> pa.Table:
                 f"{path}{where} has {refused[0].actual_columns} cells: the header has {refused[0].expected_columns}; "
                 "quote a cell that holds a comma"
             ) from None
-        for _ in text.lines():  # finds a line that is no text
-            pass
         raise InputError(f"{path} is not a CSV table: {str(error).splitlines()[0]}") from None
 
 
@@ -297,7 +234,7 @@ def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) 
     if pa.types.is_null(array.type):
         return _series([_missing(column)] * len(array), column)
     if kind == "number" and pa.types.is_floating(array.type):
-        return _finite(pd.Series(array.to_pandas(), dtype=column.dtype), column, where)
+        return _finite(pd.Series(array.to_pandas(), dtype=_dtype(column)), column, where)
     if kind in ("number", "count") and pa.types.is_integer(array.type):
         return _series(array.to_pylist(), column)
     if kind == "flag" and pa.types.is_boolean(array.type):
@@ -314,7 +251,7 @@ def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cel
         try:
             numbers = words.cast(pa.float64())
         except pa.ArrowInvalid:
-            raise _refused(words, column, where, float) from None
+            raise _refused(words, column, where) from None
         return _finite(pd.Series(numbers.to_numpy(zero_copy_only=False), dtype="float64"), column, where)
     if column.kind == "count":
         try:
@@ -322,31 +259,28 @@ def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cel
                 "Int64"
             )
         except pa.ArrowInvalid:
-            raise _refused(words, column, where, _whole) from None
+            raise _refused(words, column, where) from None
     distinct = pc.unique(words)
-    checks: Mapping[str, Callable[[str], Any]] = {"flag": _flag, "per_dc": _per_dc, "choice": column.choices.index}
-    if column.kind in checks:
-        for word in distinct.to_pylist():
-            try:
-                word is None or checks[column.kind](word)
-            except ValueError:
-                raise _refused(words, column, where, checks[column.kind]) from None
+    for word in distinct.to_pylist() if column.kind != "text" else ():
+        try:
+            word is None or column.value(word)
+        except ValueError:
+            raise _refused(words, column, where) from None
     found = pd.Series(words.to_pandas(types_mapper={pa.string(): TEXT}.get)).astype(TEXT)
     return (
-        found.map(lambda word: _FLAGS[word.lower()], na_action="ignore").astype("boolean")
+        found.map(lambda word: FLAGS[word.lower()], na_action="ignore").astype("boolean")
         if column.kind == "flag"
         else found
     )
 
 
-def _refused(words: pa.Array, column: Column, where: Callable[[int], str], check: Callable[[str], Any]) -> InputError:
+def _refused(words: pa.Array, column: Column, where: Callable[[int], str]) -> InputError:
     """Return the error of the first cell that breaks the rule of its column."""
     for row, word in enumerate(words.to_pylist()):
         try:
-            word is None or check(word)
+            word is None or column.value(word)
         except ValueError:
-            rule = nearest(word, column.choices)[2:] if column.choices else column.rule
-            return InputError(f"{where(row)}: column {column.name!r} has {word!r}: {rule}")
+            return column.refusal(word, where(row))
     return InputError(f"column {column.name!r}: {column.rule}")
 
 
@@ -354,34 +288,19 @@ def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> 
     unbounded = np.flatnonzero(np.isinf(numbers.to_numpy()))
     if len(unbounded):
         row = int(unbounded[0])
-        raise InputError(f"{where(row)}: column {column.name!r} has {numbers[row]}: {column.rule}")
+        raise column.refusal(float(numbers[row]), where(row))
     return numbers
-
-
-def _whole(word: str) -> int:
-    number = float(word)
-    if not number.is_integer() or abs(number) > _MOST_COUNT:
-        raise ValueError(word)
-    return int(number)
-
-
-def _flag(word: str) -> bool:
-    if word.lower() not in _FLAGS:
-        raise ValueError(word)
-    return _FLAGS[word.lower()]
-
-
-def _per_dc(word: str) -> int | tuple[int, ...]:
-    numbers = tuple(int(each) for each in word.split(SEPARATOR))
-    if min(numbers) < 0:
-        raise ValueError(word)
-    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _series(cells: list[Any], column: Column) -> Cells:
     """Return cells with the type of their column."""
-    found: Cells = pd.Series(cells, dtype=column.dtype)
+    found: Cells = pd.Series(cells, dtype=_dtype(column))
     return found
+
+
+def _dtype(column: Column) -> Any:
+    """Return the type of a column in a data frame."""
+    return _DTYPES.get(column.kind, TEXT)
 
 
 def _missing(column: Column) -> Any:
@@ -400,13 +319,13 @@ def _cell(value: Any, column: Column) -> Any:
         return _missing(column)
     if column.kind == "number" and (isinstance(value, (str, bool)) or math.isinf(value)):
         raise ValueError(f"{column.name} is {value!r}")
-    if column.kind == "count" and abs(value) > _MOST_COUNT:
+    if column.kind == "count" and abs(value) > MOST_COUNT:
         raise ValueError(f"{column.name} is {value!r}")
     return per_dc_text(value) if column.kind == "per_dc" else value
 
 
 def _typed(cells: pd.Series, column: Column) -> list[Any]:
     """Return cells as Python values."""
-    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool, "per_dc": _per_dc}
+    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool, "per_dc": per_dc}
     make = makers.get(column.kind, str)
     return [None if pd.isna(cell) else make(cell) for cell in cells]

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
+from capplan.calibration.fit.from_table import TableSystem, fit_table
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
 from capplan.calibration.fit.problem import problem, start_of
 from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.system import System
+from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 
 _PROPOSALS = 2500
@@ -35,6 +39,7 @@ def calibrate(
     version: str | None = None,
     progress: Progress = lambda _: None,
     output: Path | None = None,
+    evidence: pd.DataFrame | None = None,
 ) -> Fitted:
     """Fit a system to its evidence.
 
@@ -49,17 +54,26 @@ def calibrate(
     progress : function
         Called with the name of each stage as it starts.
     output : Path, optional
-        File that the caller will write the result to. Finished stages are saved beside it, one file per seed and
-        evidence, so that an interrupted calibration can resume; the file is deleted at the end.
+        Finished stages are saved beside this file, one file per seed and evidence, so that an interrupted calibration
+        can resume; the file is deleted at the end.
+    evidence : pandas.DataFrame, optional
+        A load-test table, for systems that are fitted to one, such as `cassandra`.
 
     Returns
     -------
     Fitted
         The calibration; `fitted_file.write` stores it.
     """
+    if isinstance(system, TableSystem):
+        if evidence is None:
+            raise InputError(f"{system.name} is fitted to your load tests: give a load-test table as evidence")
+        return fit_table(system, list(LOAD_TESTS.rows(evidence)), seed=seed)
+    if evidence is not None:
+        raise InputError(f"{system.name} has documents of its own, and is not fitted to load-test tables")
     stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)
-    fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
-    stages.end()
+    with stages.owned():
+        fitted = _Calibration(system, seed, stages).fitted(version or installed("capplan"))
+        stages.end()
     return fitted
 
 

@@ -14,9 +14,11 @@ import numpy as np
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
+from capplan.models.read_file import read_file
 from capplan.models.replaced_file import replace_file
 
 SCHEMA = "capplan.fitted/3"
+LARGEST_BYTES = 32 * 2**20
 DRAWS = 512
 """Parameter draws of a calibration: enough for the ends of 90 % bands, with 26 draws beyond each end."""
 _COUNTS = ("seed", "fitted_parameters")
@@ -108,6 +110,25 @@ class Hypothesis:
     deviance: float
 
 
+@dataclass(frozen=True)
+class FittedTable:
+    """The user's load-test table that a generic system was fitted to; with it, the fitted file stands on its own.
+
+    Attributes
+    ----------
+    rows : tuple of mappings
+        The cells of each row that have a value, by column.
+    scatter : mapping of float
+        Standard deviation of the logarithm of a repeat's measurement around the model, by column.
+    priors : mapping of pairs
+        Median and standard deviation of the logarithm of each free parameter's prior, by name.
+    """
+
+    rows: tuple[Mapping[str, Any], ...] = field(hash=False)
+    scatter: Mapping[str, float] = field(hash=False)
+    priors: Mapping[str, tuple[float, float]] = field(hash=False)
+
+
 class Expected(NamedTuple):
     """What a calibration of a system must match.
 
@@ -168,6 +189,8 @@ class Fitted:
         Every figure, predicted by a fit without its scenario.
     nested : tuple of NestedFigure
         Every figure, predicted by fits without its scenario and another one.
+    table : FittedTable or None
+        The load-test table of a user; None where the system's own evidence was fitted.
     """
 
     system: str
@@ -185,6 +208,20 @@ class Fitted:
     figures: tuple[FittedFigure, ...]
     left_out: tuple[FittedFigure, ...]
     nested: tuple[NestedFigure, ...]
+    table: FittedTable | None = None
+
+    @property
+    def its_table(self) -> FittedTable:
+        """The table that it was fitted to.
+
+        Raises
+        ------
+        InputError
+            If it was not fitted to one.
+        """
+        if self.table is None:
+            raise InputError(f"this calibration of {self.system} is not fitted to a load-test table")
+        return self.table
 
     def values(self, parameters: tuple[Parameter, ...]) -> dict[str, Number]:
         """Return the values of all parameters, SI.
@@ -212,11 +249,17 @@ class Fitted:
         parameters : tuple of Parameter
             Parameters of the system.
         """
+        single = self.middle()
+        return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(parameters).items()}
+
+    def middle(self) -> dict[str, float]:
+        """Return the free parameters at the draw nearest to the centre of the ensemble, SI."""
+        return dict(zip(self.names, self.draws[self._nearest()], strict=True))
+
+    def _nearest(self) -> int:
         logs = np.log(np.array(self.draws))
         spread = np.maximum(logs.std(axis=0), 1e-12)
-        nearest = int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
-        single = dict(zip(self.names, self.draws[nearest], strict=True))
-        return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(parameters).items()}
+        return int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
 
     def check(self, where: str, expected: Expected) -> None:
         """Check that the calibration matches a system.
@@ -261,7 +304,10 @@ def rounded(value: float) -> float:
 
 def to_json(fitted: Fitted) -> dict[str, Any]:
     """Return the contents of the fitted file as JSON types."""
-    return {"schema": SCHEMA, **asdict(fitted)}
+    content = {"schema": SCHEMA, **asdict(fitted)}
+    if fitted.table is None:
+        del content["table"]
+    return content
 
 
 def write(fitted: Fitted, path: Path) -> None:
@@ -301,12 +347,12 @@ def read_fitted(path: Path) -> Fitted:
         If the file cannot be read or is not a fitted file.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_file(path, LARGEST_BYTES))
         if content.pop("schema") != SCHEMA:
             raise KeyError
         return _built(content)
-    except OSError as error:
-        raise InputError(f"fitted file {str(path)!r} cannot be read: {error.strerror}") from None
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise _no_fitted_file(path.name) from None
 
@@ -327,12 +373,24 @@ def _built(content: Mapping[str, Any]) -> Fitted:
             "left_out": tuple(FittedFigure(**item) for item in content["left_out"]),
             "nested": tuple(NestedFigure(**item) for item in content["nested"]),
             "posterior": Posterior(**content["posterior"]),
+            "table": _table(content.get("table")),
         }
     )
     typed = isinstance(content["system"], str) and all(isinstance(content[name], int) for name in _COUNTS)
-    if not typed or not _sound_numbers(fitted):
+    worded = all(isinstance(word, str) for each in fitted.hypotheses for pair in each.choice.items() for word in pair)
+    if not typed or not worded or not _sound_numbers(fitted):
         raise ValueError
     return fitted
+
+
+def _table(content: Mapping[str, Any] | None) -> FittedTable | None:
+    if content is None:
+        return None
+    scatter = {str(name): float(value) for name, value in content["scatter"].items()}
+    priors = {str(name): (float(median), float(sd)) for name, (median, sd) in content["priors"].items()}
+    if not all(map(_amount, scatter.values())) or not all(_positive(x) for each in priors.values() for x in each):
+        raise ValueError
+    return FittedTable(tuple(dict(row) for row in content["rows"]), scatter, priors)
 
 
 def _sound_numbers(fitted: Fitted) -> bool:

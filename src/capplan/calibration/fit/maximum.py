@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 _STEP = 2e-3  # of the central differences, in the logarithm of a parameter
@@ -51,10 +51,25 @@ class Maximum:
         return float(np.trace(np.linalg.solve(self.jacobian.T @ self.jacobian, data)))
 
 
+class LeastSquares(Protocol):
+    """Residuals to minimise, with standardised priors as the last ones."""
+
+    @property
+    def centre(self) -> FloatArray:
+        """Logarithms of the prior medians (free,)."""
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviations of the priors' logarithms (free,)."""
+
+    def residuals(self, log_points: FloatArray) -> FloatArray:
+        """Return the residuals of the figures, then those of the priors (draws, figures + free)."""
+
+
 class _Evaluator:
     """Residuals and their Jacobian at a point: one call of the model evaluates all perturbed points as draws."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: LeastSquares) -> None:
         self.problem = problem
         self.known: dict[bytes, tuple[FloatArray, FloatArray]] = {}
 
@@ -75,12 +90,12 @@ class _Evaluator:
         return self.known[key]
 
 
-def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
+def maximum(problem: LeastSquares, start: FloatArray | None = None) -> Maximum:
     """Find the most probable parameters with a trust-region least-squares search (`scipy.optimize.least_squares`).
 
     Parameters
     ----------
-    problem : Problem
+    problem : LeastSquares
         The fitting problem.
     start : array (free,), optional
         Start of the search, logarithms of the free parameters; the prior medians by default.
@@ -106,5 +121,5 @@ def maximum(problem: Problem, start: FloatArray | None = None) -> Maximum:
         xtol=1e-5,
     )
     residuals, jacobian = evaluator.at(solution.x)
-    data = residuals[: len(problem.rows)]
+    data = residuals[: len(residuals) - len(problem.centre)]
     return Maximum(solution.x, float(residuals @ residuals), float(data @ data), jacobian)

@@ -11,6 +11,7 @@ curvature at the maximum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,13 @@ from capplan.models.language.units import FloatArray
 _T_DEGREES = 5.0
 _ROUNDS = 5
 _FIRST = 2.0  # widens the first proposal, so that too sharp a curvature at the maximum does not trap it
+
+
+class Sampled(Protocol):
+    """A posterior to draw from."""
+
+    def log_posterior(self, log_points: FloatArray) -> FloatArray:
+        """Return the log posterior up to a constant (draws,)."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +57,12 @@ class Ensemble:
     shift: float = 0.0
 
 
-def resampled(problem: Problem, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:
+def resampled(
+    problem: Sampled, best: Maximum, draws: int, proposals: int, seed: int, rounds_of: int | None = None
+) -> Ensemble:
     """Draw an ensemble from the posterior by adaptive importance sampling (Cappe et al. 2008).
 
-    Each of `_ROUNDS` rounds proposes points from a multivariate t with the centre and covariance of the round before.
+    Each of several rounds proposes points from a multivariate t with the centre and covariance of the round before.
     The round with the largest effective sample size is resampled.
 
     Parameters
@@ -67,6 +77,8 @@ def resampled(problem: Problem, best: Maximum, draws: int, proposals: int, seed:
         Proposals per round.
     seed : int
         Random seed.
+    rounds_of : int, optional
+        Number of rounds.
 
     Returns
     -------
@@ -76,7 +88,7 @@ def resampled(problem: Problem, best: Maximum, draws: int, proposals: int, seed:
     random = np.random.default_rng(seed)
     centre, covariance = best.log_point, _FIRST * best.covariance
     rounds = []
-    for _ in range(_ROUNDS):
+    for _ in range(rounds_of or _ROUNDS):
         points, weight = _weighted(problem, centre, covariance, proposals, random)
         rounds.append((float(1 / (weight**2).sum()), points, weight))
         tempered = _tempered(weight, 2 * len(centre))
@@ -116,7 +128,7 @@ def laplace_distance(best: Maximum, drawn: Ensemble) -> float:
 
 
 def _weighted(
-    problem: Problem, centre: FloatArray, covariance: FloatArray, count: int, random: np.random.Generator
+    problem: Sampled, centre: FloatArray, covariance: FloatArray, count: int, random: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Propose points (count, free) from a multivariate t; return them with normalised importance weights (count,)."""
     root = np.linalg.cholesky((covariance + covariance.T) / 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +13,18 @@ from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.code_digest import code_digest
+from capplan.models.file_lock import only_run
 from capplan.models.replaced_file import replace_file
 
 _FOLDERS = ("models", "simulator", "calibration", "systems")
-# What reads and checks files of users decides no fit; import-linter keeps it so.
-_APART = ("calibration/evidence/importers", "calibration/audit/load_tests")
+# What reads and checks files of users, or measures, decides no fit; import-linter keeps it so.
+_APART = (
+    "calibration/evidence/importers",
+    "calibration/audit/load_tests",
+    "calibration/lab",
+    "calibration/collectors",
+)
+_SHARED = "systems/components"  # what several systems are made of
 _SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 
@@ -57,7 +65,7 @@ class Stages:
             kept = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return  # an unreadable file is computed again
-        if isinstance(kept, dict) and kept.get("key") == self.key and isinstance(kept.get("stages"), dict):
+        if isinstance(kept, dict) and kept == _sealed(self.key, kept.get("stages")):
             self.known = kept["stages"]
 
     def of(self, name: str, compute: Callable[[], Any]) -> Any:
@@ -74,8 +82,20 @@ class Stages:
         if name not in self.known:
             self.known[name] = compute()
             if self.path is not None:
-                replace_file(self.path, json.dumps({"key": self.key, "stages": self.known}))
+                replace_file(self.path, json.dumps(_sealed(self.key, self.known)))
         return self.known[name]
+
+    def owned(self) -> AbstractContextManager[None]:
+        """Refuse a second run of the same calculation with the same output while the block runs.
+
+        Raises
+        ------
+        InputError
+            If there is one, or the lock cannot be written.
+        """
+        if self.path is None:
+            return nullcontext()
+        return only_run(self.path.with_name(f"{self.path.name}.lock"), f"the calculation of {self.output}")
 
     def complete(self, count: int) -> bool:
         """Whether at least `count` stages are finished."""
@@ -87,10 +107,16 @@ class Stages:
             self.path.unlink(missing_ok=True)
 
 
+def _sealed(key: str, stages: Any) -> dict[str, Any]:
+    """Return what a file of stages holds, with a digest that shows damage."""
+    text = json.dumps(stages, sort_keys=True)
+    return {"key": key, "digest": hashlib.sha256(text.encode()).hexdigest(), "stages": stages}
+
+
 def refit_code(system: System[Any]) -> str:
     """Return a digest of all code that a fit of a system depends on, without comments and docstrings.
 
-    That is all code up to the systems, without importers and the audit of load-test tables.
+    That is all code up to the systems, without other systems, importers and the audit of load-test tables.
     """
     return _code(system, plain=True)
 
@@ -103,8 +129,11 @@ def digest(system: System[Any], *parts: object) -> str:
 
 
 def _code(system: System[Any], *, plain: bool) -> str:
-    """Return a digest of capplan's code, and of the system's if it is in another package."""
-    folder, own = Path(str(system.folder)), code_digest(_FOLDERS, _SUFFIXES, plain=plain, without=_APART)
+    """Return a digest of capplan's code without other systems, and of the system's if it is in another package."""
+    folder = Path(str(system.folder))
+    others = (f"systems/{each.name}" for each in (_PACKAGE / "systems").iterdir() if each.is_dir() and each != folder)
+    apart = (*_APART, *sorted(set(others) - {_SHARED}))
+    own = code_digest(_FOLDERS, _SUFFIXES, plain=plain, without=apart)
     if folder.is_relative_to(_PACKAGE):
         return own
     return hashlib.sha256(f"{own} {code_digest(plain=plain, package=folder)}".encode()).hexdigest()

@@ -49,18 +49,57 @@ def universal_scalability(nodes: FloatArray, capacity: FloatArray, wanted: float
     """
     from scipy.optimize import least_squares  # slow to import, and only validation needs it
 
-    def scaled(law: FloatArray, n: FloatArray | float) -> FloatArray:
-        return np.asarray(law[0] * n / (1 + law[1] * (n - 1) + law[2] * n * (n - 1)))
-
     each = capacity.mean() / nodes.mean()
     bounds = ([0.0, 0.0, 0.0], [np.inf, 1.0, 1.0])
     start = [2 * each, 0.1, 1e-3]
 
     def errors(law: FloatArray) -> FloatArray:
-        return (scaled(law, nodes) - capacity) / capacity
+        return (_scaled(law, nodes) - capacity) / capacity
 
     fit = least_squares(errors, start, bounds=bounds, x_scale=start)
-    return float(scaled(fit.x, wanted))
+    return float(_scaled(fit.x, wanted))
+
+
+def _scaled(law: FloatArray, n: FloatArray | float) -> FloatArray:
+    """Return the throughput by the universal scalability law with the limits a, s, k."""
+    return np.asarray(law[0] * n / (1 + law[1] * (n - 1) + law[2] * n * (n - 1)))
+
+
+def scalability_of_clients(clients: FloatArray, throughput: FloatArray, wanted: float) -> float:
+    """Return the throughput with more clients by the universal scalability law, from three numbers of clients or more.
+
+    The inverse of the law is linear in 1 / a, s / a and k / a. These are fitted by least squares of the relative errors
+    and are not negative; nothing else bounds them.
+
+    References
+    ----------
+    Gunther (2007), Guerrilla Capacity Planning.
+    """
+    from scipy.optimize import nnls  # slow to import
+
+    def terms(n: FloatArray) -> FloatArray:
+        return np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=-1) / n[:, None]
+
+    scale = clients.max() ** np.arange(3)
+    parts, _ = nnls(terms(clients) * throughput[:, None] / scale, np.ones(len(clients)))
+    return float(1 / (terms(np.array([wanted])) @ (parts / scale))[0])
+
+
+def power_law(sizes: FloatArray, figures: FloatArray, wanted: float) -> float:
+    """Scale a figure by a power of the size (least squares of the logarithms); sizes are above zero."""
+    slope, start = np.polyfit(np.log(sizes), np.log(figures), 1)
+    return float(np.exp(start + slope * np.log(wanted)))
+
+
+def work_of_copies(replicas: FloatArray, times: FloatArray, wanted: float) -> float:
+    """Return the time ``c + r x RF`` of a request: a part of its own, and one for each copy; neither is negative.
+
+    For a throughput, give its inverse: the time that the cluster takes for one request.
+    """
+    from scipy.optimize import nnls  # slow to import
+
+    parts, _ = nnls(np.stack([np.ones_like(replicas), replicas], axis=-1) / times[:, None], np.ones(len(times)))
+    return float(parts[0] + parts[1] * wanted)
 
 
 BASELINES: Mapping[str, Baseline] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,7 @@ from capplan.calibration.validation.validation import (
     own_score,
     scores,
 )
-from capplan.models.errors import InputError
-from capplan.models.user_cache import user_cache
+from capplan.models.user_cache import writable_cache
 
 _FAR = 0.1  # highest share of figures that may be further off than `CLOSE`
 _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of left-out scenarios
@@ -74,7 +72,7 @@ def validate(
     Raises
     ------
     InputError
-        If the system is not calibrated, or the user's cache cannot be written.
+        If the system is not calibrated.
     """
     chosen = fitted or system.fitted()
     if not refit and chosen.code == refit_code(system):
@@ -84,31 +82,21 @@ def validate(
 
 def _repeated(system: System[Any], fitted: Fitted, again: bool, progress: Progress) -> Fitted:
     """Return the calibration with figures and refits by the current code."""
-    cache = _cache()
+    cache = writable_cache()
+    kept = cache and cache / f"{fitted.system}-refits"
     key = digest(system, fitted.seed, fitted.data_hash, fitted.most_probable, fitted.draws)
-    stages = Stages(key, progress, cache / f"{fitted.system}-refits")
+    stages = Stages(key, progress, kept)
     if again and stages.complete(stages_of(system)):
         stages.end()
-        stages = Stages(key, progress, cache / f"{fitted.system}-refits")
+        stages = Stages(key, progress, kept)
     drawn = Ensemble(np.log(np.array(fitted.draws)), 0.0)
     predicted = stages.of("predicting", lambda: figures_of(system, system.observations.load_tests(), drawn))
     refits = refitted(system, fitted.most_probable, fitted.seed, stages)
-    for other in cache.glob(f"{fitted.system}-refits.*.stages"):
+    for other in cache.glob(f"{fitted.system}-refits.*.stages") if cache else ():
         if other != stages.path:
             other.unlink(missing_ok=True)  # from other code or evidence
     figures = tuple(FittedFigure(*each) for each in predicted)
     return replace(fitted, figures=figures, left_out=refits.left_out, nested=refits.nested)
-
-
-def _cache() -> Path:
-    folder = user_cache()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"folder {str(folder)!r} cannot be created: {error.strerror}; set CAPPLAN_CACHE_DIR to another folder"
-        ) from None
-    return folder
 
 
 def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
@@ -79,6 +79,6 @@ def _values(text: str | None) -> list[str | None]:
 def _say_what_is_left_out(path: Path, demand: Demand, found: Mapping[str, Any]) -> None:
     """Say on stderr what in the file changes nothing."""
     if "mix" not in found:
-        sys.stderr.write(f"capplan: the mix of requests in {path} has no effect: this system has one kind of session\n")
+        say(f"the mix of requests in {path} has no effect: this system has one kind of session")
     if demand.connections is not None and "reconnects" not in found:
-        sys.stderr.write(f"capplan: [connections] in {path} has no effect without client links that TLS encrypts\n")
+        say(f"[connections] in {path} has no effect without client links that TLS encrypts")

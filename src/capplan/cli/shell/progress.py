@@ -1,10 +1,10 @@
-"""Progress bars on stderr with the time left; none when stderr is not a terminal."""
+"""Progress bars on stderr with the time left; lines now and then when stderr is not a terminal."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.table import Column
 
+from capplan.cli.shell.sign_of_life import under_way
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
     def tell(simulated_s: float, requests: int) -> None:
         passed = max(time.monotonic() - began, 1e-9)
         bar.update(task, completed=simulated_s, rate=f"{requests / passed:,.0f} requests/s")
+        state[0] = f"simulating: {simulated_s / (plan.duration_s * plan.replications):.0%}"
 
-    with _after(PATIENCE_S, bar):
+    state = ["simulating"]
+    with _after(PATIENCE_S, bar), _in_words(bar, state):
         yield tell
 
 
@@ -55,8 +58,14 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Bar(*columns, **_quiet(console))
     task = bar.add_task(what, total=None)
-    with _after(PATIENCE_S, bar):
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    state = [what]
+
+    def tell(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        state[0] = f"{what}: {done:,} of {total:,}"
+
+    with _after(PATIENCE_S, bar), _in_words(bar, state):
+        yield tell
 
 
 @contextmanager
@@ -69,9 +78,39 @@ def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
 
     def tell(stage: str) -> None:
         bar.update(task, description=f"{what}: {stage}", completed=next(names))
+        state[0] = f"{what}: {stage}"
 
-    with _after(PATIENCE_S, bar):
+    state = [what]
+    with _after(PATIENCE_S, bar), _in_words(bar, state):
         yield tell
+
+
+@contextmanager
+def working() -> Iterator[Callable[[str, int, int], None]]:
+    """Show work in parts; yield the function that reports what is done, how many parts of it, and of how many."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bar = Bar(*columns, **_quiet(console))
+    task = bar.add_task("", total=None)
+    state = ["working"]
+
+    def tell(what: str, done: int, total: int) -> None:
+        bar.update(task, description=what, completed=done, total=total)
+        state[0] = f"{what}: {done:,} of {total:,}"
+
+    with _after(PATIENCE_S, bar), _in_words(bar, state):
+        yield tell
+
+
+def _in_words(bar: Bar, state: list[str]) -> AbstractContextManager[None]:
+    """Say the state in words where the bar is not shown."""
+    return under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable)
 
 
 def _quiet(console: Console) -> dict[str, Any]:

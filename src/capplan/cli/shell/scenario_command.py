@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
@@ -16,6 +15,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from capplan.cli.shell.demand_option import HELP, demand_texts, with_demand
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.target import is_network, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
@@ -332,7 +332,7 @@ def say_what_has_no_effect(layouts: Iterable[Scenario]) -> None:
     each = [scenario.without_effect() for scenario in layouts]
     for sentence in each[0] if each else ():
         if all(sentence in others for others in each):
-            sys.stderr.write(f"capplan: {sentence}\n")
+            say(f"{sentence}")
 
 
 def replaced_fields(scenario: type[Scenario], texts: Mapping[str, Any]) -> tuple[str, ...]:

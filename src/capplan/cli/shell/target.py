@@ -58,7 +58,7 @@ def read_target(text: str) -> Target:
         return Target(read_scenario(text))
     if text.endswith(".json"):
         fitted = read_calibration(text)
-        return Target(scenario(fitted.system), fitted)
+        return Target(system(fitted.system).usual_scenario(fitted), fitted)
     if text not in names():
         raise InputError(f"{text!r} is neither a system nor a .toml or .json file{nearest(text, names())}")
     return Target(scenario(text))

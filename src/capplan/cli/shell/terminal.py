@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from capplan.models.errors import InputError
+from capplan.models.replaced_file import check_replaceable
 from capplan.models.results import plain
+from capplan.models.visible_text import cell, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,11 +28,20 @@ PLOT_HELP = "Write the plot to this .html, .svg or .png file."
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
+NoLimits = Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work, or 4 GiB of memory.")]
+
+
 class Screen(Console):
     """Stdout for people: 80 columns and no colour when it is not a terminal; texts are data, never markup."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Escape what a terminal would act on: texts of files stand in answers, too."""
+        for each in super().render(renderable, options):
+            text = each.text if each.control else visible(each.text, lines=True)
+            yield each if text is each.text else Segment(text, each.style)
 
     def on_broken_pipe(self) -> None:
         """Leave it to the entry point."""
@@ -63,12 +75,7 @@ def check_output(path: Path | None, endings: Collection[str] = ()) -> None:
         *most, last = sorted(endings)
         found = f"ends in {path.suffix}" if path.suffix else "has no ending"
         raise InputError(f"{str(path)!r} {found}, and the ending decides the format: write {', '.join(most)} or {last}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: folder {path.parent} does not exist")
-    if path.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder; give a file name")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} cannot be written: it is a device or a pipe, and would be replaced; give a file name")
+    check_replaceable(path)
 
 
 def check_plot(path: Path | None) -> None:
@@ -88,14 +95,19 @@ def check_plot(path: Path | None) -> None:
 
 def write_json(value: Any) -> None:
     """Print frozen data as JSON."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=not _shows_unicode()) + "\n")
+
+
+def _shows_unicode() -> bool:
+    """Whether stdout takes every character; where it does not, JSON has escapes of its own."""
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows as CSV; a missing or unbounded number is an empty cell."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(plain(row) for row in rows)
+    writer.writerows([cell(each) if isinstance(each, str) else each for each in plain(row)] for row in rows)
 
 
 def write_frame(frame: DataFrame) -> None:

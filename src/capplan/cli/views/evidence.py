@@ -13,9 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capplan.calibration.audit.audit import AuditReport
+from capplan.calibration.audit.audit import Audit, Missing
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.table import UNITS, Evidence, Source, layout_text
+from capplan.cli.views.load_tests import rows_and_runs, rules
 from capplan.cli.views.tables import bullets, facts, heading, section, table
 
 STYLES = {
@@ -76,47 +77,50 @@ def _field(value: object) -> str:
     return {True: "yes", False: "no", None: ""}[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def report(found: AuditReport, console: Console) -> None:
-    """Print the audit: laws, worker gaps, the register of contradictions, and the readings that were tried."""
-    console.print(heading(f"Audit of the evidence about {found.system}"))
+def documents(found: Audit, console: Console) -> None:
+    """Print the audit of documents: load tests, laws, worker gaps, the register of contradictions, and readings."""
+    console.print(heading(f"Audit of the evidence about {found.subject}"))
     console.print(Text(_summary(found)))
+    if found.rows:
+        console.print(section(f"Load tests: {rows_and_runs(found)}, by the rules for load-test tables"))
+        rules(found, console)
     console.print(section("Operational laws"))
     _tally(found.laws, console)
     if found.worker_gaps:
         console.print(section("Busy workers of a front node"))
         _worker_gaps(found, console)
     console.print(section("Register of contradictions: the document against its own figures"))
-    _findings((each for each in found.register if each.verdict == "contradicted"), console)
+    _findings((each for each in found.claims if each.verdict == "contradicted"), console)
     console.print(section("Claims that the figures support, at least within rounding"))
-    _findings((each for each in found.register if each.verdict in SAVED), console)
+    _findings((each for each in found.claims if each.verdict in SAVED), console)
     console.print(section("Claims that no figure tests"))
-    _findings((each for each in found.register if each.verdict == "untested"), console)
+    _findings((each for each in found.claims if each.verdict == "untested"), console)
     console.print(section("Readings that the document leaves open"))
     _findings(found.readings, console)
     if found.missing:
         console.print(section("Figures that the document refers to and its text does not have"))
         _missing(found.missing, console)
-    console.print(Text(f"data {found.data_hash[:12]}", style="dim"))
+    console.print(Text(f"data {str(found.data_hash)[:12]}", style="dim"))
 
 
-def _summary(found: AuditReport) -> str:
+def _summary(found: Audit) -> str:
     laws = sum(each.verdict == "contradicted" for each in found.laws)
-    claims = sum(each.verdict == "contradicted" for each in found.register)
+    claims = sum(each.verdict == "contradicted" for each in found.claims)
     return (
         f"The figures contradict {laws} of {len(found.laws)} checks of operational laws and {claims} of "
-        f"{len(found.register)} claims, however the figures were rounded."
+        f"{len(found.claims)} claims, however the figures were rounded."
     )
 
 
 def _tally(found: Sequence[Finding], console: Console) -> None:
     """Print what is contradicted or only just saved; count the rest by law."""
-    fine = Counter(each.law for each in found if each.verdict == "consistent")
+    fine = Counter(each.means for each in found if each.verdict == "consistent")
     _findings((each for each in found if each.verdict != "consistent"), console)
     for law, count in fine.items():
         console.print(_line("consistent", Text(f"{law}: {count} {'check' if count == 1 else 'checks'}")))
 
 
-def _worker_gaps(found: AuditReport, console: Console) -> None:
+def _worker_gaps(found: Audit, console: Console) -> None:
     listed = table(("  test", "left"), ("Little's law", "left"), ("documented", "left"), ("ratio", "left"))
     listed.add_column("longer hold", no_wrap=True)
     for gap in found.worker_gaps:
@@ -132,10 +136,10 @@ def _worker_gaps(found: AuditReport, console: Console) -> None:
 
 def _findings(found: Iterable[Finding], console: Console) -> None:
     for each in found:
-        console.print(_line(each.verdict, Text.assemble(each.sentence, (f"  {each.name}", "dim"))))
+        console.print(_line(each.verdict or "", Text.assemble(each.sentence, (f"  {each.rule}", "dim"))))
 
 
-def _missing(found: Iterable[Evidence], console: Console) -> None:
+def _missing(found: Iterable[Missing], console: Console) -> None:
     """Print what is missing, one line for each place in the document."""
     for place, absent in groupby(found, key=lambda row: row.locator):
         listed = tuple(absent)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit
-from capplan.calibration.audit.load_tests.rules import RULES, LoadTestFinding
+from capplan.calibration.audit.audit import Audit
+from capplan.calibration.audit.finding import Finding
 from capplan.calibration.evidence.import_files import FileReport, Import
 from capplan.cli.views.lines import paragraph, put, table
 
@@ -68,18 +68,28 @@ def _by_reason(left: Sequence[FileReport]) -> Mapping[str, list[str]]:
     return reasons
 
 
-def audit(found: LoadTestAudit, path: Path, console: Console) -> None:
-    """Print what must not be believed, then what a reader must know, then the verdicts about saturation."""
-    runs = {each.run_id for each in found.rows}
-    put(console, f"{path.name}: {_many(len(found.rows), 'row')} of {_many(len(runs), 'run')}", "bold")
-    refused = sum(not each.believed for each in found.rows)
+def audit(found: Audit, console: Console) -> None:
+    """Print the audit of a table."""
+    put(console, f"{found.subject}: {rows_and_runs(found)}", "bold")
     put(console)
+    rules(found, console)
+
+
+def rows_and_runs(found: Audit) -> str:
+    """Return how many rows of how many runs there are."""
+    runs = {each.run_id for each in found.rows}
+    return f"{_many(len(found.rows), 'row')} of {_many(len(runs), 'run')}"
+
+
+def rules(found: Audit, console: Console) -> None:
+    """Print what must not be believed, then what a reader must know, then the verdicts about saturation."""
+    refused = sum(not each.believed for each in found.rows)
     if refused:
         put(console, f"Do not believe {_many(refused, 'row')}:", "bold red")
-        _rules([each for each in found.findings if each.severity == "refused"], console)
+        _rules([each for each in found.of_load_tests if each.severity == "refused"], console)
     else:
         put(console, "No figure is refused.", "green")
-    cautions = [each for each in found.findings if each.severity == "caution"]
+    cautions = [each for each in found.of_load_tests if each.severity == "caution"]
     if cautions:
         put(console)
         put(console, "Know before you use them:", "bold")
@@ -98,19 +108,19 @@ def audit(found: LoadTestAudit, path: Path, console: Console) -> None:
     paragraph(console, f"Repeats      {repeats}", hanging=13)
 
 
-def _rules(findings: Sequence[LoadTestFinding], console: Console) -> None:
+def _rules(findings: Sequence[Finding], console: Console) -> None:
     """Print findings by rule: what it means, the rows, what to do."""
-    by_rule: defaultdict[str, list[LoadTestFinding]] = defaultdict(list)
+    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
     for each in findings:
         by_rule[each.rule].append(each)
     for rule, rows in by_rule.items():
-        paragraph(console, f"{rule}: {RULES[rule].means}", indent=2, hanging=4)
+        paragraph(console, f"{rule}: {rows[0].means}", indent=2, hanging=4)
         for each in rows[:_SHOWN]:
             name = f"row {each.line}, {each.run_id or 'no run_id'} {each.request_class or ''}".rstrip()
             paragraph(console, f"{name}: {each.sentence}", indent=4, hanging=6)
         if len(rows) > _SHOWN:
             paragraph(console, f"and {len(rows) - _SHOWN} more rows: --csv lists them", indent=4)
-        paragraph(console, f"-> {RULES[rule].action}", indent=4, hanging=7)
+        paragraph(console, f"-> {rows[0].action}", indent=4, hanging=7)
 
 
 def _many(count: int, noun: str) -> str:

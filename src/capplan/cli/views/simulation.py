@@ -100,6 +100,8 @@ def _left_out(simulation: Simulation) -> str:
 
 
 def _backlog(backlog: Backlog) -> str:
+    if math.isnan(backlog.growth.value):
+        return f"{backlog.verdict}: the run is too short to tell whether it grows"
     if abs(backlog.growth.value) + (backlog.growth.half_width or 0) < SMALLEST_GROWTH:
         return f"{backlog.verdict}: grows by less than 0.01 % of the offered rate"
     growth = f"{backlog.growth.value:.2%}".replace("%", " %")

@@ -79,6 +79,8 @@ class Costs:
     message : number or array (draws,)
         Cost of a message between nodes at each of them, on the response path: serialise and send it, or receive and
         deserialise it; seconds.
+    unseen_coordinator : number or array (draws,)
+        Costs at the coordinator that no request waits for, as a share of `coordinator`.
     links : mapping of Exchanges
         Encryption costs of one exchange at each end of a link, by operation (`read`, `write`); seconds.
     """
@@ -89,6 +91,7 @@ class Costs:
     unseen: Number
     storage: Number
     message: Number = 0.0
+    unseen_coordinator: Number = 0.0
     links: Mapping[str, Exchanges] = field(default_factory=dict)
 
     def exchange_s(self, operation: str) -> Number:
@@ -121,6 +124,12 @@ class Cluster:
         Number of nodes in each data centre that are down; none if left out. Consistency levels still count them.
     assignment : Assignment
         How requests are assigned to the cores of a node.
+    token_aware : bool
+        Whether clients send each statement to one of the replicas of its row.
+    read_repair : float
+        Probability that a read contacts all local replicas; Cassandra 4.0 abolished it.
+    unlimited : bool
+        Whether neither native-transport threads nor the space for memtables limit the requests at a node.
     """
 
     nodes: tuple[int, ...]
@@ -130,6 +139,13 @@ class Cluster:
     wan_s: tuple[tuple[Number, ...], ...]
     down: tuple[int, ...] = ()
     assignment: Assignment = "pooled"
+    token_aware: bool = False
+    read_repair: float = LOCAL_READ_REPAIR_CHANCE
+    unlimited: bool = False
+
+    def own_share(self, dc: int) -> float:
+        """Return the probability that a coordinator in `dc` is a replica of the row."""
+        return 1.0 if self.token_aware else self.rf[dc] / self.nodes[dc]
 
     @property
     def alive(self) -> tuple[int, ...]:
@@ -203,6 +219,8 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
     -------
     tuple of Pool
     """
+    if cluster.unlimited:
+        return ()
     threads = (Pool(_native(dc), NATIVE_TRANSPORT_THREADS, count=cluster.nodes[dc]) for dc in cluster.living)
     memtables = (Pool(_memtable(dc), MEMTABLE_MUTATIONS, count=cluster.nodes[dc]) for dc in cluster.living)
     return (*threads, *memtables)
@@ -247,10 +265,16 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     replicated = builder.read() if operation == "read" else builder.write()
     found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
     parse = Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR)
-    parsed = Steps((parse, *_beside(dc, costs.message * max(messages - MESSAGES, 0.0)), found))
+    further = _beside(dc, costs.message * max(messages - MESSAGES, 0.0))
+    unseen_s = costs.coordinator * costs.unseen_coordinator
+    unseen = (_unseen(dc, unseen_s, _COORDINATOR),) if _scalar(unseen_s) else ()
+    parsed = Steps((parse, *further, *unseen, found))
     hop = _hop(cluster.lan_s)
-    asked = Steps((hop, Acquire(_native(dc), parsed, member=_COORDINATOR), hop))
-    return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
+    asked = Steps((hop, *_held(cluster, _native(dc), (parsed,), _COORDINATOR), hop))
+    if not cluster.token_aware:
+        return Pick(_COORDINATOR, _cores(dc), "round_robin", asked, name=operation)
+    to_replica = Pick(_COORDINATOR, _LOCAL, "random", asked, name=operation)
+    return ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], to_replica)
 
 
 def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
@@ -258,10 +282,10 @@ def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float
 
     The coordinator does. A replica does if the statement waits for all that it contacts.
     """
-    wanted, own = cluster.need(level, dc), cluster.rf[dc] / cluster.nodes[dc]
+    wanted, own = cluster.need(level, dc), cluster.own_share(dc)
     if operation == "read":
         count = wanted.total or wanted.by_dc[dc]
-        repaired = LOCAL_READ_REPAIR_CHANCE if count < cluster.most_replicas(dc) else 0.0
+        repaired = cluster.read_repair if count < cluster.most_replicas(dc) else 0.0
         return 1 + (1 - repaired) * (count - own)
     slack = [cluster.rf[each] - count for each, count in wanted.by_dc.items()]
     if wanted.total:
@@ -290,11 +314,11 @@ class _Statement:
         One message and its answer are on the response path, together with parsing; other threads handle the rest
         meanwhile. So messages need no visits of their own, which would cost simulations a fifth of their speed.
         """
-        cluster, own = self.cluster, self.cluster.rf[self.dc] / self.cluster.nodes[self.dc]
+        cluster, own = self.cluster, self.cluster.own_share(self.dc)
         if operation == "read":
             count = self.wanted.total or sum(self.wanted.by_dc.values())
             spare = 0.0 if len(self.wanted.by_dc) > 1 else max(cluster.mean_replicas(self.dc) - count, 0.0)
-            return MESSAGES * (count - own + LOCAL_READ_REPAIR_CHANCE * spare)
+            return MESSAGES * (count - own + cluster.read_repair * spare)
         away = sum(1 + cluster.mean_replicas(dc) for dc in cluster.living if dc != self.dc)
         return MESSAGES * (cluster.mean_replicas(self.dc) - own) + away
 
@@ -306,10 +330,11 @@ class _Statement:
         if count > self.cluster.fewest_replicas(self.dc):
             return self._read_from_several(count, local)
         plain = FanOut(_LOCAL, _REPLICA, local, count, contacted=count, name="replicas")
-        if count >= self.cluster.most_replicas(self.dc):
+        chance = self.cluster.read_repair
+        if count >= self.cluster.most_replicas(self.dc) or not chance:
             return plain
         repaired = FanOut(_LOCAL, _REPLICA, local, count, name="replicas")
-        return Choice((1 - LOCAL_READ_REPAIR_CHANCE, LOCAL_READ_REPAIR_CHANCE), (plain, repaired), name="repair")
+        return Choice((1 - chance, chance), (plain, repaired), name="repair")
 
     def _read_from_each(self) -> Step:
         """Return a read of a quorum of replicas in each data centre."""
@@ -402,19 +427,30 @@ class _Statement:
         The replica sends or receives `messages` messages, and `forwarded` before it applies the mutation.
         """
         costs = self.costs
-        stored = Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA)
+        stored = (
+            (Visit(_storage(dc), Deterministic(costs.storage), name="storage", member=_REPLICA),)
+            if _scalar(costs.storage)
+            else ()
+        )
         busy_s = self._busy_s(costs.mutation, messages) + costs.message * (messages + forwarded)
         work = Visit(_cores(dc), _work(busy_s), name="mutation", member=_REPLICA)
         unseen = _unseen(dc, costs.mutation * costs.unseen)
         # The answer is detached, so that the mutation keeps its place in the memtables until it is stored.
-        kept = Steps((work, unseen, *self._answer(dc, back), stored))
-        return (*there, Acquire(_memtable(dc), kept, member=_REPLICA))
+        kept = (work, unseen, *self._answer(dc, back), *stored)
+        return (*there, *_held(self.cluster, _memtable(dc), kept, _REPLICA))
 
     def _answer(self, dc: int, back: tuple[Step, ...]) -> tuple[Step, ...]:
         if not self.wanted.total and dc not in self.wanted.by_dc:
             return ()
         signal = Signal("all" if self.wanted.total else f"dc{dc + 1}")
         return (ForkJoin((Steps((*back, signal), name="answer"),), 0),) if back else (signal,)
+
+
+def _held(cluster: Cluster, pool: str, steps: tuple[Step, ...], member: str) -> tuple[Step, ...]:
+    """Return steps that run with a unit of a pool, unless nothing limits the requests at a node."""
+    if cluster.unlimited:
+        return steps
+    return (Acquire(pool, steps[0] if len(steps) == 1 else Steps(steps), member=member),)
 
 
 def _beside(dc: int, demand_s: Number) -> tuple[Step, ...]:
@@ -424,8 +460,8 @@ def _beside(dc: int, demand_s: Number) -> tuple[Step, ...]:
     return (ForkJoin((Visit(_cores(dc), _work(demand_s), name="further", member=_COORDINATOR),), 0),)
 
 
-def _unseen(dc: int, demand_s: Number) -> Step:
-    return ForkJoin((Visit(_cores(dc), _work(demand_s), name="unseen", member=_REPLICA),), 0)
+def _unseen(dc: int, demand_s: Number, member: str = _REPLICA) -> Step:
+    return ForkJoin((Visit(_cores(dc), _work(demand_s), name="unseen", member=member),), 0)
 
 
 def _work(mean_s: Number) -> Erlang:

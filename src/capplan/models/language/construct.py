@@ -12,15 +12,35 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from capplan.models.errors import InputError, nearest
+from capplan.models.visible_text import broken_name_rule
 
-Name = Annotated[str, Field(min_length=1)]
 LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 _BRIEF = reprlib.Repr()  # shows only the first levels of a deep table
 _BRIEF.maxstring = _BRIEF.maxother = 100
+
+
+def checked_name(text: str) -> str:
+    """Return a name that terminals, tables and spreadsheets show as it is.
+
+    Raises
+    ------
+    InputError
+        If it breaks a rule of names.
+    """
+    rule = broken_name_rule(text)
+    if rule is not None:
+        raise InputError(f"the name {_BRIEF.repr(text)} {rule}")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1), AfterValidator(checked_name)]
+"""A name: shown characters only, and none in front that begins a formula in a spreadsheet."""
+StepName = Annotated[str, AfterValidator(lambda text: checked_name(text) if text else text)]
+"""The name of a step; empty if its place names it."""
 
 # Pydantic reports a misspelt key twice, as unknown and as missing; the unknown one is more helpful.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")

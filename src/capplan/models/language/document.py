@@ -8,7 +8,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from capplan.models.errors import InputError
 from capplan.models.language.construct import adapter, explained
 from capplan.models.language.network import Network
+from capplan.models.read_file import read_file
 from capplan.models.replaced_file import replace_file
 
 T = TypeVar("T")
@@ -114,28 +114,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     InputError
         If the file is missing (the message suggests the nearest name in its folder), unreadable or not TOML.
     """
+    text = read_file(path)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows write a byte order mark
-    except FileNotFoundError:
-        raise InputError(_missing(path)) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not a text file in UTF-8") from None
+        return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not valid TOML: {error}") from None
-
-
-def _missing(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"{path} does not exist: there is no folder {path.parent}"
-    if path.is_symlink():
-        return f"{path} is a link to {path.readlink()}, which does not exist: restore that file, or remove the link"
-    others = [each.name for each in path.parent.iterdir() if each.exists()]
-    close = get_close_matches(path.name, others, n=1, cutoff=0.5)
-    return f"{path} does not exist" + (f"; did you mean {close[0]!r}?" if close else ": check the path")
+    except ValueError:  # Python reads integers of up to 4,300 digits
+        raise InputError(f"{path} has a number of thousands of digits: write a shorter one") from None
 
 
 def load(type_: type[T], mapping: Mapping[str, Any], where: str) -> T:

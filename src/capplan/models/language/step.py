@@ -23,7 +23,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
-from capplan.models.language.construct import LANGUAGE, Construct, Name
+from capplan.models.language.construct import LANGUAGE, Construct, Name, StepName
 from capplan.models.language.distribution import Distribution, check_probabilities, scaled
 from capplan.models.language.units import AtLeastOne, Count, Number, Probability, Seconds
 
@@ -47,7 +47,7 @@ class Visit(Construct):
 
     station: Name
     demand: Distribution
-    name: str = ""
+    name: StepName = ""
     member: Name | None = None
     kind: Literal["visit"] = "visit"
 
@@ -65,7 +65,7 @@ class Delay(Construct):
     """
 
     duration: Distribution
-    name: str = ""
+    name: StepName = ""
     kind: Literal["delay"] = "delay"
 
 
@@ -82,7 +82,7 @@ class Sequence(Construct):
     """
 
     steps: tuple[Step, ...]
-    name: str = ""
+    name: StepName = ""
     kind: Literal["sequence"] = "sequence"
 
 
@@ -108,7 +108,7 @@ class Acquire(Construct):
 
     pool: Name
     step: Step
-    name: str = ""
+    name: StepName = ""
     member: Name | None = None
     kind: Literal["acquire"] = "acquire"
 
@@ -134,7 +134,7 @@ class ForkJoin(Construct):
 
     branches: tuple[Step, ...]
     needed: Count
-    name: str = ""
+    name: StepName = ""
     kind: Literal["fork_join"] = "fork_join"
 
     def __post_init__(self) -> None:
@@ -187,7 +187,7 @@ class CountdownLatch(Construct):
     groups: tuple[Group, ...]
     step: Step
     needed: AtLeastOne | None = None
-    name: str = ""
+    name: StepName = ""
     kind: Literal["countdown_latch"] = "countdown_latch"
 
     def __post_init__(self) -> None:
@@ -212,7 +212,7 @@ class Signal(Construct):
     """
 
     group: Name
-    name: str = ""
+    name: StepName = ""
     kind: Literal["signal"] = "signal"
 
 
@@ -237,7 +237,7 @@ class Hedge(Construct):
     step: Step
     after_s: Seconds
     spare: Step
-    name: str = ""
+    name: StepName = ""
     kind: Literal["hedge"] = "hedge"
 
 
@@ -262,7 +262,7 @@ class Choice(Construct):
 
     probabilities: tuple[Probability, ...]
     steps: tuple[Step, ...]
-    name: str = ""
+    name: StepName = ""
     kind: Literal["choice"] = "choice"
 
     def __post_init__(self) -> None:
@@ -294,7 +294,7 @@ class Route(Construct):
 
     policy: RoutePolicy
     targets: Annotated[tuple[Step, ...], Field(min_length=1)]
-    name: str = ""
+    name: StepName = ""
     kind: Literal["route"] = "route"
 
 
@@ -323,7 +323,7 @@ class Pick(Construct):
     among: Name
     policy: RoutePolicy
     step: Step
-    name: str = ""
+    name: StepName = ""
     kind: Literal["pick"] = "pick"
 
 
@@ -360,7 +360,7 @@ class ReplicaSet(Construct):
     step: Step
     placement: Literal["ring", "random"] = "random"
     first: Name | None = None
-    name: str = ""
+    name: StepName = ""
     kind: Literal["replica_set"] = "replica_set"
 
 
@@ -397,7 +397,7 @@ class FanOut(Construct):
     step: Step
     needed: Count
     contacted: AtLeastOne | None = None
-    name: str = ""
+    name: StepName = ""
     kind: Literal["fan_out"] = "fan_out"
 
     def __post_init__(self) -> None:
@@ -427,7 +427,7 @@ class If(Construct):
     among: Name
     then: Step
     otherwise: Step
-    name: str = ""
+    name: StepName = ""
     kind: Literal["if"] = "if"
 
 
@@ -454,7 +454,7 @@ class Batch(Construct):
     max_size: AtLeastOne
     max_wait_s: Seconds
     step: Step
-    name: str = ""
+    name: StepName = ""
     kind: Literal["batch"] = "batch"
 
 

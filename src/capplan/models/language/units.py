@@ -55,11 +55,14 @@ _WRITTEN = re.compile(
 )
 _SEPARATORS = str.maketrans("", "", ",_")
 _DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+)([^\d,]*)")
+_LONGEST = 400  # characters of a number; the longest double has 309 digits before its point
 _LARGEST_COUNT = 10**15  # a double still counts exactly
 
 
 def _split(text: str, what: str, example: str) -> tuple[str, str]:
     """Split a text into a number, without separators of thousands, and what follows it."""
+    if len(text) > _LONGEST:
+        raise InputError(f"a text of {len(text):,} characters is not a {what}: write a number such as {example}")
     if match := _WRITTEN.fullmatch(text):
         if match[2].startswith(",") and (decimal := _DECIMAL_COMMA.fullmatch(text)):
             raise InputError(f"{text!r} is not a {what}: write '{decimal[1]}.{decimal[2]}{decimal[3]}' with a point")
@@ -210,7 +213,7 @@ def parse_share(text: str) -> float:
     InputError
         If the text is neither a percentage nor a number, or is above 100 %.
     """
-    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
+    if len(text) > _LONGEST or not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
         raise InputError(f"{text!r} is not a share: write a percentage, such as '80%', or a number from 0 to 1")
     share = float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
     if share > 1:
@@ -396,8 +399,12 @@ READ_SHARE = BeforeValidator(lambda value: parse_share(value) if isinstance(valu
 """Annotation of a field that takes a share as a number or as a text such as `5%`."""
 Seconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, unit="seconds")]
 PositiveSeconds = Annotated[Number, *_field("duration in seconds", parse_duration_s, above=0.0, unit="seconds")]
-PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, unit="per second")]
-PositivePerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, above=0.0, unit="per second")]
+HIGHEST_RATE = 1e9
+"""Per second: one in each tick of the clock."""
+PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, at_most=HIGHEST_RATE, unit="per second")]
+PositivePerSecond = Annotated[
+    Number, *_field("rate per second", parse_rate_per_s, above=0.0, at_most=HIGHEST_RATE, unit="per second")
+]
 Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
 Positive = Annotated[Number, *_field("positive number", above=0.0)]
 Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]

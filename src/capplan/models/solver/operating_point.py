@@ -187,7 +187,8 @@ def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
     share = weight.sum(axis=-1, keepdims=True)
     of = weight / np.maximum(share, 1e-300)
     middle = np.vecdot(of, mean)[..., None]
-    spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
+    with np.errstate(invalid="ignore"):  # beyond the capacity a mean is infinite
+        spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
     found, left = [], np.ones(1)
     for delay in delays:
         chance, more = (np.asarray(each)[..., None] for each in delay)

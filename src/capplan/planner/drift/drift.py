@@ -1,4 +1,4 @@
-"""`drift`: the bands of a saved prediction against measurements, claim by claim.
+"""`drift`: the bands of a saved answer against measurements, claim by claim.
 
 A claim is a figure of the answer with its band: the capacity, and each latency at the offered rate. Rows that the audit
 refuses, and rows of another layout, test nothing.
@@ -6,27 +6,25 @@ refuses, and rows of another layout, test nothing.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 import pandas as pd
 
-from capplan.calibration.audit.load_tests.audit import RowVerdict, audit_load_tests
+from capplan.calibration.audit.audit import RowVerdict, audit_load_tests
 from capplan.calibration.evidence.load_tests import ALL, LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
 from capplan.models.results import plain
-from capplan.planner.predict.prediction import SCHEMA as PREDICTION
+from capplan.planner.drift.answer import Range, SavedAnswer
 
 SCHEMA = "capplan.drift/1"
 NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
-_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes")
+_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]
 
@@ -38,7 +36,7 @@ class Claim:
     Attributes
     ----------
     name
-        `capacity`, or class and statistic of a latency such as `acct.p99`.
+        `capacity`, `throughput` of clients that wait, or class and statistic of a latency such as `acct.p99`.
     unit
         `TPS` or `ms`.
     value
@@ -117,34 +115,12 @@ class _Run:
         return None if None in known else sum(value for value in known if value is not None)
 
 
-def read_answer(path: Path) -> Mapping[str, Any]:
-    """Read an answer that `predict --json` printed.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is no such answer.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON: it must be what 'capplan predict --json' printed") from None
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema != PREDICTION:
-        raise InputError(
-            f"{path} has the schema {schema!r}: it must be {PREDICTION!r}, as 'capplan predict --json' prints"
-        )
-    return dict(found)
-
-
-def drift(answer: Mapping[str, Any], measured: pd.DataFrame) -> Drift:
+def drift(answer: SavedAnswer, measured: pd.DataFrame) -> Drift:
     """Compare an answer with measurements.
 
     Parameters
     ----------
-    answer : mapping
+    answer : SavedAnswer
         As `read_answer` returns it.
     measured : pandas.DataFrame
         A load-test table.
@@ -161,15 +137,15 @@ def drift(answer: Mapping[str, Any], measured: pd.DataFrame) -> Drift:
     verdicts = audit_load_tests(measured).rows
     rows = list(zip(verdicts, LOAD_TESTS.rows(measured), strict=True))
     believed = [(verdict, row) for verdict, row in rows if verdict.believed]
-    alike = [(verdict, row) for verdict, row in believed if _same_layout(row, answer.get("scenario", {}))]
+    alike = [(verdict, row) for verdict, row in believed if _same_layout(row, answer.scenario)]
     runs = list(_runs(alike))
     claims = (*_capacity(answer, runs), *_latencies(answer, runs))
     if all(each.status == "untested" for each in claims):
         why = claims[-1].sentence if claims else "it has neither a capacity nor latencies at a rate"
-        raise InputError(f"no run tests a claim of the answer about {answer['system']}: {why}")
+        raise InputError(f"no run tests a claim of the answer about {answer.system}: {why}")
     return Drift(
-        str(answer["system"]),
-        str(answer["layout"]),
+        answer.system,
+        answer.layout,
         not any(each.status == "worse" for each in claims),
         claims,
         len(rows) - len(believed),
@@ -197,63 +173,79 @@ def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
         yield _Run(first.run_id or f"row {first.line}", by_class, overloaded)
 
 
-def _capacity(answer: Mapping[str, Any], runs: Sequence[_Run]) -> Iterator[Claim]:
-    """Compare the capacity with the best run beyond it, or with the highest rate that was carried."""
-    if not answer.get("capacity"):
+def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
+    """Compare the capacity with the best run beyond it, or with the highest rate that was carried.
+
+    The capacity of clients that wait for their answers is their throughput, which each run of theirs measures.
+    """
+    band, name = answer.capacity_tps, "throughput" if answer.closed else "capacity"
+    if band is None:
         return
-    band = answer["capacity"]["peak_tps"]
-    low, high = band["low"], math.inf if band["high"] is None else band["high"]
-    said = f"capacity {rate(band['value'])} TPS ({_range(low, high, 'TPS')})"
+    said = f"{name} {rate(band.value)} TPS ({_words(band, 'TPS')})"
     known = [(value, each) for each in runs if (value := each.throughput_tps) is not None]
     beyond = any(each.overloaded for _, each in known)
     found, best = max(known, key=lambda pair: pair[0], default=(0.0, None))
-    if best is None or (not beyond and found < low):
+    if answer.closed and best is not None:
+        found = median(value for value, _ in known)
+    elif best is None or (not beyond and found < band.low):
         reached = f"the highest load measured is {rate(found)} TPS" if known else "no run has a throughput"
-        yield Claim("capacity", "TPS", band["value"], low, band["high"], None, (), "untested", f"{said}: {reached}")
+        yield _claim(name, "TPS", band, None, (), "untested", f"{said}: {reached}")
         return
-    status: Status = "worse" if found < low else ("better" if found > high else "held")
-    sentence = f"{said}: {rate(found)} TPS {'completed beyond it' if best.overloaded else 'carried'}"
-    yield Claim("capacity", "TPS", band["value"], low, band["high"], found, (best.name,), status, sentence)
+    status: Status = "worse" if found < band.low else ("better" if found > band.high else "held")
+    how = "measured" if answer.closed else "completed beyond it" if best.overloaded else "carried"
+    names = tuple(each.name for _, each in known) if answer.closed else (best.name,)
+    yield _claim(name, "TPS", band, found, names, status, f"{said}: {rate(found)} TPS {how}")
 
 
-def _latencies(answer: Mapping[str, Any], runs: Sequence[_Run]) -> Iterator[Claim]:
-    offered = (answer.get("offered") or {}).get("peak_tps")
-    classes = answer.get("latency_ms", {})
+def _claim(
+    name: str, unit: str, band: Range, found: float | None, runs: tuple[str, ...], status: Status, sentence: str
+) -> Claim:
+    high = None if math.isinf(band.high) else band.high
+    return Claim(name, unit, band.value, band.low, high, found, runs, status, sentence)
+
+
+def _latencies(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
+    offered = answer.offered_tps
+    classes = {name for name, _ in answer.latencies_ms}
     near = [
         each
         for each in runs
-        if not each.overloaded and offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered
+        if not each.overloaded
+        and (answer.closed or (offered and abs((each.throughput_tps or 0.0) - offered) <= NEAR * offered))
     ]
-    for name, statistics in classes.items():
+    for (name, statistic), band in answer.latencies_ms.items():
+        column = _COLUMNS.get(statistic)
+        if column is None:
+            continue
         chosen = [row for each in near if (row := _of_class(each, name, alone=len(classes) == 1)) is not None]
-        for statistic, band in statistics.items():
-            column = _COLUMNS.get(statistic)
-            if band is None or column is None:
-                continue
-            found = [value for row in chosen if (value := getattr(row, column)) is not None]
-            yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), offered)
+        found = [value for row in chosen if (value := getattr(row, column)) is not None]
+        yield _latency(f"{name}.{statistic}", band, found, tuple(str(row.run_id) for row in chosen), _where(answer))
 
 
 def _of_class(run: _Run, name: str, alone: bool) -> LoadTestRow | None:
     return run.rows.get(name.casefold()) or (run.rows.get(ALL) if alone or name == ALL else None)
 
 
-def _latency(
-    name: str, band: Mapping[str, Any], found: Sequence[float], runs: tuple[str, ...], offered: float | None
-) -> Claim:
-    low, high = band["low"], math.inf if band["high"] is None else band["high"]
-    said = f"{name} {significant(band['value'])} ms ({_range(low, high, 'ms')})"
+def _where(answer: SavedAnswer) -> str:
+    """Return at which load a run tests the latencies of an answer."""
+    if answer.closed:
+        return f"with {answer.scenario['clients']} clients"
+    if answer.offered_tps is None:
+        return "at a rate, for the answer has none"
+    return f"within {100 * NEAR:g} % of {rate(answer.offered_tps)} TPS"
+
+
+def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], where: str) -> Claim:
+    said = f"{name} {significant(band.value)} ms ({_words(band, 'ms')})"
     if not found:
-        near = f"within {100 * NEAR:g} % of {rate(offered)} TPS" if offered else "at a rate, for the answer has none"
-        sentence = f"{said}: no steady run has it {near}"
-        return Claim(name, "ms", band["value"], low, band["high"], None, (), "untested", sentence)
+        return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {where}")
     value = median(found)
-    status: Status = "worse" if value > high else ("better" if value < low else "held")
-    return Claim(
-        name, "ms", band["value"], low, band["high"], value, runs, status, f"{said}: {significant(value)} ms measured"
-    )
+    status: Status = "worse" if value > band.high else ("better" if value < band.low else "held")
+    return _claim(name, "ms", band, value, runs, status, f"{said}: {significant(value)} ms measured")
 
 
-def _range(low: float, high: float, unit: str) -> str:
-    ends = [rate(low), rate(high)] if unit == "TPS" else [significant(low), significant(high)]
-    return f"{ends[0]} or more" if math.isinf(high) else "-".join(ends)
+def _words(band: Range, unit: str) -> str:
+    low, high = ((rate if unit == "TPS" else significant)(end) for end in (band.low, band.high))
+    if math.isinf(band.high):
+        return f"{low} or more"
+    return f"{low}-{high}" if band.low else f"{high} or less"

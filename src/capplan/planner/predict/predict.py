@@ -135,6 +135,10 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
     if case.system.ratios_only:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
+    if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
+        from capplan.planner.predict.closed_clients import predict_closed  # slow to import
+
+        return predict_closed(case, question.lose)
     return _predicted(case, question)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import SCHEMA, digest
 from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
+from capplan.planner.saved_document import read_document
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.shapes import Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion
@@ -29,7 +29,6 @@ TOLERANCE = 2e-3
 _NEAR_ZERO = 1e-4  # of shares and probabilities
 _ORIGIN = ("version", "seed")  # in every part: told once
 _NOT_FIGURES = ("schema", "digest", "provenance", "details")
-LARGEST = 20_000_000  # bytes
 _WORDS = {
     "version": "version of capplan",
     "seed": "seed",
@@ -96,20 +95,7 @@ def read_proposal(path: Path) -> dict[str, Any]:
     InputError
         If it cannot be read or is no proposal.
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(f"{path} has {path.stat().st_size:,} bytes: a proposal has at most {LARGEST:,}")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON: give the .json that `capplan proposal` wrote") from None
-    found = content.get("schema") if isinstance(content, dict) else None
-    if found != SCHEMA:
-        raise InputError(
-            f"{path} has the schema {found!r}, not {SCHEMA!r}: give the .json that `capplan proposal` wrote"
-        )
-    return dict(content)
+    return read_document(path, {SCHEMA: "proposal -o proposal.json"})
 
 
 def verify(

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from capplan.calibration.audit.load_tests.audit import LoadTestAudit, audit_load_tests
+from capplan.calibration.audit.audit import Audit, audit_load_tests
 from capplan.calibration.audit.load_tests.measured_row import LAYOUT, MeasuredRow
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS
 from capplan.models.errors import InputError
@@ -123,7 +123,7 @@ def _by_load(measured: MeasuredRow) -> tuple[float, float]:
     return row.offered_tps or row.clients or 0.0, row.throughput_tps or 0.0
 
 
-def _line(label: str, points: Sequence[MeasuredRow], column: str, audit: LoadTestAudit, look: Line) -> go.Scatter:
+def _line(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, look: Line) -> go.Scatter:
     verdicts = [audit.rows[each.line - 1] for each in points]
     symbols = [
         "x" if not each.believed else ("circle-open" if each.saturation in ("overloaded", "backlogged") else "circle")
@@ -147,7 +147,7 @@ def _load(measured: MeasuredRow) -> str:
     return ", ".join([*parts, f"{row.offered_tps:,.4g}/s offered"] if row.offered_tps else parts)
 
 
-def _said(audit: LoadTestAudit, line: int) -> str:
+def _said(audit: Audit, line: int) -> str:
     rules = dict.fromkeys(each.rule for each in audit.findings if each.line == line)
     return "".join(f"<br>{rule}" for rule in rules)
 

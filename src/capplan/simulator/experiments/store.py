@@ -1,19 +1,20 @@
 """A store of results: an SQLite file that keeps each replication as soon as it is there.
 
 An SQLite transaction is whole or absent, however the process ends; so a run that is interrupted or killed resumes from
-its store. One process at a time owns the file.
+its store. One process at a time owns the file. A store that a disk damaged is removed and begun anew.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, Notice
 
 Rows = list[dict[str, Any]]
 FORMAT = 1  # of the file, as SQLite's user_version
@@ -36,11 +37,14 @@ class Store:
         return int(count)
 
     def rows(self, key: str, replication: int) -> Rows | None:
-        """Return the rows of a replication, or None."""
+        """Return the rows of a replication; None if there are none, or they cannot be read."""
         found = self._connection.execute(
             "SELECT rows FROM replications WHERE key = ? AND replication = ?", (key, replication)
         ).fetchone()
-        return None if found is None else from_text(found[0])
+        try:
+            return None if found is None else from_text(found[0])
+        except (ValueError, TypeError):
+            return None
 
     def save(self, key: str, replication: int, rows: Rows) -> None:
         """Keep the rows of a replication; they are in the file when this returns.
@@ -79,16 +83,38 @@ def open_store(path: Path) -> Iterator[Store]:
     except OSError as error:
         raise _unusable(path, error) from None
     try:
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-            _prepare(connection, path)
+        with closing(_connected(path)) as connection:
             yield Store(connection)
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
             raise InputError(
                 f"the results in {str(path)!r} belong to another run that has not ended: wait for it, or name another"
                 " file"
             ) from None
         raise _unusable(path, error) from None
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Connect to a store that is whole; one that is damaged is removed first."""
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        _prepare(connection, path)
+        if connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+            return connection
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+            connection.close()
+            raise
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    for each in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal"))):
+        each.unlink(missing_ok=True)
+    warnings.warn(f"{path} was damaged: it is removed, and its results are computed again", Notice, stacklevel=2)
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    _prepare(connection, path)
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -104,10 +130,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(_TABLE)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise _foreign(path) from None
         raise
-    except sqlite3.DatabaseError:
-        raise _foreign(path) from None
 
 
 def _foreign(path: Path) -> InputError:

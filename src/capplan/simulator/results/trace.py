@@ -6,7 +6,8 @@ A file has one row per request; times are nanoseconds since the start of the run
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
+from capplan.models.replaced_file import check_replaceable, replacing
 from capplan.simulator.results.histogram import IntArray
 
 SCHEMA = "capplan.trace/1"
@@ -88,19 +90,13 @@ class TraceWriter:
         import pyarrow as pa  # only a trace needs it
         from pyarrow import csv, parquet
 
-        self._arrow, self._path, self._part = pa, path, path.with_name(f".{path.name}.{os.getpid()}.new")
+        self._arrow, self._path = pa, path
         self._classes = pa.array([each.name for each in network.classes])
         self._sources = pa.array(list(network.traffic.mix))
         metadata = {"schema": SCHEMA, "network": network.name, "seed": str(seed)}
-        try:
-            writer = csv.CSVWriter if path.suffix.lower() == ".csv" else parquet.ParquetWriter
-            self._schema = _schema(pa).with_metadata(metadata)
-            self._writer = writer(self._part, self._schema)
-        except OSError as error:
-            raise InputError(
-                f"the trace {str(path)!r} cannot be written ({error.strerror or error}): choose an existing"
-                " folder that you may write to"
-            ) from None
+        self._open = csv.CSVWriter if path.suffix.lower() == ".csv" else parquet.ParquetWriter
+        self._schema = _schema(pa).with_metadata(metadata)
+        check_replaceable(path)
 
     def write(self, requests: Requests, replication: int = 0, numbers: IntArray | None = None) -> None:
         """Write a row group.
@@ -132,34 +128,38 @@ class TraceWriter:
             "end_ns": pa.array(requests.end_ticks, mask=~ended),
             "status": named(requests.status, pa.array(STATUSES)),
         }
-        self._writer.write_table(pa.table(columns, schema=self._schema))
+        with self._written():
+            self._writer.write_table(pa.table(columns, schema=self._schema))
 
     def _named(self, indices: IntArray, names: Any) -> Any:
         return self._arrow.DictionaryArray.from_arrays(self._arrow.array(indices, self._arrow.int32()), names)
 
-    def close(self) -> None:
-        """Complete the file and give it its name."""
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Refuse in one sentence what the disk refuses."""
         try:
-            self._writer.close()
-            self._part.replace(self._path)
-        finally:
-            self._part.unlink(missing_ok=True)  # exists only if closing failed
-
-    def discard(self) -> None:
-        """Delete the unfinished file."""
-        self._writer.close()
-        self._part.unlink(missing_ok=True)
+            yield
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be written: {error.strerror or error}") from None
 
     def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            part = stack.enter_context(replacing(self._path))
+            with self._written():
+                self._writer = self._open(part, self._schema)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
+        if kind is not None:
+            with suppress(OSError):  # a full disk
+                self._writer.close()
+            self._stack.__exit__(kind, error, where)
+            return
+        with self._stack, self._written():
+            self._writer.close()
 
 
 def _schema(pa: Any) -> Any:

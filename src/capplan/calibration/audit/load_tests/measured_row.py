@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from capplan.calibration.audit.load_tests.rules import RULES, LoadTestFinding
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.audit.load_tests.rules import RULES
 from capplan.calibration.evidence.load_tests import ALL, PERCENTILES, LoadTestRow
 
 LAYOUT = (
@@ -27,10 +29,16 @@ class MeasuredRow:
         From 1.
     row : LoadTestRow
         Its cells.
+    rounding : mapping of str to float
+        Half of the interval that the rounding of a cell allows, by column, where documents state it.
+    figures : tuple of str
+        Ids of the documented figures in it.
     """
 
     line: int
     row: LoadTestRow
+    rounding: Mapping[str, float] = field(default_factory=dict)
+    figures: tuple[str, ...] = ()
 
     @cached_property
     def request_class(self) -> str:
@@ -60,22 +68,29 @@ class MeasuredRow:
         """What repeats of a run have in common besides."""
         return (*self.series, self.row.clients, self.row.offered_tps)
 
-    def finding(self, rule: str, sentence: str) -> LoadTestFinding:
+    def half_step(self, column: str) -> float:
+        """Return half of the interval that the rounding of a cell allows: as stated, or by its last digit."""
+        stated = self.rounding.get(column)
+        return _resolution(getattr(self.row, column) or 0.0) if stated is None else stated
+
+    def finding(self, rule: str, sentence: str) -> Finding:
         """Return a finding about the row."""
         found = RULES[rule]
-        return LoadTestFinding(
-            self.line,
-            self.row.run_id,
-            self.row.request_class,
-            rule,
-            found.severity,
-            sentence,
-            found.means,
-            found.action,
+        return Finding(
+            part="load test",
+            rule=rule,
+            severity=found.severity,
+            sentence=sentence,
+            means=found.means,
+            action=found.action,
+            line=self.line,
+            run_id=self.row.run_id,
+            request_class=self.row.request_class,
+            figures=self.figures,
         )
 
 
-def resolution(value: float) -> float:
+def _resolution(value: float) -> float:
     """Return half the last digit that a figure is written with."""
     digits = f"{value:.12g}"
     if "e" in digits:

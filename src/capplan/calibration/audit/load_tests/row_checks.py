@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate, resolution
-from capplan.calibration.audit.load_tests.rules import LoadTestFinding
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate
 from capplan.calibration.evidence.load_tests import LATENCIES, PERCENTILES
 
 STANDARD_ERRORS = 3.0  # of a count of requests, beyond which a difference is no noise
@@ -70,7 +70,7 @@ def saturation(measured: MeasuredRow) -> Saturation:
     return Saturation("overloaded" if shortfall > OVERLOADED else "backlogged", shortfall, noise)
 
 
-def row_findings(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def row_findings(measured: MeasuredRow) -> Iterator[Finding]:
     """Yield what is wrong with a row by itself."""
     impossible = [*_values(measured)]
     yield from impossible
@@ -84,7 +84,7 @@ def row_findings(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
     yield from _counts(measured)
 
 
-def _values(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _values(measured: MeasuredRow) -> Iterator[Finding]:
     row = measured.row
     for name in ("throughput_tps", *LATENCIES, "errors", "drops"):
         value = getattr(row, name)
@@ -103,13 +103,13 @@ def _values(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
                 yield measured.finding("impossible-value", f"{name} is {value:g}: it must be {rule}")
 
 
-def _order(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _order(measured: MeasuredRow) -> Iterator[Finding]:
     row = measured.row
     ladder = [*measured.percentiles.items()]
     if row.latency_max_ms is not None:
         ladder.append(("latency_max_ms", row.latency_max_ms))
     for (low_name, low), (high_name, high) in pairwise(ladder):
-        if high < low * (1 - 1e-6) - resolution(low) - resolution(high):
+        if high < low * (1 - 1e-6) - measured.half_step(low_name) - measured.half_step(high_name):
             yield measured.finding("percentile-order", f"{high_name} {ms(high)} is below {low_name} {ms(low)}")
 
 
@@ -122,21 +122,22 @@ def mean_bounds(measured: MeasuredRow) -> tuple[float, float]:
     high = sum((after - before) * value for (before, _), (after, value) in pairwise(ladder))
     # a percentile of n requests is one of them: the share below it is known to within one request
     slack = (top if top is not None else (named[-1][1] if named else 0.0)) / (measured.requests or math.inf)
-    rounding = max((resolution(value) for _, value in named), default=0.0)
+    rounding = max(map(measured.half_step, measured.percentiles), default=0.0)
     return low * (1 - HISTOGRAM) - slack - rounding, high * (1 + HISTOGRAM) + slack + rounding
 
 
-def _mean(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _mean(measured: MeasuredRow) -> Iterator[Finding]:
     mean, top = measured.row.latency_mean_ms, measured.row.latency_max_ms
     if mean is None or (not measured.percentiles and top is None):
         return
     low, high = mean_bounds(measured)
-    if not low - resolution(mean) <= mean <= high + resolution(mean):
+    half = measured.half_step("latency_mean_ms")
+    if not low - half <= mean <= high + half:
         bounds = f"at least {ms(max(low, 0.0))}" if mean < low else f"at most {ms(high)}"
         yield measured.finding("mean-bounds", f"the mean is {ms(mean)}, and its percentiles allow {bounds}")
 
 
-def _littles_law(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _littles_law(measured: MeasuredRow) -> Iterator[Finding]:
     """Check N = X (R + Z), which holds for every closed system (Little 1961)."""
     row = measured.row
     if (
@@ -148,9 +149,10 @@ def _littles_law(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
         return
     cycle_ms = row.latency_mean_ms + (row.think_time_ms or 0.0)
     busy = row.throughput_tps * cycle_ms / 1000
-    # requests under way at the start and the end of the run, and the rounding of the latency
-    half = resolution(row.latency_mean_ms)
-    slack = LITTLE + row.clients / (measured.requests or math.inf) + half / max(cycle_ms - half, 1e-12)
+    # requests under way at the start and the end of the run, and the rounding of both figures
+    half = measured.half_step("latency_mean_ms")
+    of_rate = measured.half_step("throughput_tps") / row.throughput_tps
+    slack = LITTLE + row.clients / (measured.requests or math.inf) + half / max(cycle_ms - half, 1e-12) + of_rate
     stated = f"{rate(row.throughput_tps)} x {ms(cycle_ms)} is {busy:.3g} clients"
     if busy > row.clients * (1 + slack):
         thousand = ", a thousand times too many: is the latency in us?" if 300 < busy / row.clients < 3000 else ""
@@ -159,7 +161,7 @@ def _littles_law(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
         yield measured.finding("idle-clients", f"{stated}, of {row.clients}")
 
 
-def _load(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _load(measured: MeasuredRow) -> Iterator[Finding]:
     row, found = measured.row, saturation(measured)
     if row.load_kind is None:
         yield measured.finding("load-kind", _guess(measured))
@@ -198,13 +200,13 @@ def _guess(measured: MeasuredRow) -> str:
     )
 
 
-def _generator(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _generator(measured: MeasuredRow) -> Iterator[Finding]:
     used = measured.row.client_cpu_percent
     if used is not None and used >= BUSY_PERCENT:
         yield measured.finding("generator-ceiling", f"the load generator used {used:.3g} % of its CPU")
 
 
-def _counts(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _counts(measured: MeasuredRow) -> Iterator[Finding]:
     row, requests = measured.row, measured.requests
     if not requests:
         return

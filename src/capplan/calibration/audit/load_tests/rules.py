@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Severity = Literal["refused", "caution"]
+from capplan.calibration.audit.finding import Severity
 
 
 @dataclass(frozen=True)
@@ -142,37 +141,3 @@ RULES = {
     ),
 }
 """The rules by name, in the order of the report."""
-
-
-@dataclass(frozen=True)
-class LoadTestFinding:
-    """One finding.
-
-    Attributes
-    ----------
-    line
-        Number of the row in its table, from 1.
-    run_id
-        That of the row.
-    request_class
-        That of the row.
-    rule
-        A key of `RULES`.
-    severity
-        That of the rule.
-    sentence
-        What was found, with its figures.
-    means
-        What it means.
-    action
-        What to do about it.
-    """
-
-    line: int
-    run_id: str | None
-    request_class: str | None
-    rule: str
-    severity: Severity
-    sentence: str
-    means: str
-    action: str

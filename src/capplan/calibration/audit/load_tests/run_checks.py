@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate, resolution
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate
 from capplan.calibration.audit.load_tests.row_checks import HISTOGRAM, LITTLE, STANDARD_ERRORS
-from capplan.calibration.audit.load_tests.rules import LoadTestFinding
 from capplan.calibration.evidence.load_tests import ALL
 
 _DIFFER = 0.05  # of the parts' percentiles, below which an average is no evidence
@@ -15,7 +15,7 @@ _EXACTLY = 5e-3  # of a percentile that its digits must show, so that an average
 _AVERAGED = 2  # percentiles must be averages, and all that tell
 
 
-def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Yield what is wrong between the rows of each run."""
     runs: defaultdict[object, list[MeasuredRow]] = defaultdict(list)
     for each in rows:
@@ -33,14 +33,14 @@ def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             yield from _percentiles(together, parts)
 
 
-def _sums(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _sums(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterator[Finding]:
     total = together.row.throughput_tps
     rates = [each.row.throughput_tps for each in parts]
     if total is None or not total > 0 or any(each is None for each in rates):
         return
     known = [each for each in rates if each is not None]
     noise = STANDARD_ERRORS / (together.requests or 1e12) ** 0.5
-    if abs(sum(known) - total) > (LITTLE + noise) * total + sum(map(resolution, known)):
+    if abs(sum(known) - total) > (LITTLE + noise) * total + _rounding("throughput_tps", [together, *parts]):
         yield together.finding(
             "classes-disagree", f"the classes complete {rate(sum(known))}, all requests {rate(total)}"
         )
@@ -50,19 +50,19 @@ def _sums(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterator[LoadT
     if mean is None or not sum(known) or any(each is None for each in means):
         return
     weighted = sum(share * (each or 0.0) for share, each in zip(known, means, strict=True)) / sum(known)
-    slack = (LITTLE + HISTOGRAM) * mean + resolution(mean) + max(resolution(each or 0.0) for each in means)
+    slack = (LITTLE + HISTOGRAM) * mean + _rounding("latency_mean_ms", [together, *parts])
     if abs(weighted - mean) > slack:
         yield together.finding(
             "classes-disagree", f"the classes have a mean of {ms(weighted)}, all requests {ms(mean)}"
         )
 
 
-def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterator[Finding]:
     top = together.row.latency_max_ms
     tops = [each.row.latency_max_ms for each in parts]
     if top is not None and all(each is not None for each in tops):
         highest = max(each for each in tops if each is not None)
-        if abs(top - highest) > HISTOGRAM * highest + resolution(top):
+        if abs(top - highest) > HISTOGRAM * highest + _rounding("latency_max_ms", [together, *parts]):
             yield together.finding("averaged-percentiles", f"the maximum is {ms(top)}, that of its parts {ms(highest)}")
             return
     shares = [each.row.throughput_tps or 0.0 for each in parts]
@@ -71,7 +71,8 @@ def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterato
         found = [each.percentiles[name] for each in parts if name in each.percentiles]
         if len(found) < len(parts):
             continue
-        slack = HISTOGRAM * value + resolution(value) + max(map(resolution, found))
+        printed = together.half_step(name) + max(each.half_step(name) for each in parts)
+        slack = HISTOGRAM * value + printed
         if not min(found) - slack <= value <= max(found) + slack:
             yield together.finding(
                 "classes-disagree",
@@ -83,8 +84,13 @@ def _percentiles(together: MeasuredRow, parts: Sequence[MeasuredRow]) -> Iterato
             told += 1
             plain = sum(found) / len(found)
             weighted = sum(a * b for a, b in zip(shares, found, strict=True)) / sum(shares) if sum(shares) else plain
-            printed = resolution(value) + max(map(resolution, found)) + 1e-9 * value
+            printed += 1e-9 * value
             if printed < _EXACTLY * value and min(abs(plain - value), abs(weighted - value)) <= printed:
                 averaged.append(name)
     if len(averaged) == told >= _AVERAGED:
         yield together.finding("averaged-percentiles", f"{' and '.join(averaged)} are averages of the classes")
+
+
+def _rounding(column: str, rows: Sequence[MeasuredRow]) -> float:
+    """Return by how much a sum may differ from its parts because all of them are rounded."""
+    return sum(each.half_step(column) for each in rows)

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate, resolution, spread
+from capplan.calibration.audit.finding import Finding
+from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate, spread
 from capplan.calibration.audit.load_tests.row_checks import STANDARD_ERRORS, saturation
-from capplan.calibration.audit.load_tests.rules import LoadTestFinding
 from capplan.calibration.evidence.load_tests import LATENCIES
 
 _THROUGHPUT_SCATTER = 0.1  # range of repeats relative to their median
@@ -24,7 +24,7 @@ _FLAT_LOAD = 0.03  # by which the throughput of twice the clients may differ, wh
 _NOT_BUSY_PERCENT = 60.0
 
 
-def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Yield what is wrong between runs."""
     for series in _grouped(rows, lambda each: each.series):
         yield from _copies(series)
@@ -48,11 +48,12 @@ def _grouped(
     yield from (group for group in groups.values() if len(group) > 1)
 
 
-def _copies(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _copies(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     seen: dict[tuple[object, ...], MeasuredRow] = {}
     for each in series:
-        figures = tuple(getattr(each.row, name) for name in ("throughput_tps", *LATENCIES))
-        exact = [value for value in figures if value and resolution(value) < _EXACT * value]
+        named = {name: getattr(each.row, name) for name in ("throughput_tps", *LATENCIES)}
+        figures = tuple(named.values())
+        exact = [value for name, value in named.items() if value and each.half_step(name) < _EXACT * value]
         if len(exact) < _TELLING:
             continue
         if figures in seen:
@@ -63,11 +64,12 @@ def _copies(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             seen[figures] = each
 
 
-def _flat(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _flat(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Look for percentiles that stay the same while mean or throughput change."""
     for figures in _grouped(series, lambda each: tuple(each.percentiles.items())):
         percentiles = figures[0].percentiles
-        fine = [value for value in percentiles.values() if value and resolution(value) < _DIGITS * value]
+        steps = {name: figures[0].half_step(name) for name in percentiles}
+        fine = [value for name, value in percentiles.items() if value and steps[name] < _DIGITS * value]
         means = [each.row.latency_mean_ms for each in figures if each.row.latency_mean_ms]
         rates = [each.row.throughput_tps for each in figures if each.row.throughput_tps]
         changed = any(len(values) == len(figures) and spread(values) > _CHANGES for values in (means, rates))
@@ -79,7 +81,7 @@ def _flat(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             )
 
 
-def _units(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _units(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Look for latencies in other units: a steady system does not answer hundreds of times slower at another load."""
     steady = [each for each in series if saturation(each).verdict not in ("backlogged", "overloaded")]
     known = [(typical, each) for each in steady if (typical := each.row.latency_p50_ms or each.row.latency_mean_ms)]
@@ -93,14 +95,14 @@ def _units(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             yield each.finding("mixed-units", f"{ms(typical)}, where other runs of the series say {ms(middle)}")
 
 
-def _caches(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _caches(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     states = {each.row.cache_state for each in series}
     if {"cold", "warm"} <= states:
         cold = [each for each in series if each.row.cache_state == "cold"]
         yield cold[0].finding("cold-and-warm", f"{len(cold)} of {len(series)} runs of this series are cold")
 
 
-def _growth(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _growth(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     sizes = [(each.row.data_gib, each) for each in series if each.row.data_gib]
     if len(sizes) > 1:
         least, most = min(size for size, _ in sizes), max(size for size, _ in sizes)
@@ -109,7 +111,7 @@ def _growth(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             yield last.finding("growing-data", f"{least:.3g} to {most:.3g} GiB a node within one series")
 
 
-def _written(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
+def _written(measured: MeasuredRow) -> Iterator[Finding]:
     """Compare what a run wrote with the data that was there."""
     row, requests = measured.row, measured.requests
     if not requests or not row.row_bytes or not row.data_gib or row.read_fraction is None:
@@ -126,7 +128,7 @@ def _written(measured: MeasuredRow) -> Iterator[LoadTestFinding]:
         )
 
 
-def _generator(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _generator(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Look for a throughput that more load does not raise, before servers that are not busy."""
     known = [each for each in series if each.row.throughput_tps and each.row.node_cpu_percent is not None]
     for name in ("clients", "offered_tps"):
@@ -145,7 +147,7 @@ def _generator(series: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
             )
 
 
-def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[LoadTestFinding]:
+def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[Finding]:
     steady = [each for each in repeats if saturation(each).verdict not in ("backlogged", "overloaded")]
     if len(steady) < 2:
         return

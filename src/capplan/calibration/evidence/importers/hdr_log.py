@@ -77,6 +77,7 @@ def decode(text: str, where: str) -> HdrHistogram:
         found = HdrHistogram.decode(text)
         if found.max_value > _MOST_VALUE:
             raise ValueError(found.max_value)
+        found.encoder = None  # it refers back, and would keep megabytes until the next garbage collection
         return found
     except _BAD:
         raise InputError(f"{where}: the histogram cannot be decoded: the file is damaged or cut off") from None

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.evidence.importers.importer import Imported, number, run_id
-from capplan.calibration.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
@@ -93,6 +93,11 @@ def read_mapped(file: TextFile, mapping: ColumnMap) -> Imported:
     InputError
         If a column is missing, or a cell is not of its type.
     """
+    with read_as_csv(str(file.path)):
+        return _read_rows(file, mapping)
+
+
+def _read_rows(file: TextFile, mapping: ColumnMap) -> Imported:
     reader = csv.DictReader(line + "\n" for _, line in file.lines())
     header = reader.fieldnames or []
     for name, mapped in mapping.columns.items():
@@ -112,7 +117,7 @@ def _row(cells: Mapping[str, Any], mapping: ColumnMap, file: TextFile, line: int
     where = f"{file.path}, line {line}"
     if None in cells or None in cells.values():
         raise InputError(f"{where} has another number of cells than the header: quote a cell that holds a comma")
-    taken: dict[str, Any] = {"run_id": f"{run_id(file)}-{line}", "request_class": ALL}
+    taken: dict[str, Any] = {"run_id": f"{run_id(file)}-{line}"}
     for name, mapped in mapping.columns.items():
         if not (text := cells[mapped.column].strip()):
             continue

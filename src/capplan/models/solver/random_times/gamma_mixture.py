@@ -44,8 +44,8 @@ class GammaMixture:
         first = slice(None, count)
         share = self.weight[:, first].sum(axis=-1, keepdims=True)
         weight = self.weight[:, first] / np.maximum(share, 1e-300)
-        mean, within = (np.vecdot(weight, each[:, first])[:, None] for each in (self.mean_s, self.variance_s2))
         with np.errstate(invalid="ignore"):  # a mean may be infinite
+            mean, within = (np.vecdot(weight, each[:, first])[:, None] for each in (self.mean_s, self.variance_s2))
             between = np.vecdot(weight, (self.mean_s[:, first] - mean) ** 2)[:, None]
         merged = (share, mean, within + between)
         parts = (self.weight, self.mean_s, self.variance_s2)

@@ -13,8 +13,8 @@ from plotly.offline import get_plotlyjs
 from capplan.calibration.validation.validation import Validation
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
-from capplan.planner.reports.validation_page import ALL, TITLE, environment, page
-from capplan.planner.reports.validation_plot import errors_of_all, predicted_against_documented
+from capplan.planner.reports.validation.page import ALL, TITLE, environment, page
+from capplan.planner.reports.validation.plot import errors_of_all, predicted_against_documented
 
 MARKDOWN, HTML = "validation.md", "validation.html"
 _ID = re.compile(r'(?<=<td style="text-align:left">)[a-z][\w.-]*(?=</td>)')  # breaks where it is narrow

@@ -1,0 +1,301 @@
+"""Run every backtest on published tables and write docs/backtest.md (some minutes).
+
+Run from anywhere: `uv run python docs/generate/backtest.py`, or `uv run just backtest`. Every fit has a fixed seed, so
+the page comes out the same.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import pandas as pd
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.evidence.row_choice import chosen_rows
+from capplan.calibration.validation.table_backtest import Backtest, backtest
+from capplan.calibration.validation.table_scores import MODEL, BacktestRow, TableScore, summary
+from capplan.cli.views.backtest import RULES, in_words, percent
+from capplan.systems.registry import table_system
+
+DOCS = Path(__file__).resolve().parents[1]
+TABLES = DOCS.parent / "tests" / "published" / "load_tests"
+TEMPLATE, PAGE = DOCS / "generate" / "backtest.md", DOCS / "backtest.md"
+RATES = ("throughput_tps", "latency_mean_ms")
+TAILS = ("latency_p50_ms", "latency_p90_ms", "latency_p95_ms", "latency_p99_ms")
+
+
+@dataclass(frozen=True)
+class Split:
+    """A published table, the part of it that a backtest takes, and the rows that are fitted."""
+
+    system: str
+    table: str
+    train: str
+    rows: str = ""
+    run: str = ""
+    displace: bool = False
+
+    def found(self) -> Backtest:
+        """Return the backtest."""
+        frame = LOAD_TESTS.read(TABLES / f"{self.table}.csv")
+        if self.run:
+            frame = frame[frame.run_id.str.startswith(self.run)]
+        if self.rows:
+            frame = frame[chosen_rows(frame, self.rows)]
+        own = frame.reset_index(drop=True)
+        sys.stderr.write(f"{self.system} on {self.label}: {len(own)} rows\n")
+        return backtest(table_system(self.system), own, self.train, table=self.table, displace=self.displace)
+
+    @property
+    def label(self) -> str:
+        """The table in words, with what was left out of it."""
+        part = self.run.rstrip("-") or self.rows
+        return f"{self.table} ({part})" if part else self.table
+
+
+@dataclass(frozen=True)
+class Target:
+    """What issue and users may expect of a kind of backtest: medians by quantity, and what bands hold."""
+
+    rates: float
+    rates_p90: float | None
+    rates_worst: float | None
+    tails: Mapping[str, float]
+    widest: float
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Backtests that are judged together."""
+
+    name: str
+    about: str
+    target: Target
+    splits: tuple[Split, ...]
+
+
+def _curves() -> Iterator[Split]:
+    frame = pd.read_csv(TABLES / "cassandra_v4_v5_load_curves.csv")
+    for run in dict.fromkeys(frame.run_id.str.rsplit("-", n=1).str[0]):
+        yield Split("cassandra", "cassandra_v4_v5_load_curves", "clients <= 32", run=f"{run}-")
+    yield Split("two-tier", "tidb_aws", "clients <= 600")
+    yield Split("two-tier", "tidb_idc", "clients <= 256")
+    yield Split("two-tier", "etcd_clients", "clients <= 64", rows="version in ('2.2.0', '2.1.0a') and row_bytes == 64")
+
+
+KINDS = (
+    Kind(
+        "Load curves",
+        "The rows with few clients are fitted, those with more predicted.",
+        Target(0.08, 0.2, None, {"latency_p95_ms": 0.2, "latency_p99_ms": 0.25}, 1.5),
+        tuple(_curves()),
+    ),
+    Kind(
+        "Replication, level and mix",
+        "Some replication factors, levels or mixes are fitted, the others predicted.",
+        Target(0.1, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.2, "latency_p99_ms": 0.3}, 2.0),
+        (
+            Split("cassandra", "cassandra_azure_rf_writes", "rf in (1, 3)", displace=True),
+            Split(
+                "cassandra",
+                "cassandra_azure_rf_cl_reads_mixed",
+                "rf in (1, 3)",
+                rows="request_class == 'read' and consistency_read == 'LOCAL_QUORUM'",
+            ),
+            Split(
+                "cassandra",
+                "cassandra_azure_rf_cl_reads_mixed",
+                "consistency_read in ('ONE', 'THREE')",
+                run="reads_by_cl",
+            ),
+            Split("cassandra", "cassandra_azure_rf_cl_reads_mixed", "rf in (1, 3)", run="mixed5050"),
+            Split("two-tier", "foundationdb_mix", "read_fraction != 0.9"),
+            Split("two-tier", "kafka_producers", "rf == 1", rows="version == 'linkedin2014'"),
+        ),
+    ),
+    Kind(
+        "Nodes and cores",
+        "Layouts of few nodes are fitted, larger ones predicted.",
+        Target(0.1, None, 0.25, {}, 2.0),
+        tuple(
+            Split(
+                "two-tier", f"rabbitmq_{queue}_{disk}", "cass_nodes <= 5", displace=(queue, disk) == ("quorum", "io1")
+            )
+            for queue in ("quorum", "mirrored")
+            for disk in ("io1", "gp2", "st1")
+        ),
+    ),
+    Kind(
+        "Throttled clients",
+        "The runs at full speed are fitted, those at 1,000 requests per second predicted.",
+        Target(0.1, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.2, "latency_p99_ms": 0.3}, 2.0),
+        (
+            Split(
+                "two-tier",
+                "etcd_zookeeper_consul",
+                "load_kind == 'closed'",
+                rows="version in ('etcd-tip-go1.8.0', 'etcd-tip-go1.8.1') and request_class == 'write'",
+            ),
+        ),
+    ),
+)
+
+
+def text() -> str:
+    """Return the text of the page."""
+    found = {kind.name: [(split, split.found()) for split in kind.splits] for kind in KINDS}
+    parts = ["\n\n".join(section(kind, found[kind.name])) for kind in KINDS]
+    rows = [row for each in found.values() for _, one in each for row in one.rows]
+    filled = TEMPLATE.read_text(encoding="utf-8")
+    return filled.replace("{{all}}", overview(found, rows)).replace("{{kinds}}", "\n\n".join(parts))
+
+
+def overview(found: Mapping[str, Sequence[tuple[Split, Backtest]]], rows: Sequence[BacktestRow]) -> str:
+    """Return what of the targets is met, over all tables."""
+    lines = ["| kind | quantity | target | reached, decided figures | reached, all figures | met |"]
+    lines.append("| --- | --- | ---: | ---: | ---: | --- |")
+    for kind in KINDS:
+        own = [row for _, one in found[kind.name] for row in one.rows]
+        lines += list(_targets(kind, own))
+    lines += list(_coverage(rows))
+    return "\n".join(lines)
+
+
+def _targets(kind: Kind, rows: Sequence[BacktestRow]) -> Iterator[str]:
+    its = kind.target
+    for quantity in ("throughput_tps", "latency_mean_ms", *its.tails):
+        every = [abs(row.error) for row in rows if row.quantity == quantity]
+        decided = [abs(row.error) for row in rows if row.quantity == quantity and row.identifiable]
+        limit = its.rates if quantity in RATES else its.tails[quantity]
+        if every:
+            yield _judged(kind.name, f"{in_words(quantity)}, median", limit, _median(decided), _median(every))
+        if every and quantity in RATES and its.rates_p90 is not None:
+            yield _judged(kind.name, f"{in_words(quantity)}, p90", its.rates_p90, _ninety(decided), _ninety(every))
+        if every and quantity in RATES and its.rates_worst is not None:
+            worst = (max(decided, default=math.nan), max(every))
+            yield _judged(kind.name, f"{in_words(quantity)}, worst", its.rates_worst, *worst)
+    own = summary(rows).get("throughput_tps", {})
+    if "usl" in own and own["usl"].figures and own["usl"].median_abs_error is not None and kind.name == "Load curves":
+        usl, model = own["usl"].median_abs_error, own["usl"].capplan_median_abs_error or math.nan
+        yield (
+            f"| {kind.name} | throughput, beside USL | {percent(usl + 0.01)} | | {percent(model)} "
+            f"| {_met(model <= usl + 0.01)} |"
+        )
+    width = _median([row.predicted.high / row.predicted.low for row in rows if row.identifiable and row.predicted.low])
+    if math.isfinite(width):
+        met = _met(width <= its.widest)
+        yield f"| {kind.name} | high/low of bands, median | {its.widest:g} | {width:.2f} | | {met} |"
+
+
+def _judged(kind: str, what: str, limit: float, decided: float, every: float) -> str:
+    counted = decided if math.isfinite(decided) else every
+    shown = [percent(each) if math.isfinite(each) else "-" for each in (decided, every)]
+    return f"| {kind} | {what} | {percent(limit)} | {shown[0]} | {shown[1]} | {_met(counted <= limit)} |"
+
+
+def _coverage(rows: Sequence[BacktestRow]) -> Iterator[str]:
+    decided = [row for row in rows if row.identifiable]
+    shares = [sum(_held(row) for row in own) / len(own) if own else math.nan for own in (decided, rows)]
+    met = _met(0.8 <= shares[0] <= 0.97)
+    yield (
+        f"| all | bands hold | 80 to 97 % | {percent(shares[0])} of {len(decided)} "
+        f"| {percent(shares[1])} of {len(rows)} | {met} |"
+    )
+
+
+def _held(row: BacktestRow) -> bool:
+    return row.predicted.low <= row.measured <= row.predicted.high
+
+
+def _met(met: bool) -> str:
+    return "yes" if met else "**no**"
+
+
+def _median(errors: Sequence[float]) -> float:
+    return median(errors) if errors else math.nan
+
+
+def _ninety(errors: Sequence[float]) -> float:
+    return float(pd.Series(errors).quantile(0.9)) if errors else math.nan
+
+
+def section(kind: Kind, found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:
+    """Yield the parts of the section of one kind."""
+    yield f"## {kind.name}\n\n{kind.about}"
+    every = [row for _, one in found for row in one.rows]
+    yield "Median absolute error (worst) of all figures; - where a rule has no answer:"
+    yield "\n".join(_scores(summary(every)))
+    yield "\n".join(_splits(found))
+    yield from _displacements(found)
+    yield from _reasons(every)
+
+
+def _scores(scores: Mapping[str, Mapping[str, TableScore]]) -> Iterator[str]:
+    names = [name for name in RULES if any(each[name].figures for each in scores.values())]
+    yield "| quantity | figures | " + " | ".join(RULES[name] for name in names) + " | bands hold | high/low |"
+    yield "| --- | ---: |" + " ---: |" * (len(names) + 2)
+    for quantity, by_name in scores.items():
+        own = by_name[MODEL]
+        cells = [in_words(quantity), str(own.figures), *(_error(by_name[name]) for name in names)]
+        wide = "-" if own.high_over_low is None else f"{own.high_over_low:.2f}"
+        held = "-" if own.coverage is None else percent(own.coverage)
+        yield "| " + " | ".join([*cells, held, wide]) + " |"
+
+
+def _error(score: TableScore) -> str:
+    if score.median_abs_error is None or score.worst_abs_error is None:
+        return "-"
+    return f"{percent(score.median_abs_error)} ({percent(score.worst_abs_error)})"
+
+
+def _splits(found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:
+    yield "| table | fitted | rows | throughput and mean | percentiles | bands hold | decided |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for split, one in found:
+        rates = [abs(row.error) for row in one.rows if row.quantity in RATES]
+        tails = [abs(row.error) for row in one.rows if row.quantity not in RATES]
+        cells = [percent(_median(each)) if each else "-" for each in (rates, tails)]
+        held = sum(map(_held, one.rows))
+        decided = sum(row.identifiable for row in one.rows)
+        label = split.label.replace("|", "\\|")
+        yield (
+            f"| {label} | `{split.train}` | {one.trained_rows} + {one.unseen_rows} | {cells[0]} | {cells[1]} "
+            f"| {held} of {len(one.rows)} | {decided} of {len(one.rows)} |"
+        )
+
+
+def _displacements(found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:
+    for split, one in found:
+        its = one.displacement
+        if its is not None and its.median_move is not None and its.worst_move is not None:
+            yield (
+                f"With the median of every prior of {split.label} one standard deviation higher or lower ({its.fits} "
+                f"fits), {its.moved} of {its.figures} decided figures move by more than 5 %, the median by "
+                f"{percent(its.median_move)} and the most by {percent(its.worst_move)}."
+            )
+
+
+def _reasons(rows: Iterable[BacktestRow]) -> Iterator[str]:
+    counted: dict[str, int] = {}
+    for row in rows:
+        if not row.identifiable:
+            counted[row.reason] = counted.get(row.reason, 0) + 1
+    if counted:
+        most = sorted(counted.items(), key=lambda each: -each[1])[:5]
+        yield "Most common reasons of undecided figures:\n\n" + "\n".join(
+            f"- {count} figures: {why}" for why, count in most
+        )
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(text(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Measurements of one part, taken from real servers: each collector is a file."""

@@ -1,0 +1,677 @@
+"""Fit a generic system to a user's load-test table, and predict rows of such a table.
+
+The fit finds the most probable parameters from several starts, then draws an ensemble around them by importance
+sampling. Priors are wide and centred on what the table shows at a glance, such as its shortest latency. A prediction's
+band has the spread of the ensemble and the scatter of a repeat, which the residuals of the fit may enlarge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from capplan.calibration.case.figure_basis import FigureBasis
+from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.evidence.table import Evidence, Source
+from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
+from capplan.calibration.fit.identifiability import Judge
+from capplan.calibration.fit.layout_effects import Effects, factors, name_of
+from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.posterior import laplace_distance, resampled
+from capplan.calibration.fit.table_model import Solved, solved_rows
+from capplan.calibration.fit.table_rows import (
+    ACROSS_LAYOUTS,
+    ON_CURVES,
+    QUANTITIES,
+    Figure,
+    TableRow,
+    cells_of,
+    figures_of,
+    load_of,
+    measured_of,
+    row_of,
+    rows_of,
+    scatter_of,
+    with_mix,
+)
+from capplan.calibration.observations import LoadTest, Observations
+from capplan.calibration.system import System
+from capplan.models.errors import InputError
+from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import FloatArray, Number
+from capplan.models.results import Band, Basis, Parts
+
+S = TypeVar("S", bound=Scenario)
+NOT_PROMISED = (
+    "Not promised: better than 10 % on a noisy cluster, the 99.9th percentile, percentiles beyond 80 % of the ceiling."
+)
+_PROPOSALS = 640
+_ROUNDS = 3
+_STARTS = 3
+_PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
+_EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
+_STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
+_MOVES = 0.02  # standard deviations of a figure
+_CHUNK = 256  # draws solved at once: limits memory
+
+
+class TableSystem(System[S]):
+    """A system that is fitted to load-test tables of its users, and so has no evidence of its own."""
+
+    from_tables = True
+    table: FittedTable | None = None
+    """The table that it was fitted to; see `of`."""
+    seed: int = 1
+
+    @abstractmethod
+    def row_scenario(self, row: LoadTestRow) -> S:
+        """Return the layout of a row, and its load: `clients`, or `tps`.
+
+        Raises
+        ------
+        InputError
+            If a column that the system needs is missing or wrong; the message names it.
+        """
+
+    def group(self, row: LoadTestRow) -> str:
+        """Return what was tested: rows of other groups say nothing of a row, so a backtest fits each group apart."""
+        del row
+        return ""
+
+    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
+        """Return the parameters with priors for a table; those of the system by default.
+
+        Parameters
+        ----------
+        rows : sequence of TableRow
+            The rows to fit.
+        """
+        del rows
+        return self.parameters
+
+    def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
+        """Return starts of the search, as factors on the prior medians by name; the medians are always tried."""
+        del rows, parameters
+        return ()
+
+    effects: Mapping[str, float] = MappingProxyType({})
+    """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
+
+    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
+        """Return values with factors by effect, such as one on all work of a layout."""
+        if effects:
+            raise NotImplementedError(f"{self.name} has no effects")
+        return values
+
+    def values_in(self, layout: S, values: Values) -> Values:
+        """Return the parameter values of a layout, with its own factors where values have them."""
+        return self.with_effects(self.values_for(layout, values), factors(tuple(self.effects), layout, values))
+
+    def values_for(self, layout: S, values: Values) -> Values:
+        """Return the parameter values of a layout; those of all layouts by default."""
+        del layout
+        return values
+
+    def contends(self, values: Values) -> bool:
+        """Whether values differ by the number of clients; see `at_clients`."""
+        del values
+        return False
+
+    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
+        """Return the values with a number of clients for each draw, where clients contend."""
+        del clients
+        return dict(values)
+
+    def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
+        """Return how much the speed varies in a run; None: not at all.
+
+        Parameters
+        ----------
+        values : mapping
+            Parameter values.
+        utilisation : array (..., draws)
+            Utilisation of the busiest station.
+
+        Returns
+        -------
+        array (..., draws) or None
+            Standard deviation of the logarithm of the speed.
+        """
+        del values, utilisation
+        return None
+
+    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
+        """Return why a row cannot be identified from the trained ones, with the row that would decide it; or empty.
+
+        By default nothing is said of what differs; `predict_table` speaks of ceilings and tiers.
+        """
+        del row, trained
+        return ""
+
+    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
+        """Return rows of a table as the fit reads them.
+
+        Raises
+        ------
+        InputError
+            As for `row_scenario`.
+        """
+        found = []
+        for number, row in enumerate(with_mix(rows)):
+            scenario = self.row_scenario(row)
+            layout = unloaded(scenario)
+            name = None if row.request_class in (None, ALL) else str(row.request_class)
+            if name is not None and name not in self.reported:
+                name = None
+            found.append(TableRow(row.run_id or str(number + 1), name, layout, load_of(row), measured_of(row)))
+        return tuple(found)
+
+    def checked(self, fitted: Fitted, where: str) -> Fitted:
+        """Return a calibration if it is one of this system, with the table that it was fitted to."""
+        names = {*(parameter.name for parameter in self.parameters), *map(name_of, self.effects)}
+        known = all(name.split("[")[0] in names for name in fitted.names)
+        if fitted.system != self.name or fitted.table is None or not known or len(fitted.draws) != DRAWS:
+            raise InputError(
+                f"{where!r} is no calibration of {self.name} by this version: run `capplan calibrate {self.name} "
+                "--evidence table.csv -o mine.json`"
+            )
+        if fitted.data_hash != hash_of(fitted.table.rows):
+            raise InputError(
+                f"{where!r} was edited: its rows do not have the hash that it states. Run `capplan calibrate "
+                f"{self.name} --evidence table.csv -o mine.json`"
+            )
+        return fitted
+
+    def of(self, fitted: Fitted) -> TableSystem[S]:
+        """Return the system with the table of a calibration."""
+        own = copy(self)
+        own.table, own.seed = fitted.table, fitted.seed
+        return own
+
+    def usual_scenario(self, fitted: Fitted) -> S:
+        """Return the layout with most of the fitted rows."""
+        counts = Counter(row.layout for row in self.read(rows_of(fitted)))
+        layout: S = max(counts, key=counts.__getitem__)
+        return layout
+
+    @cached_property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """No rows: a table of load tests is no documented evidence."""
+        return ()
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """No documents."""
+        return ()
+
+    @cached_property
+    def observations(self) -> Observations[S]:
+        """Load tests of the table: their layouts, for what is measured and what is extrapolated."""
+        return TableObservations(self)
+
+    def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
+        """Return all parameter values of a layout, SI."""
+        layout = unloaded(scenario)
+        values = with_unknown_layouts(self, fitted, draws_of(self, fitted), [layout])
+        return dict(self.values_in(layout, values))
+
+    def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
+        """Return one value of each parameter, SI."""
+        single = self.values_in(unloaded(scenario), {**defaults(self.parameters), **fitted.middle()})
+        return {name: float(np.asarray(value)) for name, value in single.items()}
+
+    def all_values(self, fitted: Fitted, layout: S) -> dict[str, Number]:
+        """Return all values of a calibration, with the factors of a layout."""
+        return with_unknown_layouts(self, fitted, draws_of(self, fitted), [layout])
+
+    def promises(self) -> tuple[str, ...]:
+        """Return what predictions of this system do not promise, in sentences."""
+        return (NOT_PROMISED,)
+
+    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
+        """Return what each figure rests on: a figure that no row has is the model's only."""
+        return TableBasis(self, scenario, fitted, capacity)
+
+    def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
+        """Return the scatter of a repeat, as the table has it."""
+        del scenario
+        scatter = {} if fitted.table is None else fitted.table.scatter
+        usual = max(scatter.values(), default=ACROSS_LAYOUTS)
+        return Uncertainty(
+            ModelError(scatter.get(QUANTITIES[0], usual)), ModelError(scatter.get("latency_p95_ms", usual)), seed
+        )
+
+    def fitted(self) -> Fitted:
+        """Refuse: this system has no calibration before a user's table is fitted.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError(
+            f"system {self.name!r} knows no cluster yet: fit it to a table of your load tests with `capplan calibrate "
+            f"{self.name} --evidence table.csv -o mine.json`, then give mine.json instead of {self.name}"
+        )
+
+
+class TableBasis(FigureBasis):
+    """What figures rest on that are fitted to a load-test table: the layouts of the rows that have them."""
+
+    def of_capacity(self) -> Basis:
+        """Return the basis of the capacity."""
+        return self._of(QUANTITIES[0])
+
+    def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
+        """Return the basis of a statistic of the times of a request class."""
+        del name, rate_per_s
+        return self._of(f"latency_{statistic}_ms")
+
+    def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
+        """Return the basis of the utilisation of a resource: the model's only."""
+        del resource, rate_per_s
+        return "model only"
+
+    def _of(self, column: str) -> Basis:
+        table = self.fitted.its_table
+        if not any(column in row for row in table.rows):
+            return "model only"
+        return self.system.extrapolation(self.scenario).basis
+
+
+class TableObservations(Observations[S]):
+    """The load tests of a user's table, one for each layout and load."""
+
+    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
+        """Return the rows of the table as load tests, without documented figures."""
+        del choice
+        system: Any = self.system
+        if system.table is None:
+            return ()
+        layouts = dict.fromkeys(row.layout for row in system.read([row_of(cells) for cells in system.table.rows]))
+        return tuple(LoadTest(f"layout {at}", f"layout {at}", layout, ()) for at, layout in enumerate(layouts, 1))
+
+
+def unloaded(scenario: S) -> S:
+    """Return the layout of a scenario, without its load and its objectives."""
+    return changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
+
+
+def hash_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the SHA-256 of rows of a table."""
+    return hashlib.sha256(json.dumps([dict(row) for row in rows], sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class RowPrediction:
+    """A predicted figure of a row of a load-test table.
+
+    Attributes
+    ----------
+    run_id : str
+        Name of the run.
+    request_class : str or None
+        Its request class; None for all requests of the run.
+    quantity : str
+        Column of the table, such as `latency_p99_ms`.
+    measured : float or None
+        What the row has, in the column's unit.
+    predicted : Band
+        Median, 5th and 95th percentile of what a repeat would measure, in the column's unit.
+    identifiable : bool
+        Whether the fitted rows decide the figure.
+    reason : str
+        Why not, and which row would decide it; empty if they do.
+    """
+
+    run_id: str
+    request_class: str | None
+    quantity: str
+    measured: float | None
+    predicted: Band
+    identifiable: bool
+    reason: str
+
+
+class _Problem:
+    """Figures of a table, their predictions, and priors, for `maximum` and `resampled`.
+
+    Parameters that move no figure keep the medians of their priors, which saves time and draws.
+    """
+
+    def __init__(
+        self,
+        system: TableSystem[Any],
+        rows: Sequence[TableRow],
+        figures: Sequence[Figure],
+        parameters: Sequence[Parameter],
+    ) -> None:
+        self.system, self.rows, self.figures_to_fit = system, rows, figures
+        self.free = [each for each in parameters if each.free]
+        self.fixed = {each.name: each.value for each in parameters if not each.free}
+        self.centre = np.log([each.value for each in self.free])
+        self.spread = np.array([each.log_sd for each in self.free])
+        self.sd = np.array([each.log_sd for each in figures])
+        self.whitening: FloatArray | None = None
+        self.logs = np.log([each.value for each in figures])
+        wanted: list[list[str]] = [[] for _ in rows]
+        for each in figures:
+            wanted[each.row].append(each.quantity)
+        self.used = [number for number, names in enumerate(wanted) if names]
+        self.wanted = [wanted[number] for number in self.used]
+
+    def with_scatter(self, scatter: Mapping[str, float], effects: Effects | None) -> _Problem:
+        """Return the problem with another scatter, and with errors that rows of a layout share."""
+        found = copy(self)
+        found.figures_to_fit = figures_of(self.rows, scatter)
+        found.sd = np.array([each.log_sd for each in found.figures_to_fit])
+        found.whitening = None if effects is None else effects.whitening(found.sd)
+        return found
+
+    def effects_at(self, log_point: FloatArray) -> Effects | None:
+        """Return the effects of layouts, linearised at a point; None for a single layout, or a system without any."""
+        layouts = list(dict.fromkeys(self.rows[each.row].layout for each in self.figures_to_fit))
+        names = tuple(self.system.effects)
+        if len(layouts) < 2 or not names:
+            return None
+        values: dict[str, Number] = self.values(np.repeat(log_point[None], 2 * len(names), axis=0))
+        for at, name in enumerate(names):
+            steps = np.zeros(2 * len(names))
+            steps[2 * at : 2 * at + 2] = (_EFFECT_STEP, -_EFFECT_STEP)
+            values.update({name_of(name, layout): np.exp(steps) for layout in layouts})
+        found = self._predicted_with(values)
+        slopes = ((found[::2] - found[1::2]) / (2 * _EFFECT_STEP)).T
+        group = np.array([layouts.index(self.rows[each.row].layout) for each in self.figures_to_fit])
+        return Effects(slopes, group, np.array([self.system.effects[name] for name in names]))
+
+    def of(self, names: Sequence[str]) -> _Problem:
+        """Return the problem with only some of the parameters free."""
+        held = [replace(each, log_sd=0.0) for each in self.free if each.name not in names]
+        kept = [each for each in self.free if each.name in names]
+        fixed = [Parameter(name, float(np.asarray(value)), "1", "prior", 0.0, "") for name, value in self.fixed.items()]
+        return _Problem(self.system, self.rows, self.figures_to_fit, [*kept, *held, *fixed])
+
+    def moving(self) -> list[str]:
+        """Return the parameters that move a figure."""
+        step = np.diag(_STEP * self.spread)
+        points = np.concatenate([self.centre[None], self.centre + step])
+        found = self.predicted(points)
+        moved = np.abs(found[1:] - found[0]) / self.sd
+        return [each.name for each, by in zip(self.free, moved, strict=True) if float(np.max(by)) > _MOVES]
+
+    def values(self, log_points: FloatArray) -> dict[str, Number]:
+        """Return parameter values by name at points (draws, free)."""
+        return {**self.fixed, **{each.name: np.exp(log_points[:, at]) for at, each in enumerate(self.free)}}
+
+    def predicted(self, log_points: FloatArray) -> FloatArray:
+        """Return the logarithms of the predictions (draws, figures)."""
+        starts = range(0, len(log_points), _CHUNK)
+        return np.concatenate([self._predicted_with(self.values(log_points[at : at + _CHUNK])) for at in starts])
+
+    def _predicted_with(self, values: Values) -> FloatArray:
+        solved = solved_rows(self.system, [self.rows[number] for number in self.used], values, self.wanted)
+        by_row = dict(zip(self.used, solved, strict=True))
+        return np.stack([np.log(by_row[f.row].figures[f.quantity]) for f in self.figures_to_fit], axis=-1)
+
+    def residuals(self, log_points: FloatArray) -> FloatArray:
+        """Return standardised residuals of the figures, then of the priors (draws, figures + free)."""
+        errors = self.predicted(log_points) - self.logs
+        data = errors / self.sd if self.whitening is None else errors @ self.whitening.T
+        return np.concatenate(
+            [np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3), (log_points - self.centre) / self.spread], axis=-1
+        )
+
+    def log_posterior(self, log_points: FloatArray) -> FloatArray:
+        """Return the log posterior up to a constant (draws,)."""
+        return np.asarray(-(self.residuals(log_points) ** 2).sum(axis=-1) / 2)
+
+
+def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: int = 1) -> Fitted:
+    """Fit a system to rows of a load-test table.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    rows : sequence of LoadTestRow
+        The rows.
+    seed : int
+        Seed of the ensemble.
+
+    Returns
+    -------
+    Fitted
+        The calibration, which holds the rows.
+
+    Raises
+    ------
+    InputError
+        If no row has a figure to fit, or a column is missing or wrong.
+    """
+    _check_groups(system, rows)
+    read = system.read(rows)
+    scatter = scatter_of(read)
+    figures = figures_of(read, scatter)
+    if not figures:
+        raise InputError(f"the table has no figure to fit: fill one of the columns {', '.join(QUANTITIES)}")
+    parameters = system.priors(read)
+    whole = _Problem(system, read, figures, parameters)
+    moving = whole.moving()
+    problem = whole.of(moving)
+    best = _best(problem, system.starts(read, parameters))
+    effects = problem.effects_at(best.log_point)
+    if effects is not None:
+        scatter = scatter_of(read, ON_CURVES)
+        problem = problem.with_scatter(scatter, effects)
+        best = maximum(problem, best.log_point)
+        errors = problem.logs - problem.predicted(best.log_point[None])[0]
+        effects = replace(effects, log_sd=effects.learnt(errors, problem.sd))
+    scatter = _learnt(problem, best, scatter, effects)
+    problem = problem.with_scatter(scatter, effects)
+    best = maximum(problem, best.log_point)
+    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, _ROUNDS)
+    of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
+    cells = tuple(cells_of(row) for row in rows)
+    points = _with_the_others(whole, moving, drawn.log_points, seed)
+    points = np.concatenate([points, *(each[:, None] for each in of_layouts.values())], axis=-1)
+    draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(points))
+    probable = dict(zip((each.name for each in problem.free), np.exp(best.log_point).tolist(), strict=True))
+    return Fitted(
+        system=system.name,
+        version=version("capplan"),
+        seed=seed,
+        data_hash=hash_of(cells),
+        code="",
+        names=(*(each.name for each in whole.free), *of_layouts),
+        most_probable=(
+            *(rounded(probable.get(each.name, each.value)) for each in whole.free),
+            *(rounded(float(np.exp(np.median(each)))) for each in of_layouts.values()),
+        ),
+        draws=draws,
+        fitted_parameters=sum(each.kind == "fitted" for each in whole.free),
+        effective_parameters=rounded(max(best.effective_parameters, 0.0)),
+        posterior=Posterior(rounded(drawn.effective_size), 0, 0.0, 0.0, rounded(laplace_distance(best, drawn))),
+        hypotheses=(),
+        figures=(),
+        left_out=(),
+        nested=(),
+        table=FittedTable(
+            cells,
+            {name: rounded(value) for name, value in scatter.items()},
+            {**{each.name: (each.value, each.log_sd) for each in whole.free}, **_scatter_of_layouts(system, effects)},
+        ),
+    )
+
+
+def _with_the_others(whole: _Problem, moving: Sequence[str], log_points: FloatArray, seed: int) -> FloatArray:
+    """Return draws of all parameters: those that move no figure have draws from their priors, stratified."""
+    random, count = np.random.default_rng([seed, 1]), len(log_points)
+    columns = []
+    for at, each in enumerate(whole.free):
+        if each.name in moving:
+            columns.append(log_points[:, list(moving).index(each.name)])
+        else:
+            levels = (random.permutation(count) + 0.5) / count
+            columns.append(whole.centre[at] + whole.spread[at] * ndtri(levels))
+    return np.stack(columns, axis=-1)
+
+
+def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None:
+    groups = list(dict.fromkeys(map(system.group, rows)))
+    if len(groups) > 1:
+        raise InputError(
+            f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
+            f"and {system.name} fits one at a time: keep one by --train, such as \"version == '{rows[0].version}'\""
+        )
+
+
+def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
+    found = [maximum(problem, problem.centre)]
+    for start in starts:
+        moved = problem.centre + np.log([start.get(each.name, 1.0) for each in problem.free])
+        found.append(maximum(problem, moved))
+    return min(found, key=lambda each: each.deviance)
+
+
+def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:
+    """Return draws of the logarithms of the factors of each layout, by name."""
+    if effects is None:
+        return {}
+    errors = problem.logs - problem.predicted(log_points)
+    drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
+    layouts = list(dict.fromkeys(problem.rows[each.row].layout for each in problem.figures_to_fit))
+    return {
+        name_of(name, layout): drawn[:, number, at]
+        for number, layout in enumerate(layouts)
+        for at, name in enumerate(problem.system.effects)
+    }
+
+
+def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> dict[str, tuple[float, float]]:
+    usual = np.array(list(system.effects.values())) if effects is None else effects.log_sd
+    return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(system.effects, usual, strict=True)}
+
+
+def _learnt(
+    problem: _Problem, best: Maximum, scatter: Mapping[str, float], effects: Effects | None
+) -> dict[str, float]:
+    """Return the scatter with what the residuals of the fit say of it, for rates and means and for each percentile.
+
+    The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
+    """
+    errors, count = problem.logs - problem.predicted(best.log_point[None])[0], len(problem.logs)
+    fitted = best.effective_parameters
+    if effects is not None:
+        means, covariances = effects.expected(errors[None], problem.sd)
+        errors = errors - np.sum(effects.slopes * means[0][effects.group], axis=-1)
+        fitted += float(np.sum(1 - np.diagonal(covariances, axis1=1, axis2=2) / effects.log_sd**2))
+    residuals = errors / problem.sd
+    leverage = min(fitted / count, 0.9)
+    found = dict(scatter)
+    for names in (QUANTITIES[:3], QUANTITIES[3:]):
+        own = np.array([r for r, each in zip(residuals, problem.figures_to_fit, strict=True) if each.quantity in names])
+        if len(own):
+            freedom = len(own) * (1 - leverage)
+            factor = math.sqrt((_PRIOR_ROWS + float(np.sum(own**2))) / (_PRIOR_ROWS + freedom))
+            found.update({name: found[name] * max(factor, 0.5) for name in names})
+    return found
+
+
+def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
+    """Return parameter values by name, arrays (draws,) for those that were fitted."""
+    columns = np.array(fitted.draws).T
+    return {**defaults(system.parameters), **dict(zip(fitted.names, columns, strict=True))}
+
+
+def with_unknown_layouts(
+    system: TableSystem[Any], fitted: Fitted, values: Mapping[str, Number], layouts: Iterable[Any]
+) -> dict[str, Number]:
+    """Return draws with the factors of layouts that no row had, as they scatter over layouts."""
+    found = dict(values)
+    for layout in dict.fromkeys(layouts):
+        for at, name in enumerate(system.effects):
+            full = name_of(name, layout)
+            if full not in found:
+                levels = (np.random.default_rng([fitted.seed, 3 + at]).permutation(DRAWS) + 0.5) / DRAWS
+                found[full] = np.exp(fitted.its_table.priors[name_of(name)][1] * ndtri(levels))
+    return found
+
+
+def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadTestRow]) -> tuple[RowPrediction, ...]:
+    """Predict rows of a load-test table.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    fitted : Fitted
+        A calibration by `fit_table`.
+    rows : sequence of LoadTestRow
+        The rows; figures that they have are not used.
+
+    Returns
+    -------
+    tuple of RowPrediction
+        For each row, its columns of `QUANTITIES`, in order.
+    """
+    read = system.read(rows)
+    values = with_unknown_layouts(system, fitted, draws_of(system, fitted), (row.layout for row in read))
+    wanted = [_wanted(row) for row in read]
+    solved = solved_rows(system, read, values, wanted)
+    judge = Judge(system, fitted)
+    found = []
+    for row, names, each in zip(read, wanted, solved, strict=True):
+        reason = judge.reason(row, each)
+        for name in names:
+            band = band_of(each.figures[name], fitted, name)
+            found.append(
+                RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason)
+            )
+    return tuple(found)
+
+
+def _wanted(row: TableRow) -> list[str]:
+    return [name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]]
+
+
+def judged(system: TableSystem[Any], fitted: Fitted, row: TableRow, solved: Solved) -> str:
+    """Return why the fitted rows do not decide a row, and which row would; empty if they do."""
+    return Judge(system, fitted).reason(row, solved)
+
+
+def band_of(draws: FloatArray, fitted: Fitted, name: str) -> Band:
+    """Return what a repeat would measure: the spread of the draws, and its scatter around each.
+
+    Parameters
+    ----------
+    draws : array (draws,)
+        The figure by parameter draw.
+    fitted : Fitted
+        The calibration.
+    name : str
+        Its column.
+    """
+    log_sd = fitted.its_table.scatter[name]
+    count = len(draws)
+    order = np.random.default_rng([fitted.seed, QUANTITIES.index(name)]).permutation(count)
+    repeated = draws * np.exp(log_sd * ndtri((order + 0.5) / count))
+    value = float(np.median(draws))
+    low, high = np.quantile(repeated, [0.05, 0.95]).tolist()
+    spread = float(np.subtract(*np.quantile(draws, [0.95, 0.05]))) / 2
+    return Band(value, min(low, value), max(high, value), Parts(parameter=spread, model_error=value * log_sd * 1.645))

@@ -1,0 +1,128 @@
+"""What the fitted rows do not decide of a prediction, and which row would decide it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capplan.calibration.fit.table_model import Solved, solved_rows
+from capplan.calibration.fit.table_rows import TableRow, rows_of
+from capplan.models.language.parameter import defaults
+from capplan.models.language.units import Number
+
+if TYPE_CHECKING:
+    from capplan.calibration.fit.fitted_file import Fitted
+    from capplan.calibration.fit.from_table import TableSystem
+
+DECIDED = 0.5
+"""How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
+_NEAR = 0.7  # utilisation from which a figure depends on the ceiling
+_BOUND = 0.7  # utilisation from which a tier has shown what it takes
+_LIKELY = 0.2  # probability that a tier limits a row, from which it matters
+
+
+def decided(fitted: Fitted) -> dict[str, float]:
+    """Return how far the rows decide each parameter: 1 - posterior over prior standard deviation of its logarithm."""
+    logs, priors = np.log(np.array(fitted.draws)), fitted.its_table.priors
+    return {
+        name: float(max(1 - logs[:, at].std() / priors[name][1], 0.0))
+        for at, name in enumerate(fitted.names)
+        if name in priors  # not the factors of single layouts
+    }
+
+
+class Judge:
+    """Says what the rows of a calibration leave open."""
+
+    def __init__(self, system: TableSystem[Any], fitted: Fitted) -> None:
+        self.system, self.fitted = system, fitted
+
+    @cached_property
+    def trained(self) -> tuple[TableRow, ...]:
+        """The fitted rows."""
+        return self.system.read(rows_of(self.fitted))
+
+    @cached_property
+    def _solved(self) -> list[Solved]:
+        middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
+        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained])
+
+    @cached_property
+    def _busiest(self) -> dict[str, float]:
+        """The highest utilisation of each kind of station in the fitted rows."""
+        found: dict[str, float] = {}
+        for each in self._solved:
+            for name, busy in each.busy.items():
+                found[name] = max(found.get(name, 0.0), float(np.median(busy)))
+        return found
+
+    @cached_property
+    def _prior(self) -> dict[str, Number]:
+        random = np.random.default_rng(self.fitted.seed)
+        return {
+            name: median * np.exp(sd * random.standard_normal(128))
+            for name, (median, sd) in self.fitted.its_table.priors.items()
+        }
+
+    def reason(self, row: TableRow, solved: Solved) -> str:
+        """Return why a row is not identifiable, and which row would decide it; empty if it is."""
+        own = self.system.undecided(row, self.trained)
+        if own:
+            return f"not identifiable from these rows: {own}"
+        found = self._tier(solved) or self._ceiling(row, solved) or self._retrograde(row, solved)
+        return f"not identifiable from these rows: {found}" if found else ""
+
+    def _tier(self, solved: Solved) -> str:
+        """Return which tier limits the row that never limited a fitted one."""
+        names = list(solved.busy)
+        busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
+        first = np.argmax(busy, axis=0)
+        for at, name in enumerate(names):
+            limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
+            if limits > _LIKELY and most < _BOUND and len(names) > 1:
+                return (
+                    f"{name} may be the limit here and was at most {most:.0%} busy in them; a row that drives it to "
+                    "its limit would decide it"
+                )
+        return ""
+
+    def _ceiling(self, row: TableRow, solved: Solved) -> str:
+        """Return that the ceiling of the layout is open where the row comes near it."""
+        busy = np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)
+        if float(np.median(busy)) < _NEAR:
+            return ""
+        after = float(np.log(solved.capacity_per_s).std())
+        if after < 0.05 or self._decides(row, after):
+            return ""
+        most = max((each.load.clients for each in self.trained if each.layout == row.layout), default=0)
+        more = (
+            f"a row of this layout with {max(2 * most, row.load.clients)} or more clients"
+            if row.load.clients
+            else "a row of this layout near its highest rate"
+        )
+        return f"the ceiling is decided to less than half; {more} would decide it"
+
+    def _decides(self, row: TableRow, after: float) -> bool:
+        prior = solved_rows(self.system, [row], {**_defaults(self.system), **self._prior}, [[]])[0]
+        before = float(np.log(prior.capacity_per_s).std())
+        return 1 - after / max(before, 1e-12) >= DECIDED
+
+    def _retrograde(self, row: TableRow, solved: Solved) -> str:
+        """Return that throughput may fall far beyond the most clients that were measured."""
+        if row.load.kind != "closed":
+            return ""
+        most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)
+        busy = float(np.median(np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)))
+        contends = self.system.contends({**_defaults(self.system), **self.fitted.middle()})
+        if contends or row.load.clients <= 1.5 * most or busy < 0.9:
+            return ""
+        return (
+            f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
+            "clients would decide it"
+        )
+
+
+def _defaults(system: TableSystem[Any]) -> dict[str, Number]:
+    return defaults(system.parameters)

@@ -1,0 +1,96 @@
+"""What layouts differ in beyond the model: each has its own factor on work, and on times that load does not stretch.
+
+Rows of one layout share its factors, so that a fitted layout is predicted with its own, and another one with a band
+that is as wide as the factors scatter. They are integrated out of the fit as correlated errors of a layout's rows, and
+drawn for each draw of the parameters afterwards (a linear mixed model in the logarithms).
+
+References
+----------
+J. C. Pinheiro and D. M. Bates, *Mixed-Effects Models in S and S-PLUS*, Springer, 2000, chapter 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capplan.models.language.units import FloatArray, Number
+
+_COUNTED = 4.0  # layouts that the assumed scatter of the factors counts for
+
+
+def name_of(effect: str, layout: Any = None) -> str:
+    """Return the name of a layout's factor among the parameters; without a layout, that of an unknown one."""
+    if layout is None:
+        return f"{effect}_of_layout"
+    key = hashlib.sha256(repr(layout).encode()).hexdigest()[:8]
+    return f"{effect}_of_layout[{key}]"
+
+
+def factors(effects: Sequence[str], layout: Any, values: Mapping[str, Number]) -> dict[str, Number]:
+    """Return the factors of a layout that values have, by effect."""
+    return {name: values[full] for name in effects if (full := name_of(name, layout)) in values}
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The factors of the fitted layouts, linearised.
+
+    Attributes
+    ----------
+    slopes : array (figures, effects)
+        Derivative of the logarithm of each figure with respect to that of each factor of its layout.
+    group : array of int (figures,)
+        Number of each figure's layout.
+    log_sd : array (effects,)
+        Standard deviation of the logarithm of each factor over layouts.
+    """
+
+    slopes: FloatArray
+    group: NDArray[np.intp]
+    log_sd: FloatArray
+
+    def covariance(self, sd: FloatArray) -> FloatArray:
+        """Return the covariance (figures, figures) of the errors, with the scatter of each figure (figures,)."""
+        alike = self.group[:, None] == self.group[None, :]
+        shared = (self.slopes * self.log_sd**2) @ self.slopes.T
+        return np.asarray(np.diag(sd**2) + np.where(alike, shared, 0.0))
+
+    def whitening(self, sd: FloatArray) -> FloatArray:
+        """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance(sd))))
+
+    def expected(self, errors: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the factors given errors (draws, figures).
+
+        Returns
+        -------
+        array (draws, layouts, effects), array (layouts, effects, effects)
+            Their means and covariances.
+        """
+        means, covariances = [], []
+        for number in range(int(self.group.max()) + 1):
+            own = self.group == number
+            slopes, prior = self.slopes[own], np.diag(self.log_sd**2)
+            gain = prior @ slopes.T @ np.linalg.inv(slopes @ prior @ slopes.T + np.diag(sd[own] ** 2))
+            means.append(errors[:, own] @ gain.T)
+            covariances.append(prior - gain @ slopes @ prior)
+        return np.stack(means, axis=1), np.stack(covariances)
+
+    def learnt(self, errors: FloatArray, sd: FloatArray) -> FloatArray:
+        """Return the standard deviations of the factors with what errors (figures,) say of them: one step of EM."""
+        means, covariances = self.expected(errors[None], sd)
+        second = (means[0] ** 2 + np.diagonal(covariances, axis1=1, axis2=2)).sum(axis=0)
+        return np.asarray(np.sqrt((_COUNTED * self.log_sd**2 + second) / (_COUNTED + len(covariances))))
+
+    def drawn(self, errors: FloatArray, sd: FloatArray, random: np.random.Generator) -> FloatArray:
+        """Return draws of the logarithms of the factors (draws, layouts, effects), one for each row of errors."""
+        means, covariances = self.expected(errors, sd)
+        roots = np.linalg.cholesky(covariances + 1e-12 * np.eye(len(self.log_sd)))
+        normal = random.standard_normal(means.shape)
+        return np.asarray(means + np.einsum("lij,dlj->dli", roots, normal))

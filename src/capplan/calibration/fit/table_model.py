@@ -1,0 +1,206 @@
+"""What a network predicts for the rows of a load-test table: all rows of one layout and one kind of load at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capplan.calibration.fit.table_rows import LEVELS, MEAN, THROUGHPUT, TableRow
+from capplan.models.language.distribution import Deterministic, Exponential
+from capplan.models.language.parameter import Values
+from capplan.models.language.traffic import Closed, Throttled
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.operating_point import OperatingPoint, SteadyState, solve
+
+if TYPE_CHECKING:
+    from capplan.calibration.fit.from_table import TableSystem
+
+_MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Rows of one layout and kind of load, solved.
+
+    Attributes
+    ----------
+    figures : mapping of arrays
+        Figures by column, in the column's unit, for each row: arrays (draws,).
+    capacity_per_s : array (draws,)
+        The rate at which the first station is full.
+    busy : mapping of arrays (draws,)
+        Utilisation of each kind of station, by name.
+    """
+
+    figures: Mapping[str, FloatArray]
+    capacity_per_s: FloatArray
+    busy: Mapping[str, FloatArray]
+
+
+def solved_rows(
+    system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]]
+) -> list[Solved]:
+    """Solve the network of each row.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    rows : sequence of TableRow
+        The rows.
+    values : mapping
+        Parameter values by name, SI; numbers, or arrays (draws,).
+    quantities : sequence of sequences of str
+        The columns to predict for each row.
+
+    Returns
+    -------
+    list of Solved
+        One for each row.
+    """
+    together: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        load = row.load
+        rate = load.rate_per_s if load.kind == "throttled" else 0.0
+        together[row.layout, load.kind, load.think_s, rate].append(number)
+    found: dict[int, Solved] = {}
+    for numbers in together.values():
+        own = [rows[number] for number in numbers]
+        solved = _of_one_layout(system, own, values, [quantities[number] for number in numbers])
+        found.update(zip(numbers, solved, strict=True))
+    return [found[number] for number in range(len(rows))]
+
+
+def _of_one_layout(
+    system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]]
+) -> list[Solved]:
+    layout, kind = rows[0].layout, rows[0].load.kind
+    values = system.values_in(layout, values)
+    draws = max((np.size(each) for each in values.values()), default=1)
+    if kind == "open":
+        return _open(system, rows, values, quantities, draws)
+    counts = sorted({row.load.clients for row in rows})
+    slowed = system.contends(values)
+    if slowed:  # one network for each number of clients, solved together as draws
+        tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(counts)) for name, each in values.items()}
+        values = system.at_clients(tiled, np.repeat(np.array(counts, dtype=float), draws))
+    network = system.network(layout, values, 1.0)
+    mix = network.traffic.mix
+    load = rows[0].load
+    traffic = (
+        Closed(1, Exponential(load.think_s) if load.think_s else Deterministic(0.0), mix)
+        if kind == "closed"
+        else Throttled(1, load.rate_per_s, mix)
+    )
+    analysis = Analysis(replace(network, traffic=traffic))
+    point = solve_clients(analysis, counts, clock="actual")
+
+    def at(number: int) -> Any:
+        return (number, slice(number * draws, (number + 1) * draws)) if slowed else (number, slice(None))
+
+    return _solved(
+        system, rows, quantities, analysis, point, values, [at(counts.index(row.load.clients)) for row in rows], draws
+    )
+
+
+def _open(
+    system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]], draws: int
+) -> list[Solved]:
+    analysis = Analysis(system.network(rows[0].layout, values, 1.0))
+    rates = np.array([row.load.rate_per_s for row in rows])[:, None]
+    point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))
+    return _solved(
+        system, rows, quantities, analysis, point, values, [(number, slice(None)) for number in range(len(rows))], draws
+    )
+
+
+def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
+    system: TableSystem[Any],
+    rows: Sequence[TableRow],
+    quantities: Sequence[Sequence[str]],
+    analysis: Analysis,
+    point: OperatingPoint,
+    values: Values,
+    places: Sequence[Any],
+    draws: int,
+) -> list[Solved]:
+    """Return the figures of each row; `places` says which element of each result is its own."""
+    layout = rows[0].layout
+    delays = None
+    levels = sorted({LEVELS[name] for names in quantities for name in names if name in LEVELS})
+    if levels:
+        delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
+        point = _varied(point, system.variation(values, _busiest(analysis, point)))
+    by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
+    found = []
+    for row, names, (number, own) in zip(rows, quantities, places, strict=True):
+        classes = tuple(name for name in _classes(system, row) if name in analysis.share)
+        if classes not in by_classes:
+            quantiles = point.quantiles_s(levels, *classes, delays=delays) if levels else np.zeros((0, 1, 1))
+            by_classes[classes] = point.response_s(*classes), quantiles
+        mean, quantiles = by_classes[classes]
+        share = sum((np.asarray(analysis.share[name]) for name in classes), np.zeros(()))
+        rate = point.rate_per_s[number, own]
+        figures = {}
+        for name in names:
+            if name == THROUGHPUT:
+                figure = rate * share
+            elif name == MEAN:
+                figure = mean[number, own] * 1e3
+            else:
+                figure = quantiles[levels.index(LEVELS[name])][number, own] * 1e3
+            figures[name] = np.broadcast_to(figure, (draws,))
+        busy: dict[str, FloatArray] = {}
+        for name in analysis.demands:
+            load = np.broadcast_to(analysis.load(name), (analysis.draws,))
+            load = load[own] if load.shape[0] > 1 else load
+            kind = name.split("/", 1)[0]
+            busy[kind] = np.maximum(busy.get(kind, np.zeros(1)), np.minimum(rate * load, 1.0))
+        capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
+        capacity = capacity[own] if capacity.shape[0] > 1 else capacity
+        found.append(Solved(figures, capacity, busy))
+    return found
+
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+def _busiest(analysis: Analysis, point: OperatingPoint) -> FloatArray:
+    return np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
+
+
+def _varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
+    """Spread the responses of a steady state: the speed varies in a run, slowly beside a request.
+
+    The factor on a response is lognormal with the mean 1, by Gauss-Hermite quadrature; means stay.
+    """
+    if log_sd is None:
+        return point
+    factor = np.exp(log_sd[..., None] * (_NODES - _NODES.max()))  # at most 1, however much the speed varies
+    factor = factor / np.sum(factor * _WEIGHTS, axis=-1, keepdims=True)
+
+    def spread(state: SteadyState) -> SteadyState:
+        def outer(part: FloatArray, scale: FloatArray) -> FloatArray:
+            joined = part[..., :, None] * scale[..., None, :]
+            return joined.reshape(*joined.shape[:-2], -1)
+
+        return replace(
+            state,
+            weight={name: outer(each, np.broadcast_to(_WEIGHTS, factor.shape)) for name, each in state.weight.items()},
+            mean_s={name: outer(each, factor) for name, each in state.mean_s.items()},
+            variance_s2={name: outer(each, factor**2) for name, each in state.variance_s2.items()},
+        )
+
+    return replace(point, states=tuple(map(spread, point.states)))
+
+
+def _classes(system: TableSystem[Any], row: TableRow) -> tuple[str, ...]:
+    names = list(system.reported) if row.request_class is None else [row.request_class]
+    return tuple(each for name in names for each in system.reported[name])

@@ -1,0 +1,225 @@
+"""Rows of a user's load-test table as a fit reads them: a layout, a load, and figures with their scatter."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.models.errors import InputError
+
+THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
+LEVELS: Mapping[str, float] = {name: level for name, level in PERCENTILES.items() if name != "latency_p999_ms"}
+"""The percentiles that are predicted, as shares of the requests; those beyond the 99th are not."""
+QUANTITIES = (THROUGHPUT, MEAN, *LEVELS)
+"""The columns that are fitted and predicted."""
+ON_CURVES, ACROSS_LAYOUTS = 0.05, 0.12
+"""Scatter of a repeat, as a standard deviation of the logarithm, where no layout was measured twice: guesses."""
+_TAILS = {"latency_p90_ms": 1.5, "latency_p95_ms": 1.5, "latency_p99_ms": 2.0}  # times the scatter of a mean
+_FEW = 3  # degrees of freedom from repeats below which a guess is better
+
+Kind = Literal["open", "closed", "throttled"]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the clients of a row do.
+
+    Attributes
+    ----------
+    kind : str
+        `open`, `closed` or `throttled`.
+    clients : int
+        Number of clients; 0 for open traffic.
+    rate_per_s : float
+        Offered rate over all classes; 0 for closed clients.
+    think_s : float
+        Mean time between an answer and the next request.
+    """
+
+    kind: Kind
+    clients: int = 0
+    rate_per_s: float = 0.0
+    think_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a load-test table, read for one system.
+
+    Attributes
+    ----------
+    run_id : str
+        Name of the run.
+    request_class : str or None
+        Its request class; None for all requests of the run.
+    layout : Scenario
+        The layout, without a load.
+    load : Load
+        The load.
+    measured : mapping of float
+        Measured figures by column, in the column's unit.
+    """
+
+    run_id: str
+    request_class: str | None
+    layout: Any
+    load: Load
+    measured: Mapping[str, float] = field(hash=False)
+
+
+def cells_of(row: LoadTestRow) -> dict[str, Any]:
+    """Return the cells of a row that have a value, by column."""
+    return {each.name: value for each in fields(row) if (value := getattr(row, each.name)) is not None}
+
+
+def row_of(cells: Mapping[str, Any]) -> LoadTestRow:
+    """Return a row from its cells, as JSON has them."""
+    found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in cells.items()}
+    return LoadTestRow(**found)
+
+
+def rows_of(fitted: Fitted) -> tuple[LoadTestRow, ...]:
+    """Return the rows that a calibration was fitted to."""
+    return () if fitted.table is None else tuple(map(row_of, fitted.table.rows))
+
+
+def load_of(row: LoadTestRow) -> Load:
+    """Return the load of a row.
+
+    Raises
+    ------
+    InputError
+        If it has neither clients nor a rate.
+    """
+    where = f"run {row.run_id!r}" if row.run_id else "a row"
+    rate = row.offered_tps or row.throughput_tps or 0.0
+    kind = row.load_kind or ("closed" if row.clients else "open")
+    if kind in ("closed", "throttled") and not row.clients:
+        raise InputError(f"{where} has load_kind {kind} and no clients: fill the column clients")
+    if kind in ("open", "throttled") and not rate:
+        raise InputError(
+            f"{where} has load_kind {kind} and no rate: fill the column offered_tps, or clients for closed clients"
+        )
+    if kind == "closed":
+        return Load("closed", int(row.clients or 0), 0.0, (row.think_time_ms or 0.0) * 1e-3)
+    return Load(kind, int(row.clients or 0) if kind == "throttled" else 0, rate)
+
+
+def measured_of(row: LoadTestRow) -> dict[str, float]:
+    """Return the figures of a row that are predicted, by column."""
+    found = {name: getattr(row, name) for name in QUANTITIES}
+    return {name: float(value) for name, value in found.items() if value is not None and value > 0}
+
+
+def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
+    """Return the rows with the share of reads of their run, where classes of the run tell it."""
+    runs: dict[tuple[str | None, int | None], list[LoadTestRow]] = defaultdict(list)
+    for row in rows:
+        runs[row.run_id, row.repeat].append(row)
+    return [_completed(row, runs[row.run_id, row.repeat]) if row.read_fraction is None else row for row in rows]
+
+
+def _completed(row: LoadTestRow, run: Sequence[LoadTestRow]) -> LoadTestRow:
+    known = {each.request_class: each.throughput_tps for each in run if each.run_id is not None}
+    reads, writes = known.get("read"), known.get("write")
+    if reads and writes:
+        return replace(row, read_fraction=reads / (reads + writes))
+    return row
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure to fit: the row, the column, the value and the standard deviation of its logarithm."""
+
+    row: int
+    quantity: str
+    value: float
+    log_sd: float
+
+
+def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[Figure]:
+    """Return the figures to fit.
+
+    With closed clients that do not think, throughput and mean say the same (Little's law), so the mean is left out
+    where both are given. The throughput of open traffic is its offered rate.
+    """
+    precision = _precision(rows)
+    found = []
+    for number, row in enumerate(rows):
+        for name, value in row.measured.items():
+            if name == THROUGHPUT and row.load.kind != "closed":
+                continue
+            if name == MEAN and row.load.kind == "closed" and THROUGHPUT in row.measured:
+                continue
+            rounding = precision.get(name, 0.0) / value / math.sqrt(12)
+            found.append(Figure(number, name, value, math.hypot(scatter[name], rounding)))
+    return found
+
+
+def _precision(rows: Sequence[TableRow]) -> dict[str, float]:
+    """Return the step that each column was rounded to: that of its most precise number."""
+    found = {}
+    for name in QUANTITIES:
+        values = [row.measured[name] for row in rows if name in row.measured]
+        if values:
+            found[name] = next((step for step in (1.0, 0.1, 0.01) if _all_multiples(values, step)), 0.0)
+    if found.get(THROUGHPUT) == 1.0 and _all_multiples(
+        [r.measured[THROUGHPUT] for r in rows if THROUGHPUT in r.measured], 1000.0
+    ):
+        found[THROUGHPUT] = 1000.0
+    return found
+
+
+def _all_multiples(values: Iterable[float], step: float) -> bool:
+    return all(abs(value / step - round(value / step)) < 1e-6 for value in values)
+
+
+def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str, float]:
+    """Return the scatter of a repeat by column: from repeats where there are enough, a guess elsewhere.
+
+    Parameters
+    ----------
+    rows : sequence of TableRow
+        The rows.
+    usual : float, optional
+        The guess for a throughput or a mean; by default it is larger for several layouts than for one.
+    """
+    if usual is None:
+        usual = ON_CURVES if len({row.layout for row in rows}) == 1 else ACROSS_LAYOUTS
+    groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.measured.items():
+            groups[name, row.layout, row.load, row.request_class].append(math.log(value))
+    found = {}
+    for name in QUANTITIES:
+        own = [np.array(logs) for key, logs in groups.items() if key[0] == name and len(logs) > 1]
+        freedom = sum(len(each) - 1 for each in own)
+        if freedom >= _FEW:
+            found[name] = max(math.sqrt(sum(float(np.sum((each - each.mean()) ** 2)) for each in own) / freedom), 0.01)
+        else:
+            found[name] = usual * _TAILS.get(name, 1.0)
+    return found
+
+
+def response_s(row: TableRow) -> float:
+    """Return the response time that a row shows at a glance, seconds; 0 if it shows none."""
+    if row.load.kind == "closed" and THROUGHPUT in row.measured and row.request_class is None:
+        return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
+    if MEAN in row.measured:
+        return row.measured[MEAN] * 1e-3
+    return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
+
+
+def rate_per_s(row: TableRow) -> float:
+    """Return the rate of all requests that a row shows, per second; 0 if it shows none."""
+    if row.load.kind != "closed":
+        return row.load.rate_per_s
+    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
+    return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0

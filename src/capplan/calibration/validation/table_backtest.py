@@ -1,0 +1,342 @@
+"""`backtest`: fit a system to some rows of a load-test table, and predict the others.
+
+Every figure of the other rows stands beside its prediction with a band and beside what simple rules say that learn from
+the same rows. A run with displaced priors shows which predictions rest on the priors instead of on the rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.evidence.row_choice import chosen_rows
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.from_table import RowPrediction, TableSystem, fit_table, predict_table
+from capplan.calibration.validation.priors import displaced, sign_patterns
+from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.table_scores import (
+    MODEL,
+    BacktestRow,
+    Summary,
+    TableScore,
+    backtest_row,
+    summary,
+)
+from capplan.models.errors import InputError
+from capplan.models.results import plain
+
+SCHEMA = "capplan.backtest/1"
+CLOSE = 0.01
+"""How much larger capplan's median error may be than a rule's before the rule counts as better."""
+LEAST_COVERAGE, FIGURES_FOR_COVERAGE = 0.8, 10
+_MOVED = 0.05  # relative move of a prediction from which it counts as moved by the priors
+
+
+@dataclass(frozen=True)
+class DisplacedFigure:
+    """A prediction that moves with the medians of the priors.
+
+    Attributes
+    ----------
+    run_id
+        Name of the run.
+    request_class
+        Its request class; null if the table has none.
+    quantity
+        Column of the table.
+    low
+        Lowest relative move of the median over the displaced fits.
+    high
+        Highest relative move.
+    """
+
+    run_id: str
+    request_class: str | None
+    quantity: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Displacement:
+    """What moves if the median of every prior had been one standard deviation higher or lower.
+
+    Attributes
+    ----------
+    fits
+        Fits with displaced priors.
+    figures
+        Identifiable figures that were predicted.
+    moved
+        Those that move by more than 5 %.
+    median_move
+        Median over these figures of the largest absolute relative move; null without figures.
+    worst_move
+        Largest absolute relative move; null without figures.
+    most_moved
+        The figures that move most, at most five.
+    """
+
+    fits: int
+    figures: int
+    moved: int
+    median_move: float | None
+    worst_move: float | None
+    most_moved: tuple[DisplacedFigure, ...]
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Predictions of rows that a fit has not seen, and their scores.
+
+    Attributes
+    ----------
+    system
+        The system.
+    table
+        The table.
+    train
+        The expression that chose the rows to fit.
+    trained_rows
+        Rows that were fitted.
+    unseen_rows
+        Rows that were predicted.
+    answer
+        Whether no simple rule is better on any quantity, and the bands hold: exit code 0.
+    reasons
+        Why not, in sentences.
+    rows
+        The scored figures.
+    summary
+        Scores of every figure by quantity, then of `capplan` and of each rule.
+    identifiable_summary
+        The same of the figures that the trained rows decide; the answer rests on these.
+    displacement
+        The run with displaced priors; null if it was not asked for.
+    """
+
+    system: str
+    table: str
+    train: str
+    trained_rows: int
+    unseen_rows: int
+    answer: bool
+    reasons: tuple[str, ...]
+    rows: tuple[BacktestRow, ...]
+    summary: Mapping[str, Mapping[str, TableScore]]
+    identifiable_summary: Mapping[str, Mapping[str, TableScore]]
+    displacement: Displacement | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the backtest as JSON values, with the name of its schema."""
+        return {"schema": SCHEMA, **plain(self)}
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rows of a table, divided.
+
+    Attributes
+    ----------
+    trained, unseen : tuple of LoadTestRow
+        The rows to fit, and the others. Each has a `run_id` that tells it from all others of its class.
+    """
+
+    trained: tuple[LoadTestRow, ...]
+    unseen: tuple[LoadTestRow, ...]
+
+
+def split_table(frame: pd.DataFrame, train: str) -> Split:
+    """Divide the rows of a load-test table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table, as `LOAD_TESTS.read` returns it.
+    train : str
+        An expression that keeps the rows to fit; see `row_choice`.
+
+    Raises
+    ------
+    InputError
+        If the expression cannot be read, or keeps no row or every row.
+    """
+    kept = chosen_rows(frame, train)
+    if not kept.any():
+        raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows: there is nothing to fit")
+    if kept.all():
+        raise InputError(f"--train {train!r} keeps all {len(frame)} rows: leave some out, which are then predicted")
+    rows = list(_told_apart(list(LOAD_TESTS.rows(frame))))
+    return Split(
+        tuple(row for row, own in zip(rows, kept, strict=True) if own),
+        tuple(row for row, own in zip(rows, kept, strict=True) if not own),
+    )
+
+
+def _told_apart(rows: Sequence[LoadTestRow]) -> Iterator[LoadTestRow]:
+    """Yield rows with names of their runs that tell repeats apart."""
+    seen: Counter[tuple[str | None, str | None]] = Counter()
+    for number, row in enumerate(rows, 1):
+        key = row.run_id, row.request_class
+        seen[key] += 1
+        name = row.run_id or f"row {number}"
+        yield replace(row, run_id=name if row.run_id is None or seen[key] == 1 else f"{name} ({seen[key]})")
+
+
+def backtest(
+    system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table: str = "", seed: int = 1, displace: bool = False
+) -> Backtest:
+    """Fit a system to some rows of a load-test table, and predict the others.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    frame : pandas.DataFrame
+        The table, as `LOAD_TESTS.read` returns it.
+    train : str
+        An expression that keeps the rows to fit, such as `rf in (1, 3)`.
+    table : str
+        Name of the table.
+    seed : int
+        Seed of the ensemble of parameters.
+    displace : bool
+        Whether to repeat the fit with displaced priors.
+
+    Returns
+    -------
+    Backtest
+
+    Raises
+    ------
+    InputError
+        If the expression cannot be read, keeps no row or every row, a row lacks what the system needs, or no unseen row
+        has a figure to compare with.
+    """
+    split = split_table(frame, train)
+    found = list(_predicted(system, split, seed))
+    rows = tuple(
+        backtest_row(row, str(row.run_id), each, _estimate(each), split.trained)
+        for row, each in found
+        if each.measured is not None and each.measured > 0
+    )
+    if not rows:
+        raise InputError("no row that --train leaves out has a figure that can be predicted: fill its columns")
+    scores = summary(row for row in rows if row.identifiable)
+    return Backtest(
+        system=system.name,
+        table=table,
+        train=train,
+        trained_rows=len(split.trained),
+        unseen_rows=len(split.unseen),
+        answer=not (reasons := tuple(_objections(scores, rows))),
+        reasons=reasons,
+        rows=rows,
+        summary=summary(rows),
+        identifiable_summary=scores,
+        displacement=_displacement(system, split, seed, rows) if displace else None,
+    )
+
+
+def _predicted(
+    system: TableSystem[Any],
+    split: Split,
+    seed: int,
+    fit: Callable[..., Fitted] = fit_table,
+) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
+    """Yield the figures of unseen rows, each predicted by a fit of the trained rows of its group."""
+    groups: dict[str, list[LoadTestRow]] = defaultdict(list)
+    for row in split.unseen:
+        groups[system.group(row)].append(row)
+    trained = {name: [row for row in split.trained if system.group(row) == name] for name in groups}
+    for name, rows in trained.items():
+        if not rows:
+            raise InputError(
+                f"--train keeps no row of {name}, which its other rows say nothing of: keep some, or leave {name} out "
+                "of the table"
+            )
+    for name, unseen in groups.items():
+        own = {(row.run_id, row.request_class): row for row in unseen}
+        fitted = fit(system, trained[name], seed=seed)
+        for row in own.values():
+            for each in predict_table(system, fitted, [row]):
+                yield row, each
+
+
+def _estimate(figure: RowPrediction) -> IntervalEstimate:
+    band = figure.predicted
+    return IntervalEstimate(band.value, band.low, band.high)
+
+
+def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
+    """Yield why a planner should not rely on the model: a rule is better, or the bands do not hold."""
+    if not scores:
+        yield "The trained rows decide no figure of the others."
+    for quantity, by_name in scores.items():
+        better = {
+            name: each.median_abs_error
+            for name, each in by_name.items()
+            if name != MODEL
+            and each.figures
+            and each.median_abs_error is not None
+            and each.capplan_median_abs_error is not None
+            and each.median_abs_error + CLOSE < each.capplan_median_abs_error
+        }
+        if better:
+            name = min(better, key=lambda rule: better[rule])
+            own = by_name[name].capplan_median_abs_error
+            yield (
+                f"{quantity}: the rule {name} is better on the figures that it estimates: median error "
+                f"{better[name]:.1%} against {own:.1%}."
+            )
+    banded = [row for row in rows if row.identifiable]
+    held = sum(row.predicted.low <= row.measured <= row.predicted.high for row in banded)
+    if len(banded) >= FIGURES_FOR_COVERAGE and held < LEAST_COVERAGE * len(banded):
+        yield f"The 90 % bands hold {held} of {len(banded)} figures only."
+
+
+def _displacement(system: TableSystem[Any], split: Split, seed: int, rows: Sequence[BacktestRow]) -> Displacement:
+    """Refit with the median of every prior moved by its standard deviation, in random directions and their reverse."""
+    usual = {_key(row): row for row in rows if row.identifiable}
+    moves: dict[tuple[str, str | None, str], list[float]] = defaultdict(list)
+    patterns = range(1, len(sign_patterns((), seed)))
+    for pattern in patterns:
+
+        def fit(its: TableSystem[Any], trained: Sequence[LoadTestRow], seed: int, pattern: int = pattern) -> Fitted:
+            return fit_table(_with_priors_moved(its, pattern, seed), trained, seed=seed)
+
+        for row, each in _predicted(system, split, seed, fit):
+            key = str(row.run_id), row.request_class, each.quantity
+            if key in usual:
+                moves[key].append(each.predicted.value / usual[key].predicted.value - 1)
+    largest = {key: max(abs(move) for move in each) for key, each in moves.items()}
+    most = sorted(largest, key=lambda key: -largest[key])[:5]
+    return Displacement(
+        fits=len(patterns),
+        figures=len(largest),
+        moved=sum(move > _MOVED for move in largest.values()),
+        median_move=median(largest.values()) if largest else None,
+        worst_move=max(largest.values(), default=None),
+        most_moved=tuple(DisplacedFigure(*key, min(moves[key]), max(moves[key])) for key in most),
+    )
+
+
+def _with_priors_moved(system: TableSystem[Any], pattern: int, seed: int) -> TableSystem[Any]:
+    """Return a system whose priors for a table have other medians."""
+    moved = copy(system)
+    priors = system.priors
+    moved.priors = lambda rows: (  # type: ignore[method-assign]
+        displaced(parameters := priors(rows), sign_patterns(parameters, seed)[pattern])
+    )
+    return moved
+
+
+def _key(row: BacktestRow) -> tuple[str, str | None, str]:
+    return row.run_id, row.request_class, row.quantity

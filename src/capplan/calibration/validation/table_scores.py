@@ -1,0 +1,225 @@
+"""Scores of predictions for rows of a load-test table that the fit has not seen, beside those of simple rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+import numpy as np
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.table_rules import table_estimates
+
+MODEL = "capplan"
+
+
+class Predicted(Protocol):
+    """A prediction for one cell of a table; see `capplan.calibration.fit.from_table.RowPrediction`."""
+
+    @property
+    def quantity(self) -> str:
+        """The column."""
+
+    @property
+    def measured(self) -> float | None:
+        """The cell; None if it is missing."""
+
+    @property
+    def identifiable(self) -> bool:
+        """Whether the trained rows decide the figure."""
+
+    @property
+    def reason(self) -> str:
+        """Why they do not."""
+
+
+@dataclass(frozen=True)
+class PredictedFigure:
+    """A prediction and its 90 % band, in the unit of the column; null where it is unbounded.
+
+    Attributes
+    ----------
+    value
+        The median.
+    low
+        The 5th percentile of what a repeat would measure.
+    high
+        The 95th percentile.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class BacktestRow:
+    """One figure of a row that the fit has not seen.
+
+    Attributes
+    ----------
+    run_id
+        Name of the run.
+    request_class
+        Its request class; null if the table has none.
+    quantity
+        Column of the table, such as `throughput_tps` or `latency_p99_ms`.
+    measured
+        What was measured, in the unit of the column.
+    predicted
+        What capplan predicts.
+    error
+        Signed relative error of the prediction; null if the prediction is unbounded.
+    baselines
+        What each simple rule says, in the unit of the column; null if it has no answer.
+    baseline_reasons
+        Why rules have no answer.
+    identifiable
+        Whether the trained rows decide the figure.
+    reason
+        Why they do not, and which row would; empty if they do.
+    """
+
+    run_id: str
+    request_class: str | None
+    quantity: str
+    measured: float
+    predicted: PredictedFigure
+    error: float
+    baselines: Mapping[str, float | None]
+    baseline_reasons: Mapping[str, str]
+    identifiable: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableScore:
+    """How well capplan or a rule predicts figures of one quantity.
+
+    Attributes
+    ----------
+    figures
+        Number of figures with an estimate.
+    median_abs_error
+        Median absolute relative error.
+    p90_abs_error
+        90th percentile of the absolute relative errors.
+    worst_abs_error
+        Largest absolute relative error; null if an estimate is unbounded.
+    coverage
+        Share of the figures inside the 90 % band; null for rules, which have no band.
+    interval_score
+        Mean interval score of the bands in the logarithm (Gneiting and Raftery 2007, equation 43): the width, plus
+        twenty times the distance by which the band misses the figure; null for rules.
+    high_over_low
+        Median ratio of the ends of the band; null for rules.
+    capplan_median_abs_error
+        Median absolute relative error of capplan on the figures that the rule has an estimate of.
+    """
+
+    figures: int
+    median_abs_error: float | None
+    p90_abs_error: float | None
+    worst_abs_error: float | None
+    coverage: float | None
+    interval_score: float | None
+    high_over_low: float | None
+    capplan_median_abs_error: float | None
+
+
+Summary = Mapping[str, Mapping[str, TableScore]]
+
+
+def backtest_row(
+    row: LoadTestRow, run_id: str, figure: Predicted, band: IntervalEstimate, trained: Sequence[LoadTestRow]
+) -> BacktestRow:
+    """Return one scored figure, with the estimates of simple rules beside it.
+
+    Parameters
+    ----------
+    row : LoadTestRow
+        The row, which the fit has not seen.
+    run_id : str
+        Name of the run, or of the line if it has none.
+    figure : Predicted
+        The prediction; it has a measured figure above zero.
+    band : IntervalEstimate
+        Its median and band.
+    trained : sequence of LoadTestRow
+        The rows that the fit has seen.
+    """
+    measured = figure.measured
+    if measured is None or not measured > 0:
+        raise ValueError(f"{figure.quantity} of {run_id} is {measured}: it has nothing to be scored by")
+    rules = table_estimates(row, figure.quantity, trained)
+    return BacktestRow(
+        run_id=run_id,
+        request_class=row.request_class,
+        quantity=figure.quantity,
+        measured=measured,
+        predicted=PredictedFigure(band.value, band.low, band.high),
+        error=band.value / measured - 1,
+        baselines={name: each.value for name, each in rules.items()},
+        baseline_reasons={name: each.reason for name, each in rules.items() if each.reason},
+        identifiable=figure.identifiable,
+        reason=figure.reason,
+    )
+
+
+def summary(rows: Iterable[BacktestRow]) -> Summary:
+    """Score capplan and each rule on every quantity.
+
+    Parameters
+    ----------
+    rows : iterable of BacktestRow
+        The scored figures.
+
+    Returns
+    -------
+    mapping of mappings of TableScore
+        By quantity, then `capplan` and the rules.
+    """
+    by_quantity: dict[str, list[BacktestRow]] = {}
+    for row in rows:
+        by_quantity.setdefault(row.quantity, []).append(row)
+    return {
+        name: {MODEL: _own(each), **{rule: _of_rule(rule, each) for rule in each[0].baselines}}
+        for name, each in by_quantity.items()
+    }
+
+
+def _own(rows: Sequence[BacktestRow]) -> TableScore:
+    bands = [IntervalEstimate(row.predicted.value, row.predicted.low, row.predicted.high) for row in rows]
+    held = [band.holds(row.measured) for band, row in zip(bands, rows, strict=True)]
+    finite = [(band, row) for band, row in zip(bands, rows, strict=True) if math.isfinite(band.high) and band.low > 0]
+    errors = [abs(row.error) for row in rows]
+    return TableScore(
+        len(rows),
+        *_errors(errors),
+        coverage=float(np.mean(held)),
+        interval_score=float(np.mean([band.interval_score(row.measured) for band, row in finite])) if finite else None,
+        high_over_low=median(band.high / band.low for band, _ in finite) if finite else None,
+        capplan_median_abs_error=median(errors),
+    )
+
+
+def _of_rule(rule: str, rows: Sequence[BacktestRow]) -> TableScore:
+    known = [(value, row) for row in rows if (value := row.baselines[rule]) is not None]
+    errors = [abs(value / row.measured - 1) for value, row in known]
+    own = median(abs(row.error) for _, row in known) if known else None
+    return TableScore(len(known), *_errors(errors), None, None, None, own)
+
+
+def _errors(errors: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return median, 90th percentile and largest of absolute errors; None if there are none."""
+    if not errors:
+        return None, None, None
+    ordered = sorted(errors)
+    place = 0.9 * (len(ordered) - 1)
+    below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
+    ninety = below if below == above else below + (place - math.floor(place)) * (above - below)
+    return median(ordered), ninety, ordered[-1]

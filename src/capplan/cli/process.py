@@ -1,0 +1,131 @@
+"""The process around a command: its streams, the signals that end it, and the entry point `capplan`.
+
+Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 closed output pipe, 143 terminated.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from typing import Any
+
+PATIENCE_S = 10.0  # for what runs to unwind
+_ended_by: list[int] = []  # signals
+
+
+def run() -> None:
+    """Run the command line of this process and exit."""
+    code = _guarded()
+    if _ended_by:
+        code = 128 + _ended_by[0]
+    sys.exit(_flushed(code))
+
+
+def _guarded() -> int:
+    """Run the command line; whatever a signal breaks off ends here, imports included."""
+    if complaint := _open_streams():
+        sys.stderr.write(f"capplan: {complaint}\n")
+        return 2
+    _take_signals()
+    try:
+        return _run()
+    except BaseException:
+        if not _ended_by:
+            raise
+        sys.stderr.write("capplan: interrupted\n")
+        return 128 + _ended_by[0]
+
+
+def _run() -> int:
+    import gc
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads cost more than they save
+    gc.set_threshold(
+        100_000, 50, 100
+    )  # a command's objects live to its end: collecting garbage took a tenth of the time
+    from capplan.cli.main import main
+    from capplan.cli.shell.messages import ERRORS
+    from capplan.cli.shell.sign_of_life import sign_of_life
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors=ERRORS)  # type: ignore[union-attr]  # the streams of a process are files
+    _take_warnings()
+    arguments = sys.argv[1:]
+    with sign_of_life(arguments[0] if arguments else "capplan"):
+        return main(arguments)
+
+
+def _open_streams() -> str | None:
+    """Open what a shell closed with `<&-` or `2>&-`, so that no file takes its number; refuse a closed stdout."""
+    closed_stdout = sys.stdout is None
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # for the whole process
+    return "standard output is closed: redirect it to a file, or to /dev/null" if closed_stdout else None
+
+
+def _take_signals() -> None:
+    """Let signals that end a process unwind it, so that it removes what is unfinished; a second one ends it at once."""
+    import signal
+
+    def end(number: int, frame: Any) -> None:
+        del frame
+        _ended_by.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and `&` set it
+            signal.signal(number, end)
+    if sys.platform != "win32":
+        ours, its = os.pipe()
+        os.set_blocking(its, False)
+        signal.set_wakeup_fd(its, warn_on_full_buffer=False)
+        threading.Thread(target=_end_what_does_not, args=(ours,), daemon=True).start()
+
+
+def _end_what_does_not(signals: int) -> None:
+    """End this process some time after a signal that it cannot follow, or at the next one."""
+    number = os.read(signals, 1)[0]
+    select.select([signals], [], [], PATIENCE_S)
+    from capplan.models.replaced_file import remove_unfinished
+
+    remove_unfinished()
+    os.write(2, b"capplan: interrupted\n")
+    os._exit(128 + number)
+
+
+def _take_warnings() -> None:
+    """Print notices of capplan as sentences; hide warnings of libraries, which only mean something to developers."""
+    import warnings
+
+    from capplan.cli.shell.messages import say
+    from capplan.models.errors import Notice
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        say(str(message))
+
+    if not sys.warnoptions:
+        os.environ["PYTHONWARNINGS"] = "ignore"  # of worker processes
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", Notice)
+        warnings.showwarning = show
+
+
+def _flushed(code: int) -> int:
+    """Write what is left in stdout; return the exit code, which is that of a refusal if it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError) as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at exit
+        if code == 0:
+            sys.stderr.write(f"capplan: the answer cannot be written: {getattr(error, 'strerror', None) or error}\n")
+            return 2
+    return code

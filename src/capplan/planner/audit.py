@@ -1,0 +1,52 @@
+"""`audit`: what must not be believed in a load-test table, or in the documents about a system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from capplan.calibration.audit.audit import Audit, audit_documents, audit_load_tests
+from capplan.calibration.audit.checks import read_checks
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.evidence.typed_table import PARQUET
+from capplan.calibration.system import System
+from capplan.systems.registry import names, system
+
+_TABLES = (".csv", PARQUET)
+
+
+def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
+    """Audit a load-test table, or the documents about a system.
+
+    Parameters
+    ----------
+    target : str, Path, pandas.DataFrame or System
+        A table: its file (`.csv` or `.parquet`) or its data frame, as `capplan evidence import` makes it. Or a
+        documented system: itself or its name, such as `openprovider`.
+
+    Returns
+    -------
+    Audit
+        Each finding with what it means and what to do; of documents also each check of their figures, whether it
+        refutes something or not.
+
+    Raises
+    ------
+    InputError
+        If there is no such table or system, the table breaks a rule, or the system has no evidence or no `audit.toml`.
+    """
+    if isinstance(target, pd.DataFrame):
+        return audit_load_tests(target)
+    if isinstance(target, System):
+        return audit_documents(read_checks(target.folder), target.evidence)
+    if is_table(target):
+        return audit_load_tests(LOAD_TESTS.read(target), Path(target).name)
+    return audit(system(str(target)))
+
+
+def is_table(target: str | Path) -> bool:
+    """Return whether a name means a file rather than a documented system."""
+    path = Path(target)
+    return str(target) not in names() and (path.suffix.lower() in _TABLES or path.exists())

@@ -1,0 +1,1 @@
+"""The report of a validation: a page of Markdown, figures, and both as files."""

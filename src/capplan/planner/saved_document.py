@@ -1,0 +1,46 @@
+"""Read what a verb saved as JSON: a prediction, a sizing, a check or a proposal, told by its schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from capplan.models.errors import InputError
+from capplan.models.read_file import read_file
+
+LARGEST = 20_000_000  # bytes
+
+
+def read_document(path: Path, verbs: Mapping[str, str]) -> dict[str, Any]:
+    """Read a document.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    verbs : mapping of str to str
+        The command that writes such a document, by schema; of every schema that is wanted.
+
+    Returns
+    -------
+    dict
+        The JSON, with its `schema`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is no JSON, is too large, or has another schema.
+    """
+    wanted = " or ".join(f"'capplan {verb}'" for verb in verbs.values())
+    text = read_file(path, LARGEST)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON: it must be what {wanted} wrote") from None
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema not in verbs:
+        schemas = " or ".join(map(repr, verbs))
+        raise InputError(f"{path} has the schema {schema!r}: it must be {schemas}, as {wanted} writes")
+    return dict(found)

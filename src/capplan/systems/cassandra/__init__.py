@@ -1,0 +1,99 @@
+"""`cassandra`: any Cassandra cluster, fitted to its user's load tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.from_table import TableSystem
+from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.situation import Machine
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.units import FloatArray, Number
+from capplan.systems.cassandra.network import (
+    PARAMETERS,
+    REPORTED,
+    WORK,
+    network,
+    pauses,
+    values_of_cluster,
+    variation,
+)
+from capplan.systems.cassandra.priors import priors
+from capplan.systems.cassandra.rows import row_scenario, undecided
+from capplan.systems.cassandra.scenario import CassandraScenario
+
+
+class Cassandra(TableSystem[CassandraScenario]):
+    """A Cassandra cluster and its clients."""
+
+    name = "cassandra"
+    summary = "any Cassandra cluster, fitted to your own load tests: nodes, replication, levels, mix, clients"
+    scenario = CassandraScenario
+    parameters = PARAMETERS
+    reported = REPORTED
+    tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
+    machines = MappingProxyType({"cassandra": Machine("Cassandra node")})
+    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
+    sized = MappingProxyType({"cass_nodes": (1, 64)})
+
+    network = staticmethod(network)
+    pauses = staticmethod(pauses)
+
+    def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
+        """Return the layout and the load of a row of a load-test table."""
+        return row_scenario(row)
+
+    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
+        """Return the parameters with priors for a table."""
+        return priors(rows)
+
+    def values_for(self, layout: CassandraScenario, values: Values) -> Values:
+        """Return the parameter values of the cluster or version of a layout."""
+        return values_of_cluster(layout, values)
+
+    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
+        """Return values with a layout's own factors on the work of its nodes, and on its delay."""
+        if not effects:
+            return values
+        work = {name: values[name] * effects["work"] for name in WORK}
+        return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
+
+    def contends(self, values: Values) -> bool:
+        """Whether each further client slows all of them."""
+        return bool(np.any(np.asarray(values["contention"]) > 0))
+
+    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
+        """Return the values with a number of clients for each draw."""
+        slower = 1 + np.asarray(values["contention"]) * clients
+        return {name: value * slower if name in WORK else value for name, value in values.items()}
+
+    def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
+        """Return how much the speed varies in a run."""
+        return variation(values, utilisation)
+
+    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
+        """Return what no fitted row tells of a row's layout."""
+        return undecided(row, trained)
+
+    def layout(self, scenario: CassandraScenario, values: Values) -> str:
+        """Return nodes, replication and levels in a few words."""
+        del values
+        dcs = f"{scenario.dcs} DCs x " if scenario.dcs > 1 else ""
+        levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
+        return f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes, RF {per_dc_text(scenario.rf)}, {levels}"
+
+    def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
+        """Return the reported classes in the traffic."""
+        return scenario.mix()
+
+    def machine_counts(self, scenario: CassandraScenario) -> Mapping[str, int]:
+        """Return the number of nodes."""
+        return {"cassandra": sum(scenario.nodes_by_dc())}
+
+
+SYSTEM = Cassandra()

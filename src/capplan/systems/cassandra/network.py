@@ -1,0 +1,264 @@
+"""Any Cassandra cluster as a queueing network: clients, coordinators, replicas, and how long each takes.
+
+A client sends a request over a network to a coordinator, which asks the replicas and answers when as many of them have
+answered as the consistency level needs. A node works on several requests per core at once, as they also wait for
+disks, locks and each other: each has a *lane*. Requests take lanes at random, so they wait although others are free,
+and latency grows well before a node is full (see `capplan.calibration.fit.load_curve`, to which this reduces for one
+layout).
+
+Each write costs work on all its replicas, each read on as many as its level asks. So the capacity is in proportion to
+1 / (c + r n), with n as the number of replicas that work on a request.
+
+Speculative retries, hints, batches, lightweight transactions and counters are not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, statement, stations
+from capplan.models.cassandra.consistency import answers
+from capplan.models.cassandra.encryption import LINKS, Exchanges
+from capplan.models.language.distribution import Erlang, Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.station import Station
+from capplan.models.language.step import Choice, Delay, Route, Sequence, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.units import FloatArray, Number
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.random_times.pauses import RareDelay, pause_delays
+from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+
+LANES_PER_CORE = 4
+"""Requests that a node works on at once, per core: many, as `unseen_work` has what they leave of a lane."""
+GENERATOR_LANES = 8
+"""Requests that a load generator works on at once."""
+LAN_S = 0.02e-3
+"""One way between two nodes of a data centre."""
+REPORTED = {"read": ("read",), "write": ("write",)}
+GENERATOR = "generator"
+_MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
+
+WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
+"""Times of the nodes, which differ between clusters, and which clients that contend lengthen."""
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        "delay_s",
+        0.3e-3,
+        "s",
+        "fitted",
+        0.7,
+        "wide prior: network and client take 0.1 to 1.2 ms of a request, whatever the load",
+    ),
+    Parameter("coordinator_s", 0.15e-3, "s", "fitted", 0.8, "wide prior: coordinating a request takes 0.04 to 0.6 ms"),
+    Parameter("mutation_s", 0.15e-3, "s", "fitted", 0.8, "wide prior: a mutation takes a replica 0.04 to 0.6 ms"),
+    Parameter(
+        "read_s", 0.25e-3, "s", "fitted", 0.8, "wide prior: a read takes a replica 0.07 to 1 ms with warm caches"
+    ),
+    Parameter(
+        "unseen_work",
+        3.0,
+        "1",
+        "fitted",
+        1.0,
+        "wide prior: time for which a request keeps a lane that no client waits for (GC, compaction, kernel, other "
+        "threads), over the time that one waits for",
+    ),
+    Parameter(
+        "replica_unseen",
+        1.0,
+        "1",
+        "prior",
+        0.4,
+        "the same share at replicas over that at coordinators: flush and compaction are work of replicas",
+    ),
+    Parameter("message_share", 0.1, "1", "prior", 0.7, "a message between nodes, over the coordinator's work"),
+    Parameter(
+        "digest_share", 0.7, "1", "prior", 0.25, "a digest read over a read of data: it sends a hash instead of the row"
+    ),
+    Parameter(
+        "kib_share", 0.05, "1", "prior", 1.0, "growth of a replica's and a coordinator's work with each KiB of a row"
+    ),
+    Parameter(
+        "cold_s", 1.0e-3, "s", "prior", 0.8, "a read whose row is not in the page cache: 0.3 to 4 ms of a flash disk"
+    ),
+    Parameter(
+        "second_trip",
+        0.3,
+        "1",
+        "prior",
+        0.8,
+        "what answers from another data centre take beyond one round trip, as a share of it: a second round, shared "
+        "connections, forwarding",
+    ),
+    Parameter("tls_factor", 1.0, "1", "prior", 0.8, "cost of TLS over the median of its prior"),
+    Parameter(
+        "generator_s", 0.1e-3, "s", "prior", 0.8, "the load generator's own work on a request, which is its ceiling"
+    ),
+    Parameter(
+        "variation",
+        0.7,
+        "1",
+        "fitted",
+        0.7,
+        "wide prior: how much the speed of a full cluster varies in a run, as the standard deviation of its logarithm: "
+        "flushes, compactions, neighbours",
+    ),
+    Parameter("pause_share", 0.01, "1", "prior", 1.0, "share of the time in GC pauses of a fully utilised node"),
+    Parameter("pause_s", 0.03, "s", "prior", 0.8, "mean GC pause: 8 to 110 ms"),
+    Parameter("cluster_work", 1.0, "1", "prior", 0.0, "work of a cluster or version over that of the first"),
+    Parameter("cluster_delay", 1.0, "1", "prior", 0.0, "the same of its delay"),
+    Parameter(
+        "contention",
+        0.0,
+        "1",
+        "prior",
+        0.0,
+        "growth of all work with each client: none unless throughput fell in a row",
+    ),
+)
+
+
+def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the network.
+
+    Parameters
+    ----------
+    scenario : CassandraScenario
+        The layout.
+    values : mapping
+        Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
+    rate_per_s : number
+        Offered rate, requests per second over all data centres.
+
+    Returns
+    -------
+    Network
+        Request classes read and write, as far as they are in the traffic.
+    """
+    cluster, costs = build_cluster(scenario, values), build_costs(scenario, values)
+    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
+    classes = []
+    for operation, level in scenario.levels().items():
+        asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
+        parts = tuple(asked.values())
+        to_dc = parts[0]
+        if len(parts) > 1:
+            to_dc = (
+                Route("round_robin", parts, name="dc")
+                if scenario.client_share is None
+                else Choice(tuple(shares.values()), parts, name="dc")
+            )
+        sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
+        classes.append(
+            RequestClass(operation, Sequence((Delay(Erlang(values["delay_s"], 2), name="network"), sent, to_dc)))
+        )
+    return Network(
+        name=scenario.system,
+        stations=(Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random"), *stations(cluster)),
+        classes=tuple(classes),
+        traffic=Open(rate_per_s, scenario.mix()),
+    )
+
+
+def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
+    """Return the values of one of several clusters or versions; those of the first where no other is named."""
+    work, delay = (values.get(f"{name}[{scenario.cluster}]") for name in ("cluster_work", "cluster_delay"))
+    if work is None or delay is None:
+        return values
+    return {**values, **{name: values[name] * work for name in WORK}, "delay_s": values["delay_s"] * delay}
+
+
+def build_cluster(scenario: CassandraScenario, values: Values) -> Cluster:
+    """Return the cluster of a scenario; answers from other data centres take up to two round trips."""
+    trips = 1 + values["second_trip"]
+    wan = tuple(tuple(cell / 2 * trips for cell in row) for row in scenario.round_trips_s())
+    return Cluster(
+        nodes=scenario.nodes_by_dc(),
+        rf=scenario.rf_by_dc(),
+        cores=LANES_PER_CORE * scenario.node_cores,
+        lan_s=LAN_S,
+        wan_s=wan,
+        assignment="random",
+        token_aware=scenario.token_aware,
+        read_repair=0.0,
+        unlimited=True,
+    )
+
+
+def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Costs]:
+    """Return the costs of reads and of writes at a node."""
+    size = 1 + values["kib_share"] * scenario.row_bytes / 1024
+    size = size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
+    coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
+    found = {}
+    for operation, level in (("read", scenario.consistency_read), ("write", scenario.consistency_write)):
+        read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
+        waited = read + _cold_share(scenario) * values["cold_s"]
+        at_replica = unseen * values["replica_unseen"]
+        found[operation] = Costs(
+            coordinator=coordinator,
+            read=waited,
+            mutation=values["mutation_s"] * size,
+            unseen=at_replica * read / waited if operation == "read" else at_replica,
+            storage=0.0,
+            message=values["message_share"] * coordinator,
+            unseen_coordinator=unseen,
+            links={operation: _links(scenario, values)},
+        )
+    return found
+
+
+def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Number:
+    """Return the mean cost of a replica's read over that of a read of data: one replica sends it, the others a hash."""
+    count = answers(level, scenario.rf_by_dc(), 0)
+    return (1 + (count - 1) * digest) / count
+
+
+def _cold_share(scenario: CassandraScenario) -> float:
+    return {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[scenario.cache_state]
+
+
+def _links(scenario: CassandraScenario, values: Values) -> Exchanges:
+    if scenario.encryption is None:
+        return Exchanges()
+    from capplan.systems.components.tls.prior import draws  # reads tables, and most layouts have no TLS
+
+    work = draws(1)
+    exchange = (2 * float(np.median(work.message_s)) + scenario.row_bytes * float(np.median(work.byte_s))) * values[
+        "tls_factor"
+    ]
+    links = LINKS[scenario.encryption]
+    return Exchanges(exchange if "client" in links else None, exchange if "internode" in links else None)
+
+
+def pauses(
+    scenario: CassandraScenario,
+    values: Values,
+    analysis: Analysis,
+    rate_per_s: FloatArray,
+    place: NDArray[np.intp] | None,
+) -> dict[str, tuple[RareDelay, ...]]:
+    """Return the delays by garbage-collection pauses of nodes, by class of the network."""
+    cluster = build_cluster(scenario, values)
+    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
+    loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
+    utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
+    if place is not None:
+        utilisation = utilisation[..., place]
+    found: dict[str, tuple[RareDelay, ...]] = {}
+    for operation, level in scenario.levels().items():
+        needed = sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
+        share = np.minimum(values["pause_share"] * utilisation, 0.3)
+        found[operation] = pause_delays(share, values["pause_s"], np.zeros_like(utilisation), needed)
+    return found
+
+
+def variation(values: Values, utilisation: FloatArray) -> FloatArray:
+    """Return how much the speed varies in a run, as the standard deviation of its logarithm; more on busy nodes."""
+    return np.asarray(np.minimum(values["variation"] * utilisation, _MOST_VARIATION))

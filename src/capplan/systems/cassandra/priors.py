@@ -1,0 +1,100 @@
+"""Priors of a Cassandra cluster, centred on what a load-test table shows at a glance."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
+from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.solver.analytic import Analysis
+from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
+
+_OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
+_GENERATOR_OVER = 4.0  # the same of the load generator
+_LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
+_FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
+_TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s", "cold_s")
+
+
+def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
+    """Return the parameters with priors for a table.
+
+    The times are scaled so that an unloaded request takes as long as the shortest one measured. The ceiling, by the
+    share of unseen work, is above the highest throughput measured. Clients contend only where throughput fell.
+    """
+    found = {each.name: each for each in PARAMETERS}
+    shortest = min(((response_s(row), row) for row in rows if response_s(row)), key=lambda each: each[0], default=None)
+    if shortest is None:
+        return PARAMETERS
+    unloaded, row = shortest
+    values = defaults(PARAMETERS)
+    analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "second_trip": 0.3}, 1.0))
+    apart = _round_trip_s(row)
+    scale = max(unloaded - apart, 0.1 * unloaded) / max(
+        float(np.max(analysis.averaged(analysis.unloaded))) - apart, 1e-9
+    )
+    for name in _TIMES:
+        if name != "cold_s":
+            found[name] = replace(found[name], value=found[name].value * scale)
+    rates = [(rate_per_s(each), each) for each in rows if rate_per_s(each)]
+    if rates:
+        highest, fastest = max(rates, key=lambda each: each[0])
+        times = {each.name: each.value for each in found.values()}
+        found["unseen_work"] = replace(found["unseen_work"], value=_unseen(fastest, times, _OVER * highest))
+        busy = min(GENERATOR_LANES / (_GENERATOR_OVER * highest), 0.1 * unloaded)
+        found["generator_s"] = replace(found["generator_s"], value=busy)
+    most = _falls_at(rows)
+    if most:
+        found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
+    return (*found.values(), *_of_clusters(rows))
+
+
+def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
+    """Return the parameters of each cluster or version but that with most rows."""
+    counts = Counter(row.layout.cluster for row in rows)
+    first = max(counts, key=lambda name: (counts[name], str(name)))
+    return [
+        replace(known, name=f"{known.name}[{name}]", log_sd=sd)
+        for name in sorted(map(str, counts.keys() - {first}))
+        for known, sd in ((_named("cluster_work"), 0.5), (_named("cluster_delay"), 0.3))
+    ]
+
+
+def _named(name: str) -> Parameter:
+    return next(each for each in PARAMETERS if each.name == name)
+
+
+def _round_trip_s(row: TableRow) -> float:
+    """Return the round trip that a request of a row waits for: none where its data centre is enough."""
+    layout = row.layout
+    if layout.dcs == 1 or all(level.startswith("LOCAL") or level in ("ONE",) for level in layout.levels().values()):
+        return 0.0
+    return float(max(max(each) for each in layout.round_trips_s()))
+
+
+def _unseen(row: TableRow, values: Values, ceiling_per_s: float) -> float:
+    """Return the unseen work with which a layout has a ceiling."""
+    grid = np.geomspace(_LEAST, _MOST, 60)
+    analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "unseen_work": grid}, 1.0))
+    ceilings = np.broadcast_to(analysis.drift_per_s, grid.shape)
+    return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])
+
+
+def _falls_at(rows: Sequence[TableRow]) -> int:
+    """Return the most clients of a layout whose throughput fell beyond its peak; 0 if none did."""
+    curves: dict[object, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.load.kind == "closed" and THROUGHPUT in row.measured:
+            curves[row.layout, row.request_class][row.load.clients].append(row.measured[THROUGHPUT])
+    found, least = 0, math.exp(-_FALLEN * scatter_of(rows)[THROUGHPUT])
+    for curve in curves.values():
+        means = {clients: float(np.mean(each)) for clients, each in curve.items()}
+        most = max(means)
+        if len(means) > 2 and means[most] < least * max(means.values()):
+            found = max(found, most)
+    return found

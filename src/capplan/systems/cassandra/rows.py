@@ -1,0 +1,148 @@
+"""Rows of a load-test table as layouts of a Cassandra cluster, and what the fitted rows leave open about others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.fit.table_rows import TableRow, load_of
+from capplan.models.errors import InputError, RefusedError, nearest
+from capplan.models.language.per_dc import by_dc, per_dc_text
+from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+
+READS, WRITES = ("read", "select"), ("write", "insert", "update", "delete")
+_MIXED = (ALL, "mixed", "total")
+_REFUSED = {
+    "lwt": "lightweight transactions (four round trips) are not modelled",
+    "cas": "lightweight transactions (four round trips) are not modelled",
+    "serial": "lightweight transactions (four round trips) are not modelled",
+    "batch": "logged batches are not modelled",
+    "counter": "counters, which read before they write, are not modelled",
+}
+USUAL_CORES = 8
+USUAL_LEVEL = "LOCAL_ONE"
+
+
+def row_scenario(row: LoadTestRow) -> CassandraScenario:
+    """Return the layout and the load of a row.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or wrong; the message names it.
+    """
+    where = f"run {row.run_id!r}" if row.run_id else "a row"
+    _refuse(row, where)
+    load = load_of(row)
+    if row.rf is None:
+        raise InputError(f"{where} has no rf: fill the column with the replicas of a row per data centre")
+    reads = _read_fraction(row, where)
+    dcs = row.dcs or max(len(value) if isinstance(value, tuple) else 1 for value in (row.rf, row.cass_nodes or 0))
+    nodes = row.cass_nodes if row.cass_nodes is not None else _usual_nodes(row.rf)
+    level = USUAL_LEVEL
+    fields: dict[str, Any] = {
+        "dcs": dcs,
+        "cass_nodes": nodes,
+        "rf": row.rf,
+        "node_cores": max(round(row.node_cores or USUAL_CORES), 1),
+        "consistency_read": row.consistency_read or (level if reads else "LOCAL_ONE"),
+        "consistency_write": row.consistency_write or (level if reads < 1 else "LOCAL_ONE"),
+        "read_fraction": reads,
+        "row_bytes": row.row_bytes or USUAL_ROW_BYTES,
+        "cache_state": row.cache_state or "warm",
+        "token_aware": True if row.token_aware is None else row.token_aware,
+        "encryption": _links(row),
+        "cluster": _cluster(row),
+    }
+    if dcs > 1:
+        fields["client_share"] = (1.0, *(0.0,) * (dcs - 1))
+        if row.rtt_ms is not None:
+            fields["rtt"] = f"{row.rtt_ms:g}ms"
+    if load.clients:
+        fields["clients"] = load.clients
+    else:
+        fields["tps"] = load.rate_per_s
+    try:
+        return CassandraScenario(**fields)
+    except InputError as error:
+        raise InputError(f"{where}: {str(error).removeprefix('CassandraScenario: ')}") from None
+
+
+def _refuse(row: LoadTestRow, where: str) -> None:
+    name = (row.request_class or ALL).lower()
+    for word, why in _REFUSED.items():
+        if word in name.replace("-", "_").split("_"):
+            raise RefusedError(f"{where}: request class {row.request_class!r} is refused: {why}; leave its rows out")
+    if name not in (*READS, *WRITES, *_MIXED):
+        raise InputError(
+            f"{where}: request class {row.request_class!r} is no class of Cassandra"
+            f"{nearest(name, (*READS, *WRITES, ALL))}"
+        )
+
+
+def request_class(row: LoadTestRow) -> str | None:
+    """Return the class of the network that a row is about; None for all requests."""
+    name = (row.request_class or ALL).lower()
+    return "read" if name in READS else "write" if name in WRITES else None
+
+
+def _read_fraction(row: LoadTestRow, where: str) -> float:
+    if row.read_fraction is not None:
+        return row.read_fraction
+    own = request_class(row)
+    if own is not None:
+        return 1.0 if own == "read" else 0.0
+    if row.consistency_read is not None and row.consistency_write is None:
+        return 1.0
+    if row.consistency_write is not None and row.consistency_read is None:
+        return 0.0
+    raise InputError(f"{where} has no read_fraction: fill the column with the share of reads, 0 to 1")
+
+
+def _usual_nodes(rf: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """Return as many nodes as replicas, three at least, where the table does not say how many there were."""
+    return tuple(max(each, 3) if each else 0 for each in rf) if isinstance(rf, tuple) else max(rf, 3)
+
+
+def _links(row: LoadTestRow) -> str | None:
+    links = [name for name, on in (("client", row.encryption_client), ("internode", row.encryption_internode)) if on]
+    return "+".join(links) or None
+
+
+def _cluster(row: LoadTestRow) -> str | None:
+    return " ".join(each for each in (row.system, row.version) if each) or None
+
+
+def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
+    """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
+    layout, known = row.layout, [each.layout for each in trained]
+    reads = layout.read_fraction > 0
+    if reads and not any(each.read_fraction > 0 for each in known):
+        return "they have no reads; a row with reads would decide it"
+    if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
+        return "they have no writes; a row with writes would decide it"
+    state = layout.cache_state
+    if reads and state not in {each.cache_state for each in known if each.read_fraction > 0}:
+        return f"their page cache was never {state}; a row with cache_state {state} would decide it"
+    cores = {each.node_cores for each in known}
+    if layout.node_cores not in cores and len(cores) == 1:
+        return (
+            f"all had {known[0].node_cores} cores a node; a row with {layout.node_cores} would decide how work scales "
+            "with cores"
+        )
+    links = _all_links(layout)
+    missing = links - frozenset().union(*(_all_links(each) for each in known))
+    if missing:
+        return f"none had TLS on {' and '.join(sorted(missing))} links; a row with it would decide its cost"
+    if layout.cluster not in {each.cluster for each in known}:
+        return f"none is of cluster or version {layout.cluster!r}; a row of it would decide its speed"
+    replicas = {max(by_dc(each.rf, each.dcs)) for each in known}
+    if max(by_dc(layout.rf, layout.dcs)) not in replicas and len(replicas) == 1:
+        rf = per_dc_text(layout.rf)
+        return f"all had rf {per_dc_text(known[0].rf)}; a row with rf {rf} would decide the cost of a replica"
+    return ""
+
+
+def _all_links(layout: CassandraScenario) -> frozenset[str]:
+    return frozenset((layout.encryption or "").split("+")) - {""}

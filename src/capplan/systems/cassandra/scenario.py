@@ -1,0 +1,294 @@
+"""The layout of `cassandra`, any Cassandra cluster, and the traffic on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+from pydantic_core import ArgsKwargs
+
+from capplan.models.cassandra.consistency import check_level, need
+from capplan.models.cassandra.encryption import check_encryption
+from capplan.models.errors import InputError
+from capplan.models.language.construct import LANGUAGE
+from capplan.models.language.per_dc import (
+    PerDc,
+    SharesByDc,
+    by_dc,
+    implied_dcs,
+    names_pairs,
+    parse_pairs,
+    per_dc_text,
+    same_or_each,
+)
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.units import (
+    MILLISECONDS_TEXT,
+    READ_SHARE,
+    AtLeastOne,
+    PositivePerSecond,
+    parse_duration_s,
+    parse_rate_per_s,
+    parse_share,
+    parse_size_bytes,
+)
+from capplan.systems.components.machines import Cores
+
+LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
+MOST_CLIENTS = 1_000_000
+USUAL_ROW_BYTES = 1024.0
+_COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
+
+
+@dataclass(frozen=True, config=LANGUAGE)
+class CassandraScenario(Scenario):
+    """A layout of a Cassandra cluster and the traffic on it.
+
+    Data centres may differ. Where a field takes a number per data centre, one number is the same in each, and a list
+    such as `[6, 6, 3]` has one for each; a list also determines `dcs` if that is not given.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    cluster
+        Which of several clusters or versions of the load tests, as they name it; by default the first.
+    dcs
+        Data centres.
+    cass_nodes
+        Cassandra nodes per data centre.
+    rf
+        Replicas of each row per data centre.
+    client_share
+        Share of the clients of each data centre, such as `50%/30%/20%`; equal by default.
+    node_cores
+        Cores (vCPU) of a Cassandra node.
+    consistency_read, consistency_write
+        Consistency levels.
+    read_fraction
+        Reads as a share of all requests, 0 to 1.
+    row_bytes
+        Bytes of a row's values.
+    cache_state
+        Page cache of the nodes when reads begin: `warm`, `cold` or `mixed`.
+    token_aware
+        Whether the driver sends a request to a replica of its row.
+    rtt
+        Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
+    encryption
+        TLS links: `client`, `internode` or `client+internode`; none by default.
+    clients
+        Closed clients, such as threads of a load generator: each sends its next request when it has its answer. They
+        determine the rate; instead of `tps`.
+    tps
+        Offered rate over all data centres, requests per second; 80 % of the capacity by default.
+    slo
+        Objectives, such as `read.p99<10ms`.
+
+    Raises
+    ------
+    InputError
+        If a field is out of range, there are fewer nodes than replicas, or a consistency level cannot be met.
+    """
+
+    system: Literal["cassandra"] = "cassandra"
+    cluster: Annotated[
+        str | None, Option("Which cluster or version of the load tests, as they name it.", "cluster", "NAME")
+    ] = None
+    dcs: Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)] = 1
+    cass_nodes: Annotated[
+        PerDc,
+        Option(
+            "Cassandra nodes per data centre, such as 6 or 6/6/3.",
+            "Cassandra nodes per data centre",
+            "N",
+            measured=True,
+        ),
+    ] = 3
+    rf: Annotated[
+        PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per data centre", "N", measured=True)
+    ] = 3
+    client_share: Annotated[
+        SharesByDc | None,
+        Option(
+            "Share of the clients of each data centre, such as 50%/30%/20%; 0 for a standby.",
+            "clients by data centre",
+            "SHARES",
+        ),
+    ] = None
+    node_cores: Annotated[
+        Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
+    ] = 8
+    consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
+        "LOCAL_QUORUM"
+    )
+    consistency_write: Annotated[str, Option("Consistency level of writes.", "consistency of writes", "LEVEL")] = (
+        "LOCAL_QUORUM"
+    )
+    read_fraction: Annotated[
+        float,
+        Field(ge=0, le=1),
+        READ_SHARE,
+        Option("Reads as a share of all requests, such as 80%.", "reads", "SHARE", read=parse_share),
+    ] = 0.5
+    row_bytes: Annotated[
+        float,
+        Field(gt=0, le=1e8),
+        Option("Bytes of a row's values, such as 4kB.", "bytes of a row", "SIZE", read=parse_size_bytes, measured=True),
+    ] = USUAL_ROW_BYTES
+    cache_state: Annotated[
+        Literal["warm", "cold", "mixed"],
+        Option("Page cache of the nodes: warm, cold or mixed.", "page cache", "STATE"),
+    ] = "warm"
+    token_aware: Annotated[
+        bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
+    ] = True
+    rtt: Annotated[
+        str | tuple[tuple[str, ...], ...],
+        MILLISECONDS_TEXT,
+        Option(
+            "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
+            "round trip, ms",
+            "TIME",
+            unit="ms",
+        ),
+    ] = "1ms"
+    encryption: Annotated[
+        str | None, Option("TLS links: client, internode, client+internode or none.", "encrypted links", "LINKS")
+    ] = None
+    clients: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Closed clients (threads) instead of --tps: each waits for its answer.", "clients", "N", replaces=("tps",)
+        ),
+    ] = None
+    tps: Annotated[
+        PositivePerSecond | None,
+        Option(
+            "Offered rate over all data centres.",
+            "offered rate, TPS",
+            "RATE",
+            read=parse_rate_per_s,
+            replaces=("clients",),
+        ),
+    ] = None
+    slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, fields: Any) -> Any:
+        """Let lists determine the number of data centres."""
+        if isinstance(fields, ArgsKwargs) and len(fields.args) < 2:
+            given = dict(fields.kwargs or {})
+            return ArgsKwargs(fields.args, {**cls.implied(given), **given})
+        return {**cls.implied(fields), **fields} if isinstance(fields, dict) else fields
+
+    @classmethod
+    def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number of data centres if lists determine it."""
+        return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
+
+    def __post_init__(self) -> None:
+        if self.dcs > LARGEST:
+            raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
+        if self.clients is not None and self.clients > MOST_CLIENTS:
+            raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
+        if self.clients is not None and self.tps is not None:
+            raise InputError(
+                f"clients = {self.clients} and tps = {self.tps:g} both give the load: closed clients determine their "
+                "rate, so give one of them"
+            )
+        self._normalise()
+        self._check_counts()
+        object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
+        object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
+        for level in self.levels().values():
+            for dc in range(self.dcs):
+                need(level, self.rf_by_dc(), dc)
+        self.round_trips_s()
+        links = check_encryption(self.encryption, None, sum(self.nodes_by_dc()))
+        object.__setattr__(self, "encryption", links)
+
+    def _normalise(self) -> None:
+        """Give equal data centres one form, however they were written."""
+        for name in _COUNTS:
+            object.__setattr__(self, name, same_or_each(getattr(self, name), self.dcs, name))
+        if self.client_share is not None:
+            shares = same_or_each(self.client_share, self.dcs, "client_share")
+            object.__setattr__(self, "client_share", shares if isinstance(shares, tuple) else None)
+        if isinstance(self.rtt, str) and names_pairs(self.rtt):
+            object.__setattr__(self, "rtt", parse_pairs(self.rtt, self.dcs, "rtt"))
+
+    def _check_counts(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if max(by_dc(value, self.dcs)) > LARGEST_DC:
+                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST_DC} that capplan sizes")
+        unequal = isinstance(self.rf, tuple) or isinstance(self.cass_nodes, tuple)
+        for dc, (replicas, nodes) in enumerate(zip(self.rf_by_dc(), self.nodes_by_dc(), strict=True), 1):
+            if replicas > nodes:
+                where = f"data centre {dc}" if unequal else "each data centre"
+                raise InputError(
+                    f"rf = {per_dc_text(self.rf)} needs at least {replicas} Cassandra nodes in {where} and there are "
+                    f"{nodes}: add nodes, or lower rf to {nodes}{' there' if unequal else ''}"
+                )
+
+    def levels(self) -> dict[str, str]:
+        """Return the consistency level of each operation in the traffic."""
+        found = {"read": self.consistency_read, "write": self.consistency_write}
+        return {operation: found[operation] for operation in self.mix()}
+
+    def mix(self) -> dict[str, float]:
+        """Return the shares of reads and writes that are not 0."""
+        shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
+        return {operation: share for operation, share in shares.items() if share > 0}
+
+    def nodes_by_dc(self) -> tuple[int, ...]:
+        """Return the number of Cassandra nodes in each data centre (dcs,)."""
+        return by_dc(self.cass_nodes, self.dcs)
+
+    def rf_by_dc(self) -> tuple[int, ...]:
+        """Return the number of replicas of each row in each data centre (dcs,)."""
+        return by_dc(self.rf, self.dcs)
+
+    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
+        return self.nodes_by_dc(), self.rf_by_dc()
+
+    def shares_by_dc(self) -> tuple[float, ...]:
+        """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
+        return self.client_share or (1 / self.dcs,) * self.dcs
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Return what is said of the round trip of a single data centre."""
+        if self.dcs == 1 and self.rtt != "1ms":
+            return ("rtt has no effect: the layout has one data centre",)
+        return ()
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that are set; a round trip only where there are two data centres."""
+        return {name: value for name, value in super().given().items() if self.dcs > 1 or name != "rtt"}
+
+    def round_trips_s(self) -> tuple[tuple[float, ...], ...]:
+        """Return the round trips between data centres, seconds (dcs, dcs)."""
+        if isinstance(self.rtt, str):
+            seconds = _round_trip(self.rtt)
+            return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
+        if len(self.rtt) != self.dcs or any(len(row) != self.dcs for row in self.rtt):
+            raise InputError(
+                f"rtt is not a table of {self.dcs} rows with {self.dcs} round trips each: give one for each pair of "
+                "data centres, such as dc1-dc2=3ms"
+            )
+        return tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
+
+
+def _round_trip(text: str) -> float:
+    try:
+        seconds = parse_duration_s(text, "ms")
+    except InputError as error:
+        raise InputError(f"rtt: {error}") from None
+    if not 0 <= seconds <= 10:
+        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
+    return seconds

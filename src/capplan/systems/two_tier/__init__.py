@@ -1,0 +1,76 @@
+"""`two-tier`: stateless front nodes over a replicated store, to be calibrated by load-test tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.from_table import TableSystem
+from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.situation import Machine
+from capplan.models.language.parameter import Parameter, Values
+from capplan.systems.two_tier.network import FRONT, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.priors import priors
+from capplan.systems.two_tier.rows import group, row_scenario, undecided
+from capplan.systems.two_tier.scenario import TwoTierScenario
+
+
+class TwoTier(TableSystem[TwoTierScenario]):
+    """Stateless front nodes over a replicated store."""
+
+    name = "two-tier"
+    summary = "Stateless front nodes over a replicated store, such as a SQL layer over a key-value store."
+    scenario = TwoTierScenario
+    parameters = PARAMETERS
+    reported = REPORTED
+    machines = MappingProxyType(
+        {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")}
+    )
+    sized = MappingProxyType({"front_nodes": (1, 64), "store_nodes": (1, 64)})
+
+    network = staticmethod(network)
+
+    def row_scenario(self, row: LoadTestRow) -> TwoTierScenario:
+        """Return the layout and the load of a row of a load-test table."""
+        return row_scenario(row)
+
+    def group(self, row: LoadTestRow) -> str:
+        """Return the software, version and workload of a row, which are fitted apart."""
+        return group(row)
+
+    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
+        """Return the parameters with priors for a table."""
+        return priors(rows)
+
+    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
+        """Return what no fitted row tells of a row's layout."""
+        return undecided(row, trained)
+
+    def traffic_mix(self, scenario: TwoTierScenario) -> Mapping[str, float]:
+        """Return the shares of reads and writes in the traffic."""
+        return scenario.mix()
+
+    def clients(self, scenario: TwoTierScenario) -> int | None:
+        """Return the number of closed clients."""
+        return scenario.clients
+
+    def resource_name(self, scenario: TwoTierScenario, resource: str) -> str:
+        """Return what a tier is called in a sentence."""
+        names = {FRONT: f"the {scenario.front_nodes} front nodes", STORE: f"the {scenario.store_nodes} store nodes"}
+        return names.get(resource, resource)
+
+    def machine_counts(self, scenario: TwoTierScenario) -> Mapping[str, int]:
+        """Return the numbers of front nodes and of store nodes."""
+        return {"front": scenario.front_nodes, "node": scenario.store_nodes}
+
+    def layout(self, scenario: TwoTierScenario, values: Values) -> str:
+        """Return both tiers in a few words."""
+        del values
+        front = f"{scenario.front_nodes} front nodes x {scenario.front_cores} cores"
+        where = front if scenario.front_nodes else "the front on the store's nodes"
+        store = f"{scenario.store_nodes} store nodes x {scenario.node_cores} cores, RF {scenario.rf}"
+        return f"{where}, {store}, {100 * scenario.read_fraction:g} % reads"
+
+
+SYSTEM = TwoTier()

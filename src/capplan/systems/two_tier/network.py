@@ -1,0 +1,195 @@
+"""Stateless front nodes over a replicated store as a queueing network.
+
+A client sends a request to any front node. The front node asks the store node that leads the row. That node answers a
+read on its own; a write goes to the other copies, too, and is answered when as many of them have it as it waits for.
+
+Each node works on several requests per core at once, as they also wait for disks, locks and each other: each has a
+*lane*. Requests take lanes at random, so they wait although others are free, and latency grows well before a tier is
+full (see `capplan.calibration.fit.load_curve`). Both tiers bind in this soft way. A request keeps its lane for longer
+than its client waits (`unseen`): garbage collection, compaction, the kernel.
+
+The store writes in batches: one commit (a flush of the log, a round of replication) serves all writes that wait for it.
+So the time of a commit does not limit the rate, and is a delay; the work on each write is what saturates.
+
+A request takes a lane several times in each tier (`rounds`): to be parsed, planned, sent on, answered, and for each of
+its statements. That leaves the mean as it is, and shortens the tail: waits that are independent of each other even out.
+
+Retries, hot rows and elections are not modelled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capplan.models.language.distribution import Deterministic, Erlang
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.station import Station
+from capplan.models.language.step import Delay, FanOut, ForkJoin, If, Pick, ReplicaSet, Sequence, Step, Visit
+from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.units import Number
+from capplan.systems.two_tier.scenario import TwoTierScenario
+
+LANES_PER_CORE = 4
+"""Requests that a node works on at once, per core: many, as `unseen` has what they leave of a lane."""
+USUAL_CORES = 16
+"""Cores of a node on which the times of the parameters are."""
+_MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
+LAN_S = 0.02e-3
+"""One way between two nodes."""
+FRONT, STORE = "front", "store"
+REPORTED = {"read": ("read",), "write": ("write",)}
+_STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        "delay_s",
+        0.2e-3,
+        "s",
+        "fitted",
+        1.0,
+        "wide prior: network and client take 0.04 to 1 ms of a request, whatever the load",
+    ),
+    Parameter("front_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes a front node 0.02 to 0.5 ms"),
+    Parameter("front_write_s", 0.15e-3, "s", "fitted", 1.0, "wide prior: a write takes a front node 0.03 to 0.8 ms"),
+    Parameter("store_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes its store node 0.02 to 0.5 ms"),
+    Parameter("store_write_s", 0.2e-3, "s", "fitted", 1.0, "wide prior: a write takes its store node 0.04 to 1 ms"),
+    Parameter(
+        "copy_share", 0.7, "1", "prior", 0.5, "work on a write at each other copy, over that at the first: 0.3 to 1.6"
+    ),
+    Parameter(
+        "commit_s",
+        2e-3,
+        "s",
+        "fitted",
+        1.2,
+        "wide prior: a commit at a copy, which serves all writes that wait for it, takes 0.3 to 14 ms",
+    ),
+    Parameter(
+        "unseen",
+        3.0,
+        "1",
+        "fitted",
+        1.0,
+        "wide prior: time for which a request keeps a lane that no client waits for, over the time that one waits for",
+    ),
+    Parameter("store_unseen", 1.0, "1", "prior", 0.4, "that share at the store over that at the front"),
+    Parameter(
+        "core_loss",
+        0.2,
+        "1",
+        "fitted",
+        1.0,
+        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
+        "memory, locks and single threads",
+    ),
+    Parameter(
+        "rounds",
+        4.0,
+        "1",
+        "prior",
+        0.01,
+        "times that a request takes a lane in each tier, 1 to 32: from the percentiles over the means of the table",
+    ),
+)
+
+
+def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the network.
+
+    Parameters
+    ----------
+    scenario : TwoTierScenario
+        The layout.
+    values : mapping
+        Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
+    rate_per_s : number
+        Offered rate, requests per second.
+
+    Returns
+    -------
+    Network
+        Request classes read and write, as far as they are in the traffic.
+    """
+    mix = scenario.mix()
+    return Network(
+        name=scenario.system,
+        stations=tuple(_stations(scenario)),
+        classes=tuple(RequestClass(name, _flow(scenario, values, name)) for name in mix),
+        traffic=Open(rate_per_s, mix),
+    )
+
+
+def _stations(scenario: TwoTierScenario) -> list[Station]:
+    front = Station(
+        FRONT,
+        LANES_PER_CORE * scenario.front_cores,
+        "ps",
+        assignment="random",
+        count=scenario.front_nodes or None,
+    )
+    store = Station(STORE, LANES_PER_CORE * scenario.node_cores, "ps", assignment="random", count=scenario.store_nodes)
+    return [front, store] if scenario.front_nodes else [store]
+
+
+def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
+    """Return the flow of a request: over the network to a front node, which asks the store."""
+    tier = FRONT if scenario.front_nodes else STORE
+    rounds = _rounds(values)
+    cores = scenario.front_cores if scenario.front_nodes else scenario.node_cores
+    work = values[f"front_{name}_s"] * _slower(cores, values)
+    unseen = work * values["unseen"] * (1.0 if scenario.front_nodes else values["store_unseen"])
+    asked = (
+        *_visits(tier, work, rounds, "front", "front"),
+        _beside(tier, unseen, "front"),
+        _stored(scenario, values, name),
+    )
+    return Sequence(
+        (
+            Delay(Erlang(values["delay_s"], _STAGES * rounds), name="network"),
+            Pick("front", tier, "random", Sequence(asked)),
+        )
+    )
+
+
+def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
+    """Return a request at the store: at the leader of the row, and at the other copies of a write."""
+    rounds = _rounds(values)
+    work = values[f"store_{name}_s"] * _slower(scenario.node_cores, values)
+    unseen = work * values["unseen"] * values["store_unseen"]
+    hop = Delay(Deterministic(LAN_S))
+    own = (hop, *_visits(STORE, work, rounds, name, "leader"), _beside(STORE, unseen, "leader"))
+    if name == "read":
+        return Pick("leader", STORE, "random", Sequence((*own, hop)))
+    share = values["copy_share"]
+    commit = Delay(Erlang(values["commit_s"], _STAGES * rounds), name="commit")
+    copied = (
+        hop,
+        *_visits(STORE, work * share, rounds, "copy", "copy"),
+        _beside(STORE, unseen * share, "copy"),
+        commit,
+        hop,
+    )
+    copies = FanOut("copies", "copy", If("copy", "leader", commit, Sequence(copied)), scenario.needed(), name="copies")
+    led = Pick("leader", "copies", "random", Sequence((*own, copies, hop)))
+    return ReplicaSet("copies", STORE, scenario.rf, led)
+
+
+def _slower(cores: int, values: Values) -> Number:
+    """Return how much longer work takes on a node of so many cores than on the usual one."""
+    return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
+
+
+def _rounds(values: Values) -> int:
+    return max(round(float(np.median(values["rounds"]))), 1)
+
+
+def _visits(station: str, work: Number, rounds: int, name: str, member: str) -> tuple[Step, ...]:
+    """Return the rounds of a request at a tier."""
+    service = Erlang(work / rounds, _STAGES)
+    return tuple(Visit(station, service, name=f"{name}-{number + 1}", member=member) for number in range(rounds))
+
+
+def _beside(station: str, demand_s: Number, member: str) -> Step:
+    """Return work that keeps a lane and that no request waits for."""
+    return ForkJoin((Visit(station, Erlang(demand_s, _STAGES), name=f"{member}-unseen", member=member),), 0)

@@ -1,0 +1,131 @@
+"""Backtests on load-test tables of a two-tier system whose parameters are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pandas as pd
+import pytest
+from tests.systems.two_tier.two_tier_tables import layout, measured
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.validation.table_backtest import Backtest, backtest, split_table
+from capplan.cli.main import main
+from capplan.models.errors import InputError
+from capplan.planner.schemas import backtest_schema
+from capplan.systems.two_tier import SYSTEM
+
+TRAIN = "clients in (2, 16, 64, 256) and front_nodes <= 2"
+
+
+@pytest.fixture(scope="session")
+def table() -> pd.DataFrame:
+    """Reads on one, two and four front nodes: the front binds first, and the store behind four."""
+    rows = [layout(front_nodes=nodes, clients=clients) for nodes in (1, 2) for clients in (2, 16, 64, 256, 384)]
+    return LOAD_TESTS.frame(measured([*rows, layout(front_nodes=4, clients=128)], {"rounds": 8.0}, scatter=0.02))
+
+
+@pytest.fixture(scope="session")
+def found(table: pd.DataFrame) -> Backtest:
+    """The backtest of that table."""
+    return backtest(SYSTEM, table, TRAIN, table="mine.csv")
+
+
+def test_every_figure_of_every_other_row_is_scored_once(table: pd.DataFrame, found: Backtest) -> None:
+    split = split_table(table, TRAIN)
+    assert (found.trained_rows, found.unseen_rows) == (len(split.trained), len(split.unseen)) == (8, 3)
+    keys = [(row.run_id, row.quantity) for row in found.rows]
+    assert len(keys) == len(set(keys)) == 3 * 3
+    assert {run for run, _ in keys} == {row.run_id for row in split.unseen}
+
+
+def test_rows_of_a_known_system_are_predicted_within_the_scatter(found: Backtest) -> None:
+    """The table scatters by 2 %; predictions further off than 10 % would be a defect."""
+    errors = [abs(row.error) for row in found.rows if row.quantity == "throughput_tps"]
+    assert max(errors) < 0.1
+    assert all(row.predicted.low <= row.predicted.value <= row.predicted.high for row in found.rows)
+
+
+def test_errors_are_relative_to_what_was_measured(found: Backtest) -> None:
+    for row in found.rows:
+        assert row.error == pytest.approx(row.predicted.value / row.measured - 1)
+
+
+def test_every_rule_stands_beside_every_figure_or_says_why_not(found: Backtest) -> None:
+    for row in found.rows:
+        assert set(row.baselines) == {"persistence", "linear", "affine", "power_law", "c_plus_r_rf", "usl"}
+        assert {name for name, value in row.baselines.items() if value is None} == set(row.baseline_reasons)
+
+
+def test_the_answer_follows_its_schema(found: Backtest) -> None:
+    document = json.loads(json.dumps(found.to_json()))
+    jsonschema.Draft202012Validator.check_schema(backtest_schema())
+    jsonschema.validate(document, backtest_schema())
+    assert set(document["rows"][0]) >= {
+        "run_id",
+        "quantity",
+        "measured",
+        "predicted",
+        "error",
+        "baselines",
+        "identifiable",
+    }
+    assert set(document["summary"]["throughput_tps"]["capplan"]) >= {
+        "median_abs_error",
+        "worst_abs_error",
+        "coverage",
+    }
+
+
+@pytest.mark.parametrize(
+    ("train", "named"), [("clients < 1", "none"), ("clients > 0", "all"), ("client > 0", "clients")]
+)
+def test_a_split_without_rows_on_both_sides_is_refused(table: pd.DataFrame, train: str, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        split_table(table, train)
+
+
+def test_a_repeat_has_a_name_of_its_own() -> None:
+    rows = [layout(run_id="a", throughput_tps=each, clients=2 * each) for each in (1, 1, 2)]
+    split = split_table(LOAD_TESTS.frame(rows), "clients == 2")
+    assert [row.run_id for row in (*split.trained, *split.unseen)] == ["a", "a (2)", "a (3)"]
+
+
+def test_rows_of_another_version_say_nothing(table: pd.DataFrame) -> None:
+    other = table.assign(version="2.0", throughput_tps=table.throughput_tps * 10)
+    both = pd.concat([table.assign(version="1.0"), other], ignore_index=True)
+    both["run_id"] = both.version + both.run_id
+    with pytest.raises(InputError, match=r"2\.0"):
+        backtest(SYSTEM, both, f"({TRAIN}) and version == '1.0'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["fedora4", "TABLE", "--train", "clients < 9"], "two-tier"),
+        (["two-tier", "TABLE", "--train", "clients <"], "cannot be read"),
+        (["two-tier", "missing.csv", "--train", "clients < 9"], "missing.csv"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(
+    table: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], named: str
+) -> None:
+    path = tmp_path / "table.csv"
+    LOAD_TESTS.write(table, path)
+    assert main(["backtest", *[str(path) if each == "TABLE" else each for each in arguments]]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert named in captured.err
+
+
+@pytest.mark.slow
+def test_displaced_priors_hardly_move_what_the_rows_decide(table: pd.DataFrame) -> None:
+    moved: Any = backtest(SYSTEM, table, TRAIN, displace=True).displacement
+    assert moved.fits == 4
+    assert moved.figures > 0
+    assert moved.median_move < 0.05
+    assert len(moved.most_moved) <= 5

@@ -1,0 +1,70 @@
+"""Put faults in the way of every verb that writes, and count: `python tests/faults/campaign.py FILE`."""
+
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.faults.harness import CACHE_FAULTS, FAULTS, Judged, closed_stdout, damaged_cache, reference
+from tests.faults.verbs import PRINTING, VERBS
+
+from capplan.models.replaced_file import replace_file
+
+
+def tasks(seed: int, cache: Path, only: str) -> Iterator[tuple[str, str, "partial[Judged]"]]:
+    """Yield every fault: its kind, its verb, and what puts it in the way."""
+    for name, verb in VERBS.items():
+        if only not in name:
+            continue
+        whole = reference(verb, cache)
+        print(f"{name}: {whole.seconds:.1f} s", file=sys.stderr, flush=True)
+        for kind, (fault, count) in FAULTS.items():
+            for number in range(1 if verb.slow else count):
+                yield kind, name, partial(fault, verb, whole, cache, Random(f"{seed} {name} {kind} {number}"))
+        if verb.resumes or verb.cached:
+            for number in range(1 if verb.slow else CACHE_FAULTS):
+                random = Random(f"{seed} {name} damaged {number}")
+                yield "kept results damaged", name, partial(damaged_cache, verb, whole, cache, random)
+    for command in PRINTING if not only else ():
+        for number in range(3):
+            random = Random(f"{seed} {command} {number}")
+            yield "stdout closed, full or gone", command, partial(closed_stdout, command, None, cache, random)
+
+
+def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, Counter[str]]:
+    """Put all faults in the way; return counts of what was injected, survived, lost and torn, by kind."""
+    counts: dict[str, Counter[str]] = {}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(processes) as pool:
+        every = list(tasks(seed, Path(name), only))
+        Random(seed).shuffle(every)
+        running = {pool.submit(fault): (kind, verb) for kind, verb, fault in every}
+        for done in as_completed(running):
+            (kind, verb), found = running[done], done.result()
+            counts.setdefault(kind, Counter()).update(
+                injected=1, survived=found.survived, lost=bool(found.lost), torn=bool(found.torn)
+            )
+            if not found.survived:
+                print(f"{kind}, {verb}: {found}", file=sys.stderr, flush=True)
+            if out is not None:
+                replace_file(out, json.dumps(counts, indent=1) + "\n")
+    return counts
+
+
+def main() -> int:
+    """Run a campaign, and print its counts as JSON."""
+    out, only = (*sys.argv[1:], "", "")[:2]
+    counts = campaign(1, os.cpu_count() or 1, only, Path(out) if out else None)
+    print(json.dumps(counts, indent=1))
+    return any(each["survived"] < each["injected"] for each in counts.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Work is estimated before it begins: what takes longer than an hour or more than 4 GiB needs consent."""
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from capplan.cli.main import main
+from capplan.cli.shell import sign_of_life as module
+from capplan.models.errors import InputError
+from capplan.models.language.document import read_network, read_toml
+from capplan.models.read_file import LARGEST_BYTES, read_file
+from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+PLAN = ReplicationPlan(read_network(EXAMPLES / "pauses-and-a-lost-node.toml"), 60.0, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "--duration", "1e308s"],
+        ["simulate", "--tps", "1e308"],
+        ["simulate", "--tps", "9223372036854775807"],
+        ["simulate", "--replications", "1000000"],
+        ["simulate", "--replications=18446744073709551616"],
+        ["predict", "--tps", "1e308"],
+        ["sweep", "--tps", "1e308"],
+        ["sweep", "--dcs", "1..1000000"],
+        ["size", "--tps", "1e308"],
+        ["predict", "--budget", "1e300s"],
+    ],
+    ids=" ".join,
+)
+def test_unbounded_work_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_estimate_is_proportional_to_what_is_asked() -> None:
+    usual = work_of(PLAN)
+    for more in (replace(PLAN, duration_s=600.0), replace(PLAN, replications=10)):
+        assert work_of(more).requests == pytest.approx(10 * usual.requests)
+        assert work_of(more).time_s == pytest.approx(10 * usual.time_s)
+
+
+def test_the_refusal_names_the_option_that_consents() -> None:
+    check_work(PLAN)
+    long = 2 * LONGEST_S / work_of(PLAN).time_s
+    with pytest.raises(InputError, match=CONSENT):
+        check_work(replace(PLAN, duration_s=60.0 * long))
+    with pytest.raises(InputError, match="GiB"):
+        check_work(replace(PLAN, replications=10_000_000, duration_s=1e-5))
+
+
+def test_consent_lets_it_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capplan.simulator.work.LONGEST_S", 0.0)
+    quick = ["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--csv"]
+
+    assert main(quick) == 2
+    assert main([*quick, CONSENT]) == 0
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_that_is_none_of_people_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.toml"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    with pytest.raises(InputError, match="bytes"):
+        read_toml(path)
+
+
+@pytest.mark.parametrize("verb", ["predict", "simulate", "sweep", "demand", "check", "verify", "drift"])
+def test_a_pipe_is_not_waited_for(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pipe.toml"
+    os.mkfifo(path)
+    arguments = [verb, str(path)] + ([str(path)] if verb == "drift" else [])
+
+    assert main(arguments) == 2
+    assert "pipe" in capsys.readouterr().err
+    with pytest.raises(InputError):
+        read_file(path)
+
+
+def test_what_takes_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, lines = threading.Event(), list[str]()
+
+    def say(sentence: str) -> None:
+        lines.append(sentence)
+        said.set()
+
+    monkeypatch.setattr(module, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(module, "say", say)
+    with module.under_way(lambda: "sweeping: 3 of 12", lambda: False), module.sign_of_life("sweep"):
+        assert said.wait(60)
+
+    assert lines == ["sweeping: 3 of 12 ..."]
+
+
+def test_a_bar_on_the_screen_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    monkeypatch.setattr(module, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(module, "say", lambda sentence: lines.append(sentence))
+    lines: list[str] = []
+
+    def on_screen() -> bool:
+        asked.set()
+        return True
+
+    with module.under_way(lambda: "sweeping", on_screen), module.sign_of_life("sweep"):
+        assert asked.wait(60)
+
+    assert lines == []

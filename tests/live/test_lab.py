@@ -1,0 +1,193 @@
+"""A real Cassandra: started, measured for seconds, and gone without a trace, however `lab up` ended."""
+
+import fcntl
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from capplan.calibration.audit.audit import audit_load_tests
+from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.calibration.lab import cluster, state
+from capplan.calibration.lab.layout import NATIVE_PORT, Layout
+from capplan.calibration.lab.schema import KEYSPACE, session
+from capplan.models.user_cache import user_cache
+
+pytestmark = pytest.mark.live
+
+RUN = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
+CACHE = user_cache() / "tests"  # keeps packages between runs; a lab of the user is left alone
+
+
+@pytest.fixture(autouse=True)
+def lab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One lab at a time on this machine, whichever worker runs the test, and none afterwards."""
+    monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(CACHE))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cluster.down()
+        yield
+        cluster.down()
+
+
+def capplan(*arguments: str, code: int = 0) -> str:
+    """Run a command of capplan, and return what it prints."""
+    done = subprocess.run([*RUN, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"{arguments}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def ours() -> list[str]:
+    """Command lines of processes that name this cache."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with suppress(OSError):
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if str(CACHE) in line:
+                    found.append(line)
+    return found
+
+
+def assert_clean(layout: Layout) -> None:
+    """No process, port or file of the lab is left; packages stay."""
+    assert ours() == []
+    for node in layout.nodes:
+        for address in {node.address, node.broadcast}:
+            for port in (NATIVE_PORT, layout.internode_port):
+                with socket.socket() as tried:
+                    tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    tried.bind((address, port))
+    assert not state.running().exists()
+    assert {each.name for each in state.folder().iterdir()} <= {"lock", "packages"}
+
+
+def test_one_node_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary = set(Path("/tmp").iterdir())  # where Java likes to leave files
+    found = json.loads(capplan("lab", "up", "--json"))
+    assert found["complete"]
+    assert [each["answers"] for each in found["nodes"]] == [True]
+    short = ("--duration", "1s", "--warm-up", "6s", "--clients", "1,8", "--rates", "30%")
+
+    for name in ("cassandra-write", "cassandra-read"):
+        table = tmp_path / f"{name}.parquet"
+        capplan("collect", name, "-o", str(table), *short)
+        rows = LOAD_TESTS.rows(LOAD_TESTS.read(table))
+        verdicts = audit_load_tests(LOAD_TESTS.read(table)).rows
+        for row, verdict in zip(rows, verdicts, strict=True):
+            assert verdict.believed or "do not fit" in (row.note or "")  # other tests may starve the generator
+        assert [each.load_kind for each in rows] == ["closed", "closed", "open"]
+        assert all((each.throughput_tps or 0) > 50 and not each.errors for each in rows)
+        costs = MICROBENCHMARKS.read(tmp_path / f"{name}.microbench.parquet")
+        nodes = costs[costs["component"] == "nodes"]["value"]
+        assert ((nodes > 5e-6) & (nodes < 0.05)).all()
+    for name in ("client", "cassandra-coordinator"):
+        capplan("collect", name, "-o", str(tmp_path / f"{name}.csv"), *(short[:2] if name == "client" else ()))
+    counted = MICROBENCHMARKS.read(tmp_path / "cassandra-coordinator.microbench.csv")
+    assert {"coordinator", "replica", "thread pool"} <= set(counted["component"])
+    capplan("lab", "up", code=2)  # one runs already
+
+    capplan("lab", "down")
+    assert_clean(Layout())
+    left = {each.name for each in set(Path("/tmp").iterdir()) - temporary}
+    assert not [name for name in left if "cassandra" in name or "hsperf" in name or "jna" in name.lower()]
+
+
+def latency_ms(level: str) -> float:
+    """Median latency of a write to a row of both data centres, from the first one."""
+    from cassandra import ConsistencyLevel
+    from cassandra.query import SimpleStatement
+
+    text = f"INSERT INTO {KEYSPACE}.ready (id) VALUES (7)"
+    statement = SimpleStatement(text, consistency_level=getattr(ConsistencyLevel, level))
+    times = []
+    with session(state.needed().layout) as cql:
+        for _ in range(30):
+            began = time.perf_counter()
+            cql.execute(statement)
+            times.append(1000 * (time.perf_counter() - began))
+    return statistics.median(times)
+
+
+def test_a_quorum_over_two_data_centres_waits_a_round_trip_and_a_local_one_does_not(tmp_path: Path) -> None:
+    layout = Layout(dcs=2, client_tls=True, internode_tls=True)
+    capplan("lab", "up", "--dcs", "2", "--rtt", "100ms", "--client-tls", "--internode-tls")
+
+    assert 100 <= latency_ms("QUORUM") < 200  # one round trip, not two
+    assert latency_ms("LOCAL_QUORUM") < 50
+    capplan("lab", "rtt", "0ms")
+    capplan("collect", "rtt", "-o", str(tmp_path / "rtt.csv"), "--requests", "50")
+    capplan("collect", "tls", "-o", str(tmp_path / "tls.csv"))
+    handshake = MICROBENCHMARKS.read(tmp_path / "tls.microbench.csv").query("operation == 'handshake'")
+    assert (handshake["value"] > 0).all()
+
+    capplan("lab", "kill", "dc2-1")
+    assert json.loads(capplan("lab", "status", "--json", code=1))["nodes"][1]["up"] is False
+    capplan("lab", "start", "dc2-1")
+    assert capplan("lab", "status")
+    capplan("lab", "down")
+    assert_clean(layout)
+
+
+def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
+    capplan("collect", "grpc", "-o", str(tmp_path / "grpc.csv"), "--duration", "600ms", "--clients", "1")
+    found = MICROBENCHMARKS.read(tmp_path / "grpc.microbench.csv")
+    assert {"call, 1 clients", "message of a stream, 1 clients"} <= set(found["operation"])
+    assert (found["value"] > 0).all()
+
+
+def recorded(name: str) -> Callable[[], bool]:
+    """Whether a process is in the state file."""
+    return lambda: (found := state.read()) is not None and name in found.processes
+
+
+def logged(word: str) -> Callable[[], bool]:
+    """Whether the log of the second node has a word."""
+    path = state.folder() / "running" / "dc2-1" / "system.log"
+    return lambda: path.is_file() and word in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _moments() -> dict[str, Callable[[], bool]]:
+    return {
+        "at once": lambda: True,
+        "state written": lambda: state.running().exists(),
+        "proxy": recorded("delay"),
+        "first node": recorded("dc1-1"),
+        "second node joins": lambda: logged("Starting Messaging Service")() or logged("listening")(),
+    }
+
+
+@pytest.mark.parametrize("moment", ["at once", "state written", "proxy", "first node", "second node joins"])
+def test_killing_lab_up_at_any_moment_leaves_what_down_cleans(moment: str) -> None:
+    happened: Callable[[], bool] = _moments()[moment]
+    up = subprocess.Popen([*RUN, "lab", "up", "--dcs", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not happened():
+        with suppress(subprocess.TimeoutExpired):
+            up.wait(timeout=0.01)
+            pytest.fail("lab up ended before")
+    up.kill()
+    up.wait()
+
+    capplan("lab", "down")
+
+    assert_clean(Layout(dcs=2))
+
+
+def test_an_address_in_use_is_refused_and_left_alone() -> None:
+    with socket.create_server(("127.0.0.1", NATIVE_PORT)) as taken:
+        done = subprocess.run([*RUN, "lab", "up"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"port {NATIVE_PORT} of 127.0.0.1" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert taken.fileno() >= 0
+    assert_clean(Layout())

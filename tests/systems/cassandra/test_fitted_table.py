@@ -1,0 +1,142 @@
+"""A cluster that is fitted to a user's table: how well it predicts, what it says it cannot, and its fitted file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted, write
+from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.fit.identifiability import decided
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import changed
+from capplan.planner.predict.predict import predict
+from capplan.systems.cassandra import SYSTEM
+from capplan.systems.registry import read_calibration, resolve
+
+PUBLISHED = Path(__file__).parents[2] / "published" / "load_tests"
+TRAINED = (4, 16, 36)
+"""Numbers of clients of the fitted rows; others are unseen."""
+
+
+def curve() -> list[LoadTestRow]:
+    """Return one published load curve of writes: 4 to 81 clients."""
+    rows = LOAD_TESTS.rows(LOAD_TESTS.read(PUBLISHED / "cassandra_v4_v5_load_curves.csv"))
+    return [each for each in rows if (each.version, each.note) == ("v5", "campaign final, STCS")]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    """A fit to three rows of the curve."""
+    return fit_table(SYSTEM, [each for each in curve() if each.clients in TRAINED])
+
+
+@pytest.fixture(scope="module")
+def slow() -> Fitted:
+    """A fit to the two slowest rows of the curve."""
+    return fit_table(SYSTEM, curve()[:2])
+
+
+@pytest.fixture(scope="module")
+def file(fitted: Fitted, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fitted file."""
+    path = tmp_path_factory.mktemp("fitted") / "mine.json"
+    write(fitted, path)
+    return path
+
+
+def asked(fitted: Fitted, **row: Any) -> Sequence[RowPrediction]:
+    """Predict a row of the curve with some cells changed."""
+    return predict_table(SYSTEM, fitted, [replace(curve()[0], throughput_tps=None, latency_mean_ms=None, **row)])
+
+
+def test_unseen_rows_of_a_published_curve_are_close(fitted: Fitted) -> None:
+    """The goal of load curves: 8 % in the median. All of the repeats lie in their bands, which are at most 1.5 wide."""
+    unseen = [each for each in curve() if each.clients not in TRAINED]
+    found = [each for each in predict_table(SYSTEM, fitted, unseen) if each.measured is not None]
+    errors = [abs(each.predicted.value / float(each.measured or 0) - 1) for each in found]
+    assert np.median(errors) < 0.08
+    assert all(each.predicted.low <= float(each.measured or 0) <= each.predicted.high for each in found)
+    assert np.median([each.predicted.high / each.predicted.low for each in found]) < 1.5
+
+
+def test_closed_clients_have_the_mean_that_littles_law_gives(fitted: Fitted) -> None:
+    """Clients over throughput."""
+    found = {each.quantity: each.predicted.value for each in asked(fitted, clients=54)}
+    assert found["latency_mean_ms"] == pytest.approx(54 / found["throughput_tps"] * 1e3, rel=0.01)
+
+
+def test_a_ceiling_that_no_row_comes_near_is_not_identifiable(slow: Fitted, fitted: Fitted) -> None:
+    """Eight clients say nothing of what two thousand get, and say so; they do say what ten get."""
+    assert not any(each.identifiable for each in asked(slow, clients=2000))
+    assert all("would decide" in each.reason for each in asked(slow, clients=2000))
+    assert all(each.identifiable for each in asked(slow, clients=10))
+    assert decided(slow)["unseen_work"] < 0.5
+
+
+def test_a_peak_beyond_the_last_row_is_not_identifiable(fitted: Fitted) -> None:
+    """Throughput may fall with ten times the clients, and no row fell."""
+    assert not any(each.identifiable for each in asked(fitted, clients=400))
+    assert all(each.identifiable for each in asked(fitted, clients=24))
+
+
+def test_a_tier_that_never_bound_is_not_identifiable(fitted: Fitted) -> None:
+    """With twenty times the nodes, the load generator is likely to be the limit, which it never was."""
+    found = asked(fitted, clients=1000, cass_nodes=60)
+    assert not any(each.identifiable for each in found)
+    assert "generator" in found[0].reason
+
+
+def test_contention_is_fitted_only_where_throughput_fell() -> None:
+    """The curve of another version falls beyond 36 clients, by more than repeats scatter."""
+    rows = LOAD_TESTS.rows(LOAD_TESTS.read(PUBLISHED / "cassandra_v4_v5_load_curves.csv"))
+    falling = [each for each in rows if (each.version, each.note) == ("v4", "campaign readme, STCS")]
+    table = SYSTEM.read(falling)
+    contention = {each.name: each for each in SYSTEM.priors(table)}["contention"]
+    assert contention.free
+    assert not {each.name: each for each in SYSTEM.priors(SYSTEM.read(falling[:4]))}["contention"].free
+
+
+def test_the_file_stands_on_its_own(fitted: Fitted, file: Path) -> None:
+    """It holds the rows with their hash; its default scenario is their layout."""
+    read = read_calibration(file)
+    assert read == fitted
+    usual = SYSTEM.usual_scenario(read)
+    assert (usual.cass_nodes, usual.rf, usual.read_fraction) == (3, 3, 0.0)
+
+
+def test_an_edited_file_is_refused(file: Path, tmp_path: Path) -> None:
+    """One that states other rows than it was fitted to."""
+    content = json.loads(file.read_text())
+    content["table"]["rows"][0]["throughput_tps"] *= 2
+    (tmp_path / "edited.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="edited"):
+        read_calibration(tmp_path / "edited.json")
+
+
+def test_without_a_table_there_is_no_answer() -> None:
+    """And the message says how to get one."""
+    with pytest.raises(InputError, match="--evidence"):
+        resolve(SYSTEM.scenario())
+
+
+def test_predict_answers_for_closed_clients_and_for_a_rate(fitted: Fitted) -> None:
+    """Closed clients have a throughput and no offered rate; both answers have latencies with bands."""
+    usual = SYSTEM.usual_scenario(fitted)
+    clients = predict(changed(usual, clients=54), fitted=fitted)
+    assert clients.offered is None
+    assert clients.peak_tps is not None
+    (row,) = [each for each in asked(fitted, clients=54) if each.quantity == "throughput_tps"]
+    assert clients.peak_tps.value == pytest.approx(row.predicted.value, rel=1e-6)
+    assert clients.latency_ms["write"].p999 is None  # not promised
+    rate = predict(changed(usual, tps=10_000), fitted=fitted, engine="analytic")
+    mean = rate.latency_ms["write"].mean
+    assert mean is not None
+    assert mean.low < mean.value < mean.high

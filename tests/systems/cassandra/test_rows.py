@@ -1,0 +1,78 @@
+"""Rows of load-test tables as layouts of a Cassandra cluster, and what fitted rows leave open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.models.errors import InputError, RefusedError
+from capplan.systems.cassandra import SYSTEM
+
+ROW = LoadTestRow(
+    run_id="a", rf=3, cass_nodes=6, read_fraction=0.5, clients=64, throughput_tps=10_000.0, consistency_read="ONE"
+)
+
+
+def undecided(trained: LoadTestRow, **asked: Any) -> str:
+    """Return what one row leaves open of another."""
+    (row,) = SYSTEM.read([replace(trained, **asked)])
+    return SYSTEM.undecided(row, SYSTEM.read([trained]))
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        (replace(ROW, rf=None), "rf"),
+        (replace(ROW, clients=None, throughput_tps=None), "offered_tps"),
+        (replace(ROW, clients=None, load_kind="closed"), "clients"),
+        (LoadTestRow(rf=3, clients=8), "read_fraction"),
+    ],
+)
+def test_a_missing_column_is_named(row: LoadTestRow, column: str) -> None:
+    """With what to fill it with."""
+    with pytest.raises(InputError, match=column):
+        SYSTEM.row_scenario(row)
+
+
+@pytest.mark.parametrize("name", ["lwt", "cas-update", "logged_batch", "counter_write"])
+def test_what_is_not_modelled_is_refused_by_name(name: str) -> None:
+    """Lightweight transactions, batches and counters do other work than reads and writes."""
+    with pytest.raises(RefusedError, match=name):
+        SYSTEM.row_scenario(replace(ROW, request_class=name))
+
+
+def test_a_row_becomes_its_layout() -> None:
+    """Data centres may differ; the clients of a load test are in the first."""
+    found = SYSTEM.row_scenario(replace(ROW, rf=(3, 2), cass_nodes=(6, 4), rtt_ms=20.0, encryption_client=True))
+    assert (found.rf, found.cass_nodes, found.rtt, found.encryption) == ((3, 2), (6, 4), "20ms", "client")
+    assert found.client_share == (1.0, 0.0)
+    assert found.clients == 64
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cache_state": "cold"},
+        {"node_cores": 32.0},
+        {"encryption_client": True},
+        {"encryption_internode": True},
+        {"version": "5.0"},
+        {"rf": 5},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_did_not_vary_is_not_identifiable(asked: dict[str, Any]) -> None:
+    """Cold caches, cores, TLS, other versions, and replication with a single factor; a row of it would decide."""
+    assert "would decide" in undecided(ROW, **asked)
+    assert not undecided(ROW)
+    assert not undecided(replace(ROW, **asked))
+
+
+@pytest.mark.parametrize(("trained", "asked"), [(0.0, 0.5), (1.0, 0.0)])
+def test_reads_say_nothing_of_writes_nor_writes_of_reads(trained: float, asked: float) -> None:
+    """Mixed rows speak of both."""
+    assert "would decide" in undecided(replace(ROW, read_fraction=trained), read_fraction=asked)
+    assert not undecided(ROW, read_fraction=asked)

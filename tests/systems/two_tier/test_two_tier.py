@@ -1,0 +1,128 @@
+"""The two-tier system: exact values at vanishing load and at its ceilings, and what its rows leave open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.systems.two_tier.two_tier_tables import layout, measured
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.from_table import fit_table, predict_table
+from capplan.models.errors import InputError
+from capplan.models.language.parameter import defaults
+from capplan.models.solver.analytic import Analysis
+from capplan.systems.two_tier import SYSTEM
+from capplan.systems.two_tier.network import LAN_S, LANES_PER_CORE, network
+from capplan.systems.two_tier.scenario import TwoTierScenario
+
+VALUES: dict[str, Any] = {**defaults(SYSTEM.parameters), "rounds": 4.0}
+NEAR = pytest.approx
+
+
+def analysis(**fields: Any) -> Analysis:
+    """Return the analysed network of a layout."""
+    return Analysis(network(TwoTierScenario(**fields), VALUES, 1.0))
+
+
+def unloaded_s(name: str, found: Analysis) -> float:
+    """Return the mean time of a request that is alone."""
+    time = found.unloaded[name]
+    return float(np.max(time.floor + time.mean))
+
+
+def test_an_unloaded_read_takes_the_work_of_both_tiers_and_three_trips() -> None:
+    alone = unloaded_s("read", analysis(read_fraction=1.0))
+    work = VALUES["front_read_s"] + VALUES["store_read_s"]
+    assert alone == NEAR(VALUES["delay_s"] + work + 2 * LAN_S)
+
+
+def test_a_write_of_one_copy_takes_its_commit() -> None:
+    alone = unloaded_s("write", analysis(read_fraction=0.0, rf=1))
+    work = VALUES["front_write_s"] + VALUES["store_write_s"] + VALUES["commit_s"]
+    assert alone == NEAR(VALUES["delay_s"] + work + 2 * LAN_S)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 5])
+def test_the_store_is_full_when_its_lanes_have_no_time_left(copies: int) -> None:
+    found = analysis(read_fraction=0.0, rf=copies, store_nodes=5, front_nodes=50)
+    work = VALUES["store_write_s"] * (1 + VALUES["unseen"] * VALUES["store_unseen"])
+    work *= 1 + VALUES["copy_share"] * (copies - 1)
+    assert float(found.drift_per_s[0]) == NEAR(5 * 16 * LANES_PER_CORE / work)
+
+
+def test_the_front_is_full_in_proportion_to_its_nodes() -> None:
+    work = VALUES["front_read_s"] * (1 + VALUES["unseen"])
+    for nodes in (1, 3):
+        found = analysis(read_fraction=1.0, front_nodes=nodes, store_nodes=60, rf=3)
+        assert float(found.drift_per_s[0]) == NEAR(nodes * 16 * LANES_PER_CORE / work)
+
+
+def test_a_front_on_the_nodes_of_the_store_takes_their_lanes() -> None:
+    found = analysis(read_fraction=1.0, front_nodes=0)
+    work = VALUES["front_read_s"] + VALUES["store_read_s"]
+    work *= 1 + VALUES["unseen"] * VALUES["store_unseen"]
+    assert float(found.drift_per_s[0]) == NEAR(3 * 16 * LANES_PER_CORE / work)
+
+
+def test_more_copies_to_wait_for_never_answer_sooner() -> None:
+    times = [
+        unloaded_s("write", analysis(read_fraction=0.0, rf=5, store_nodes=5, write_waits=waits))
+        for waits in ("one", "majority", "all")
+    ]
+    assert times == sorted(times)
+    assert times[0] < times[2]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"front_nodes": None}, "front_nodes"),
+        ({"cass_nodes": None}, "cass_nodes"),
+        ({"node_cores": None}, "node_cores"),
+        ({"rf": None}, "rf"),
+        ({"front_cores": None}, "front_cores"),
+        ({"read_fraction": None}, "read_fraction"),
+        ({"dcs": 2}, "dcs"),
+        ({"cass_nodes": (3, 3)}, "cass_nodes"),
+        ({"rf": 4}, "rf"),
+    ],
+)
+def test_a_row_that_lacks_something_is_refused_by_the_name_of_the_column(changed: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        SYSTEM.row_scenario(replace(layout(), run_id="r1", **changed))
+
+
+@pytest.fixture(scope="session")
+def reads() -> Fitted:
+    """Reads whose front was at its limit and whose store never was."""
+    rows = measured([layout(clients=each, front_nodes=1, cass_nodes=12) for each in (2, 16, 64, 256, 512)])
+    return fit_table(SYSTEM, rows)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"front_nodes": 12, "cass_nodes": 3, "clients": 4000}, "store"),
+        ({"read_fraction": 0.0}, "no writes"),
+        ({"front_nodes": 0}, "share their nodes"),
+        ({"node_cores": 32}, "scales with cores"),
+        ({"front_cores": 32}, "scales with cores"),
+    ],
+)
+def test_what_the_rows_do_not_decide_is_said_with_the_row_that_would(reads: Fitted, changed: Any, named: str) -> None:
+    row = replace(layout(front_nodes=1, cass_nodes=12), run_id="wanted", **changed)
+    found = predict_table(SYSTEM, reads, [row])
+    assert not any(each.identifiable for each in found)
+    assert all(named in each.reason and "would decide" in each.reason for each in found)
+
+
+def test_a_front_that_was_at_its_limit_tells_of_twice_as_many_nodes(reads: Fitted) -> None:
+    row = replace(layout(front_nodes=2, cass_nodes=12, clients=512), run_id="wanted")
+    (truth,) = measured([row])
+    found = {each.quantity: each for each in predict_table(SYSTEM, reads, [row])}
+    assert found["throughput_tps"].identifiable
+    assert found["throughput_tps"].predicted.value == NEAR(truth.throughput_tps, rel=0.1)
+    assert np.isfinite(found["latency_p95_ms"].predicted.high)
