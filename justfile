@@ -24,12 +24,20 @@ test *arguments:
     uv run pytest {{arguments}}
 
 # Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, 500
-# questions whose answers must not contradict themselves, and 50 sizings that an exhaustive simulation must agree with
-trust:
+# questions whose answers must not contradict themselves, 50 sizings that an exhaustive simulation must agree with, and
+# the faults below
+trust: && faults
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
     CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
     CAPPLAN_TRUST_SIZINGS=50 uv run pytest tests/planner/test_random_sizings.py
+
+# Try 100,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
+# (half an hour on two cores; as root, disks are really full and folders really read-only)
+faults:
+    uv run python tests/fuzz/campaign.py 100000 docs/reference/inputs.json
+    uv run python tests/faults/campaign.py docs/reference/faults.json
+    uv run python docs/generate/reliability.py
 
 # Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:
@@ -41,6 +49,7 @@ docs:
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
+    uv run python docs/generate/reliability.py
 
 # Regenerate the snapshots that tests compare the audits of the evidence with; review the difference
 audit-snapshots:

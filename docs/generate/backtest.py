@@ -100,7 +100,7 @@ KINDS = (
         "Some replication factors, levels or mixes are fitted, the others predicted.",
         Target(0.1, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.2, "latency_p99_ms": 0.3}, 2.0),
         (
-            Split("cassandra", "cassandra_azure_rf_writes", "rf in (1, 3)", displace=True),
+            Split("cassandra", "cassandra_azure_rf_writes", "rf in (1, 3)"),
             Split(
                 "cassandra",
                 "cassandra_azure_rf_cl_reads_mixed",

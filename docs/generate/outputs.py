@@ -32,6 +32,7 @@ PAGES = (
             "audit-measurements.md",
             "watch-for-drift.md",
             "describe-demand.md",
+            "fit-your-own-cluster.md",
             "backtest.md",
             "choose-the-next-test.md",
         )

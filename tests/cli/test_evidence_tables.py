@@ -114,6 +114,7 @@ def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.Captu
     ("arguments", "sentence"),
     [
         (["audit", "openprovidr"], "did you mean 'openprovider'?"),
+        (["audit", "cassandra"], "so audit their table"),
         (["audit", "missing.csv"], "missing.csv does not exist"),
         (["import", "missing.txt", "-o", "table.csv"], "missing.txt does not exist"),
         (["import", CLOSED, "-o", "table.txt"], "the ending decides the format"),

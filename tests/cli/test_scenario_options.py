@@ -194,3 +194,8 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
 
     assert main(["predict", name, *words, "--json"]) == 0
     assert {option for option in given if getattr(asked[0], own[option]) != usual[own[option]]} == given
+
+
+def test_a_file_that_is_missing_is_named_before_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "missing.json", "--clients", "54"]) == 2
+    assert "missing.json does not exist" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -39,23 +40,25 @@ def tasks(seed: int, cache: Path, only: str) -> Iterator[tuple[str, str, "partia
             yield "stdout closed, full or gone", command, partial(closed_stdout, command, None, cache, random)
 
 
-def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, Counter[str]]:
-    """Put all faults in the way; return counts of what was injected, survived, lost and torn, by kind."""
-    counts: dict[str, Counter[str]] = {}
+def campaign(seed: int, processes: int, only: str = "", out: Path | None = None) -> dict[str, Any]:
+    """Put all faults in the way; return counts by kind, and the verbs; the file has what is known so far."""
+    kinds: dict[str, Counter[str]] = {}
+    verbs: set[str] = set()
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(processes) as pool:
         every = list(tasks(seed, Path(name), only))
         Random(seed).shuffle(every)
         running = {pool.submit(fault): (kind, verb) for kind, verb, fault in every}
         for done in as_completed(running):
             (kind, verb), found = running[done], done.result()
-            counts.setdefault(kind, Counter()).update(
-                injected=1, survived=found.survived, lost=bool(found.lost), torn=bool(found.torn)
+            kinds.setdefault(kind, Counter()).update(
+                injected=1, survived=int(found.survived), lost=int(bool(found.lost)), torn=int(bool(found.torn))
             )
+            verbs.add(verb.partition(" (")[0] if verb in VERBS else verb.split()[0])
             if not found.survived:
                 print(f"{kind}, {verb}: {found}", file=sys.stderr, flush=True)
             if out is not None:
-                replace_file(out, json.dumps(counts, indent=1) + "\n")
-    return counts
+                replace_file(out, json.dumps({"kinds": kinds, "verbs": sorted(verbs)}, indent=1) + "\n")
+    return {"kinds": kinds, "verbs": sorted(verbs)}
 
 
 def main() -> int:
@@ -63,7 +66,7 @@ def main() -> int:
     out, only = (*sys.argv[1:], "", "")[:2]
     counts = campaign(1, os.cpu_count() or 1, only, Path(out) if out else None)
     print(json.dumps(counts, indent=1))
-    return any(each["survived"] < each["injected"] for each in counts.values())
+    return any(each["survived"] < each["injected"] for each in counts["kinds"].values())
 
 
 if __name__ == "__main__":

@@ -35,8 +35,9 @@ class Ended:
 
     @property
     def sentences(self) -> list[str]:
-        """The lines of stderr without those that say that it takes long."""
-        return [line for line in self.err.splitlines() if not line.endswith(" ...")]
+        """The lines of stderr without those that say that it takes long, or what is written already."""
+        lines = self.err.splitlines()
+        return [line for line in lines if not line.endswith(" ...") and not line.startswith("capplan: wrote ")]
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def _from_table(
 def _in_cache(system: str) -> Path | None:
     """Return where stages are kept if they are not beside an output: never in the installed package."""
     cache = writable_cache()
-    return cache and cache / f"{system}-calibration"
+    return cache and cache / f"{system}-calibration.json"
 
 
 def _show(fitted: Fitted, path: Path) -> None:

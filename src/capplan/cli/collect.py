@@ -60,10 +60,8 @@ def collect_(
     Load tests go to the table, figures of parts to a table beside it (.microbench), and all latencies to an
     HdrHistogram log (.hlog). Most collectors need a lab: 'capplan lab up'.
     """
-    from capplan.calibration.lab.packages import check_installed
-
-    check_installed()
     from capplan.calibration.collectors.collector import find_collector
+    from capplan.calibration.lab.packages import check_installed
 
     if not name:
         _list(as_json)
@@ -77,6 +75,7 @@ def collect_(
         if value is not None and option not in collector.uses:
             raise InputError(f"collector {name} does not use --{option.replace('_', '-')}: leave it out")
     settings = _settings({option: value for option, value in given.items() if value is not None})
+    check_installed()
     if out is None:
         raise InputError(f"say by -o where the figures go, such as -o {name}.parquet")
     check_output(out, TABLE_ENDINGS)
@@ -100,30 +99,37 @@ def _settings(given: dict[str, Any]) -> Settings:
     from capplan.calibration.collectors.collector import Settings
 
     read: dict[str, tuple[str, Any]] = {
-        "duration": (
-            "duration_s",
-            lambda text: _between("--duration", parse_duration_s(text), _SHORTEST_S, _LONGEST_S),
-        ),
+        "duration": ("duration_s", lambda text: _time_s(text, _SHORTEST_S)),
         "requests": ("requests", parse_count),
-        "warm_up": ("warm_up_s", lambda text: _time_s("--warm-up", text, 0.0)),
+        "warm_up": ("warm_up_s", lambda text: _time_s(text, 0.0)),
         "level": ("level", str.upper),
-        "row_bytes": ("row_bytes", lambda text: int(_between("--row-bytes", _size(text), 1, _MOST_ROW_BYTES))),
+        "row_bytes": ("row_bytes", lambda text: int(_between(_size(text), 1, _MOST_ROW_BYTES))),
         "clients": ("clients", _clients),
         "rates": ("shares", _shares),
-        "repeats": ("repeats", lambda count: int(_between("--repeats", count, 1, _MOST_REPEATS))),
+        "repeats": ("repeats", lambda count: int(_between(count, 1, _MOST_REPEATS))),
         "seed": ("seed", int),
     }
-    return Settings(**{read[option][0]: read[option][1](value) for option, value in given.items()})
+    found: dict[str, Any] = {}
+    for option, value in given.items():
+        field, parse = read[option]
+        try:
+            found[field] = parse(value)
+        except InputError as error:
+            raise InputError(f"--{option.replace('_', '-')}: {error}") from None
+    return Settings(**found)
 
 
-def _between(option: str, value: float, least: float, most: float) -> float:
+def _between(value: float, least: float, most: float) -> float:
     if not least <= value <= most:
-        raise InputError(f"{option} {value:g} is out of range: give {least:g} to {most:g}")
+        raise InputError(f"{value:g} is out of range: give {least:g} to {most:g}")
     return value
 
 
-def _time_s(option: str, text: str, least_s: float) -> float:
-    return _between(option, parse_duration_s(text), least_s, _LONGEST_S)
+def _time_s(text: str, least_s: float) -> float:
+    found = parse_duration_s(text)
+    if not least_s <= found <= _LONGEST_S:
+        raise InputError(f"{text} is out of range: give {least_s:g}s to {_LONGEST_S:g}s")
+    return found
 
 
 def _size(text: str) -> float:
@@ -132,13 +138,13 @@ def _size(text: str) -> float:
 
 def _clients(text: str) -> tuple[int, ...]:
     found = tuple(parse_count(each) for each in text.split(","))
-    return tuple(int(_between("--clients", each, 1, _MOST_CLIENTS)) for each in sorted(found))
+    return tuple(int(_between(each, 1, _MOST_CLIENTS)) for each in sorted(found))
 
 
 def _shares(text: str) -> tuple[float, ...]:
     if text.strip() == "-":
         return ()
-    return tuple(_between("--rates", parse_share(each), 0.01, 2.0) for each in text.split(","))
+    return tuple(_between(parse_share(each), 0.01, 1.0) for each in text.split(","))
 
 
 def _write(found: Collected, out: Path) -> dict[str, Path]:

@@ -11,7 +11,9 @@ from capplan.calibration.audit.audit import Audit, audit_documents, audit_load_t
 from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.typed_table import PARQUET
+from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.system import System
+from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 
 _TABLES = (".csv", PARQUET)
@@ -39,6 +41,8 @@ def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
     """
     if isinstance(target, pd.DataFrame):
         return audit_load_tests(target)
+    if isinstance(target, TableSystem):
+        raise InputError(f"{target.name} has no documents: it is fitted to your load tests, so audit their table")
     if isinstance(target, System):
         return audit_documents(read_checks(target.folder), target.evidence)
     if is_table(target):

@@ -39,7 +39,7 @@ def test_claims_and_ratios_are_no_load_tests() -> None:
     assert not claimed & {name for each in rows_of("arion").values() for name in each.figures}
 
 
-@pytest.mark.parametrize("system", registry.names())
+@pytest.mark.parametrize("system", registry.documented_names())
 def test_every_run_has_a_name_of_its_own_and_fits_the_table(system: str) -> None:
     found = documented_runs(registry.system(system).evidence)
     names = [(each.row.run_id, each.row.request_class) for each in found]

@@ -15,6 +15,7 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.validation.table_backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
 from capplan.models.errors import InputError
+from capplan.planner.reports.backtest_plot import plot
 from capplan.planner.schemas import backtest_schema
 from capplan.systems.two_tier import SYSTEM
 
@@ -120,6 +121,11 @@ def test_bad_input_ends_in_one_sentence(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert named in captured.err
+
+
+def test_the_plot_has_every_figure_once(found: Backtest) -> None:
+    ratios = [ratio for trace in plot(found).data for ratio in trace.x]
+    assert sorted(ratios) == pytest.approx(sorted(row.predicted.value / row.measured for row in found.rows))
 
 
 @pytest.mark.slow

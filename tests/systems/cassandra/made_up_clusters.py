@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.load_tests import Level, LoadTestRow
 from capplan.calibration.fit.from_table import fit_table, predict_table
 from capplan.calibration.fit.table_model import solved_rows
 from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT, TableRow
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import defaults
 from capplan.models.language.traffic import Closed
+from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
@@ -30,7 +32,7 @@ _HELD_APART = ("contention", "tls_factor", "second_trip", "kib_share", "cold_s")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit made of one cluster: shares of parameters and rows in their bands, errors and widths of unseen rows."""
+    """What a fit made of one cluster: what was in its band, and the errors and widths of unseen figures."""
 
     parameters: list[bool]
     held: list[bool]
@@ -51,7 +53,9 @@ def truth(random: np.random.Generator) -> dict[str, float]:
     return found
 
 
-def load_tests(values: dict[str, float], random: np.random.Generator, *, simulated: bool) -> tuple[list, list]:
+def load_tests(
+    values: dict[str, float], random: np.random.Generator, *, simulated: bool
+) -> tuple[list[LoadTestRow], list[LoadTestRow]]:
     """Return rows of load tests to fit, and rows beyond them: more clients, more replicas."""
     nodes, cores = int(random.choice([5, 6, 9])), int(random.choice([4, 8, 16]))
     reads = float(random.choice([0.0, 0.0, 0.5, 1.0]))
@@ -63,7 +67,7 @@ def load_tests(values: dict[str, float], random: np.random.Generator, *, simulat
         load_kind="closed",
         request_class="all",
     )
-    level = str(random.choice(["LOCAL_ONE", "LOCAL_QUORUM"]))
+    level: Level = "LOCAL_ONE" if random.random() < 0.5 else "LOCAL_QUORUM"
     usual = replace(usual, consistency_read=level, consistency_write=level)
     trained, unseen = (1, 2, 3), (4, 5)
     full = _saturating(replace(usual, rf=3, clients=1), values)
@@ -72,7 +76,7 @@ def load_tests(values: dict[str, float], random: np.random.Generator, *, simulat
     others = [replace(usual, rf=rf, clients=max(round(full * share), 1)) for rf in unseen for share in (0.3, 1.0, 2.5)]
     others += [replace(usual, rf=rf, clients=round(full * 3) + 1) for rf in trained]
     effects = {rf: np.exp([each * random.standard_normal() for each in SYSTEM.effects.values()]) for rf in range(1, 6)}
-    measured = [_measured(row, values, effects[row.rf], random, simulated) for row in (*rows, *others)]
+    measured = [_measured(row, values, effects[cast("int", row.rf)], random, simulated) for row in (*rows, *others)]
     return measured[: len(rows)], measured[len(rows) :]
 
 
@@ -83,18 +87,21 @@ def _saturating(row: LoadTestRow, values: dict[str, float]) -> float:
 
 
 def _measured(
-    row: LoadTestRow, values: dict[str, float], effects: np.ndarray, random: np.random.Generator, simulated: bool
+    row: LoadTestRow, values: dict[str, float], effects: FloatArray, random: np.random.Generator, simulated: bool
 ) -> LoadTestRow:
-    own = SYSTEM.with_effects(values, dict(zip(SYSTEM.effects, effects.tolist(), strict=True)))
+    own = cast(
+        "dict[str, float]", SYSTEM.with_effects(values, dict(zip(SYSTEM.effects, effects.tolist(), strict=True)))
+    )
     read = SYSTEM.read([row])[0]
     if simulated:
         network = SYSTEM.network(read.layout, own, 1.0)
-        network = replace(network, traffic=Closed(row.clients, Deterministic(0.0), network.traffic.mix))
+        clients = row.clients or 1
+        network = replace(network, traffic=Closed(clients, Deterministic(0.0), network.traffic.mix))
         rate = float(solved_rows(SYSTEM, [read], own, [[THROUGHPUT]])[0].figures[THROUGHPUT][0])
         run = simulate(
             network,
-            (_REQUESTS + 10 * row.clients) / rate,
-            warmup_s=5 * row.clients / rate,
+            (_REQUESTS + 10 * clients) / rate,
+            warmup_s=5 * clients / rate,
             trace=True,
             seed=int(random.integers(1 << 30)),
         )
@@ -113,12 +120,12 @@ def _measured(
     for name in ("latency_p50_ms", "latency_p95_ms"):
         sd = NOISE * (1.5 if name == "latency_p95_ms" else 1.0)
         noisy[name] = figures[name] * float(np.exp(sd * random.standard_normal()))
-    return replace(row, **noisy)
+    return replace(row, **cast("dict[str, Any]", noisy))
 
 
 def _varied(
-    latencies: np.ndarray, read: TableRow, values: dict[str, float], rate: float, random: np.random.Generator
-) -> np.ndarray:
+    latencies: FloatArray, read: TableRow, values: dict[str, float], rate: float, random: np.random.Generator
+) -> FloatArray:
     """Return latencies of a cluster whose speed varies in a run and whose nodes pause, which no network has."""
     analysis = Analysis(SYSTEM.network(read.layout, values, 1.0))
     busy = np.minimum(rate / analysis.drift_per_s, 1.0)
@@ -158,11 +165,8 @@ def main(count: int, simulated: bool) -> None:
     for seed in range(count):
         found.append(outcome(seed, simulated=simulated))
         own = found[-1]
-        print(
-            seed,
-            f"{np.mean(own.parameters):.0%} {np.mean(own.held):.0%} {np.median(own.errors):.1%} {np.median(own.widths):.2f}",
-            flush=True,
-        )
+        shares = f"{np.mean(own.parameters):.0%} {np.mean(own.held):.0%}"
+        print(seed, shares, f"{np.median(own.errors):.1%} {np.median(own.widths):.2f}", flush=True)
     parameters, held, errors, widths = (
         [x for each in found for x in getattr(each, name)] for name in ("parameters", "held", "errors", "widths")
     )

@@ -126,3 +126,15 @@ def test_a_front_that_was_at_its_limit_tells_of_twice_as_many_nodes(reads: Fitte
     assert found["throughput_tps"].identifiable
     assert found["throughput_tps"].predicted.value == NEAR(truth.throughput_tps, rel=0.1)
     assert np.isfinite(found["latency_p95_ms"].predicted.high)
+
+
+def test_percentiles_scatter_more_with_more_clients_than_any_row_had(reads: Fitted) -> None:
+    widths = {}
+    for clients in (512, 1024, 2048):
+        row = replace(layout(front_nodes=1, cass_nodes=12, clients=clients), run_id="wanted")
+        found = {each.quantity: each.predicted for each in predict_table(SYSTEM, reads, [row])}
+        widths[clients] = {name: band.high / band.low for name, band in found.items()}
+    p95 = [widths[clients]["latency_p95_ms"] for clients in sorted(widths)]
+    assert p95 == sorted(p95)
+    assert p95[2] > 1.5 * p95[0]
+    assert widths[2048]["throughput_tps"] < 1.5 * widths[512]["throughput_tps"]

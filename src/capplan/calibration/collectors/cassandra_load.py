@@ -76,6 +76,8 @@ def running_lab() -> State:
     down = [each.name for each in lab.layout.nodes if each.name not in lab.alive]
     if down:
         raise InputError(f"node {down[0]} of the lab is down: start it with 'capplan lab start {down[0]}'")
+    if lab.layout.delayed and PROXY not in lab.alive:
+        raise InputError("the proxy between the data centres has ended: end the lab with 'capplan lab down'")
     if not lab.ready:
         raise InputError("the lab has not finished starting: end it with 'capplan lab down' and start it again")
     return lab

@@ -36,6 +36,7 @@ from capplan.calibration.fit.posterior import laplace_distance, resampled
 from capplan.calibration.fit.table_model import Solved, solved_rows
 from capplan.calibration.fit.table_rows import (
     ACROSS_LAYOUTS,
+    LEVELS,
     ON_CURVES,
     QUANTITIES,
     Figure,
@@ -63,6 +64,7 @@ NOT_PROMISED = (
 )
 _PROPOSALS = 640
 _ROUNDS = 3
+_EFFECTIVE = 128  # proposals that the draws stand for, at least
 _STARTS = 3
 _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
@@ -485,7 +487,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     scatter = _learnt(problem, best, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
-    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, _ROUNDS)
+    drawn = resampled(problem, best, DRAWS, _PROPOSALS, seed, rounds_of=_ROUNDS, least=_EFFECTIVE)
     of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
     cells = tuple(cells_of(row) for row in rows)
     points = _with_the_others(whole, moving, drawn.log_points, seed)
@@ -639,7 +641,7 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     for row, names, each in zip(read, wanted, solved, strict=True):
         reason = judge.reason(row, each)
         for name in names:
-            band = band_of(each.figures[name], fitted, name)
+            band = band_of(each.figures[name], fitted, name, _wider(system, row, judge.trained, name))
             found.append(
                 RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason)
             )
@@ -655,7 +657,15 @@ def judged(system: TableSystem[Any], fitted: Fitted, row: TableRow, solved: Solv
     return Judge(system, fitted).reason(row, solved)
 
 
-def band_of(draws: FloatArray, fitted: Fitted, name: str) -> Band:
+def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow], name: str) -> float:
+    """Return how much more a percentile scatters with more clients than in any fitted row, as none shows such waits."""
+    most = max((each.load.clients for each in trained if each.load.kind == "closed"), default=0)
+    if name not in LEVELS or row.load.kind != "closed" or row.load.clients <= most or not most:
+        return 1.0
+    return 1 + system.widening * math.log2(row.load.clients / most)
+
+
+def band_of(draws: FloatArray, fitted: Fitted, name: str, wider: float = 1.0) -> Band:
     """Return what a repeat would measure: the spread of the draws, and its scatter around each.
 
     Parameters
@@ -666,8 +676,10 @@ def band_of(draws: FloatArray, fitted: Fitted, name: str) -> Band:
         The calibration.
     name : str
         Its column.
+    wider : float
+        Factor of the scatter.
     """
-    log_sd = fitted.its_table.scatter[name]
+    log_sd = fitted.its_table.scatter[name] * wider
     count = len(draws)
     order = np.random.default_rng([fitted.seed, QUANTITIES.index(name)]).permutation(count)
     repeated = draws * np.exp(log_sd * ndtri((order + 0.5) / count))

@@ -58,7 +58,14 @@ class Ensemble:
 
 
 def resampled(
-    problem: Sampled, best: Maximum, draws: int, proposals: int, seed: int, rounds_of: int | None = None
+    problem: Sampled,
+    best: Maximum,
+    draws: int,
+    proposals: int,
+    seed: int,
+    *,
+    rounds_of: int | None = None,
+    least: int = 0,
 ) -> Ensemble:
     """Draw an ensemble from the posterior by adaptive importance sampling (Cappe et al. 2008).
 
@@ -79,6 +86,8 @@ def resampled(
         Random seed.
     rounds_of : int, optional
         Number of rounds.
+    least : int
+        Effective number of proposals below which weights are flattened: wider draws are better than few.
 
     Returns
     -------
@@ -95,6 +104,8 @@ def resampled(
         centre = tempered @ points
         covariance = np.asarray(((points - centre).T * tempered) @ (points - centre), dtype=np.float64)
     size, points, weight = max(rounds, key=lambda each: each[0])
+    if size < least:
+        weight = _tempered(weight, least)
     levels = (np.arange(draws) + random.random()) / draws  # systematic resampling has the least noise
     chosen = np.minimum(np.searchsorted(np.cumsum(weight), levels), proposals - 1)
     return Ensemble(points[chosen], size)

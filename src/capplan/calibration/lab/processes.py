@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from capplan.models.errors import InputError
+
 _STOPPED = frozenset("ZX")  # states of a process that has ended
 # A process waits until its number is recorded. If who starts it is killed before, it ends by itself.
 _WAIT_FOR_WORD = 'read word && exec "$@" </dev/null'
@@ -139,8 +141,17 @@ def _wait(processes: list[Process], patience_s: float) -> list[Process]:
 
 
 def cpu_s(process: Process) -> float:
-    """Return the CPU time that a process has used, in seconds, user and system together."""
-    return time.clock_gettime((~process.pid << 3) | 2)  # CPUCLOCK_SCHED of clock_getcpuclockid(3)
+    """Return the CPU time that a process has used, in seconds, user and system together.
+
+    Raises
+    ------
+    InputError
+        If it has ended.
+    """
+    try:
+        return time.clock_gettime((~process.pid << 3) | 2)  # CPUCLOCK_SCHED of clock_getcpuclockid(3)
+    except OSError:
+        raise InputError(f"process {process.pid} ended while its CPU was measured: see 'capplan lab status'") from None
 
 
 def memory_bytes(process: Process) -> int:

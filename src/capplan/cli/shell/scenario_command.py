@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from capplan.cli.shell.demand_option import HELP, demand_texts, with_demand
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.target import is_network, scenario_type
+from capplan.cli.shell.target import is_network, read_target, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of, unit_keys
@@ -163,6 +163,8 @@ def _values_taken(parameters: Sequence[Any]) -> dict[str, bool]:
 def _target_type(args: Sequence[str], own: Mapping[str, bool]) -> type[Scenario] | None:
     """Return the scenario type of the target on a command line; None for a network."""
     word = _first_argument(args, own)
+    if word is not None and word.endswith((".toml", ".json")) and not Path(word).is_file():
+        read_target(word)  # refuses it, before options are taken for those of the default system
     if word is None or not (word in names() or (word.endswith((".toml", ".json")) and Path(word).is_file())):
         return scenario_type(DEFAULT)
     return None if is_network(word) else scenario_type(word)

@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.fit.from_table import TableSystem, draws_of
+from capplan.calibration.fit.layout_effects import name_of
 from capplan.calibration.fit.table_model import solved_rows
 from capplan.calibration.fit.table_rows import QUANTITIES, Load, TableRow
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 
 CAPACITY, THROUGHPUT = "capacity", "throughput"
 REPEAT = {CAPACITY: 0.05, THROUGHPUT: 0.05, "mean": 0.05, "p50": 0.05, "p90": 0.075, "p95": 0.075, "p99": 0.1}
@@ -77,9 +79,10 @@ def clients_of(case: Case[Any]) -> int | None:
 
 
 def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> Measured:
-    values, clients = draws_of(system, fitted), getattr(scenario, "clients", None)
+    clients = getattr(scenario, "clients", None)
     rate = scenario.offered_per_s()
     layout = changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
+    values = _with_own_factors(system, fitted, layout)
     row = TableRow("", None, layout, Load("open", 0, 1.0), {})
     if clients is None:
         (alone,) = solved_rows(system, [row], values, [[]])
@@ -103,6 +106,18 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     known = {} if fitted.table is None else fitted.table.scatter
     scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
     return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
+
+
+def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> dict[str, Number]:
+    """Return all draws, with factors of a layout that no row had: its own ones, whenever it is asked for."""
+    found = draws_of(system, fitted)
+    for effect in system.effects:
+        name = name_of(effect, layout)
+        if name not in found:
+            sd = fitted.its_table.priors[name_of(effect)][1]
+            random = np.random.default_rng([fitted.seed, crc32(name.encode())])
+            found[name] = np.exp(sd * random.standard_normal(len(fitted.draws)))
+    return found
 
 
 def _of_case(case: Case[Any]) -> Measured:

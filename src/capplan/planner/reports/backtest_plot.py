@@ -42,10 +42,11 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
     names = [_name(row) for row in drawn]
     quantities = list(dict.fromkeys(row.quantity for row in drawn))
     for place, quantity in enumerate(quantities):
-        own = [(name, row) for name, row in zip(names, drawn, strict=True) if row.quantity == quantity]
-        figure.add_trace(_trace(quantity, [each for each in own if each[1].identifiable], COLOURS[place % 6]))
+        own = [each for each in zip(names, drawn, strict=True) if each[1].quantity == quantity and each[1].identifiable]
+        if own:
+            figure.add_trace(_trace(quantity, own, COLOURS[place % 6]))
     if undecided := [each for each in zip(names, drawn, strict=True) if not each[1].identifiable]:
-        figure.add_trace(_trace("not identifiable", undecided, NEUTRAL))
+        figure.add_trace(_trace("not decided by the fitted rows", undecided, NEUTRAL))
     figure.add_vline(x=1.0, line={"color": NEUTRAL, "width": 1.5, "dash": "dot"})
     words = [
         f"Fitted: {found.train}. {found.trained_rows} rows, {found.unseen_rows} others predicted.",
@@ -65,6 +66,7 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
     )
     figure.update_layout(
         template=LIGHT,
+        showlegend=True,
         height=height,
         margin={"l": 20, "r": 16, "t": top, "b": _BOTTOM_PIXELS},
         title=title(f"{found.table}: backtest of {found.system}", words, height, toolbar),
@@ -74,7 +76,8 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
 
 
 def _name(row: BacktestRow) -> str:
-    return f"{row.run_id} {row.request_class or ''} {_short(row.quantity)}".replace("  ", " ")
+    name = row.request_class or ""
+    return " ".join(each for each in (row.run_id, "" if name in row.run_id else name, _short(row.quantity)) if each)
 
 
 def _short(quantity: str) -> str:

@@ -27,6 +27,12 @@ from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
 
+_STARTS = (
+    {"generator_s": 4.0, "unseen_work": 0.5},
+    {"coordinator_s": 0.5, "mutation_s": 2.0, "read_s": 2.0},
+    {"coordinator_s": 2.0, "mutation_s": 0.5, "read_s": 0.5},
+)
+
 
 class Cassandra(TableSystem[CassandraScenario]):
     """A Cassandra cluster and its clients."""
@@ -51,6 +57,14 @@ class Cassandra(TableSystem[CassandraScenario]):
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""
         return priors(rows)
+
+    def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
+        """Return further starts of the search: the generator is the limit, or replicas, or coordinators.
+
+        One layout cannot tell them apart.
+        """
+        del parameters
+        return _STARTS if len({row.layout for row in rows}) > 1 else ()
 
     def values_for(self, layout: CassandraScenario, values: Values) -> Values:
         """Return the parameter values of the cluster or version of a layout."""

@@ -1,0 +1,90 @@
+"""Write docs/reference/reliability.md from the counts of `just faults`: hostile inputs, and faults of writing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1]
+REFERENCE = DOCS / "reference"
+PAGE, INPUTS, FAULTS = (REFERENCE / name for name in ("reliability.md", "inputs.json", "faults.json"))
+TEXT = """# Reliability
+
+What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures the counts on
+this page.
+
+## Rules
+
+- **Files.** A result is written to an unfinished file beside it, which then takes its place. So a file is there as a
+  whole, as it was before, or not at all. Two runs with the same output do not meet. What is no regular file, such as a
+  pipe, a device or a dangling link, is refused.
+- **Interruptions.** After SIGINT, SIGTERM or SIGHUP nothing unfinished is left, and the exit code is 128 plus the
+  number of the signal. What a killed process leaves (`.capplan-*.new`) is removed by the next one that writes to the
+  folder. `sweep --out` and `calibrate` resume; a second run with the same output is refused meanwhile.
+- **Kept results.** What an interrupted run or the cache holds is checked when it is read. What is damaged is computed
+  again. A cache that cannot be written is not used, and capplan says so.
+- **Text.** Names have no control characters, no characters that are not shown, at most 200 characters, and do not begin
+  with `=`, `+`, `-` or `@`, which begin formulas in spreadsheets. Whatever is echoed is escaped and cut. In CSV, a text
+  that looks like a formula has an apostrophe in front; capplan reads it back without.
+- **Work.** A simulation of more than an hour on a nominal machine or of more than 4 GiB is refused before it begins;
+  `--no-limits` accepts it. Rates are at most 10^9 per second, and files that people write at most 4 MiB.
+- **Sign of life.** What takes longer than two seconds says so on stderr, and again every minute.
+- **Refusals.** Bad input, a full disk and a closed stdout end in one sentence on stderr, with exit code 2.
+
+## Hostile inputs
+
+{inputs}
+
+An input is a valid scenario, network, fitted file, table, output of a load generator, option or command line with one
+to four changes: words replaced by hostile ones, parts cut off or repeated, bytes changed. It must be read, or refused
+in one sentence, within ten seconds and a gigabyte, and without touching a file outside its folder.
+
+## Faults while verbs write
+
+{faults}
+
+Each fault meets a command that writes: {verbs}. Its files are there before the fault. *Survived* means that each is as
+it was or complete, nothing else is left, the exit code is right, and the same command afterwards writes what an
+undisturbed run writes, byte for byte. *Lost* means that a file is gone, or that a run ended well without it. *Torn*
+means that a file has a part of its content.
+"""
+
+
+def generated() -> str:
+    """Return the page."""
+    inputs, faults = (json.loads(path.read_text(encoding="utf-8")) for path in (INPUTS, FAULTS))
+    return TEXT.format(inputs=_inputs(inputs), faults=_table(faults["kinds"]), verbs=_listed(faults["verbs"]))
+
+
+def _inputs(counts: Mapping[str, int]) -> str:
+    broken = {rule: count for rule, count in counts.items() if rule != "inputs"}
+    found = f"Of {counts['inputs']:,} inputs, {sum(broken.values()):,} broke a rule"
+    return f"{found}{': ' if broken else '.'}{', '.join(f'{count} {rule}' for rule, count in broken.items())}"
+
+
+def _table(kinds: Mapping[str, Mapping[str, int]]) -> str:
+    columns = ("injected", "survived", "lost", "torn")
+    every = {column: sum(int(each[column]) for each in kinds.values()) for column in columns}
+    rows = [("fault", *columns), ("---", *["---:"] * len(columns))]
+    rows += [(name, *(f"{int(each[column]):,}" for column in columns)) for name, each in sorted(kinds.items())]
+    rows.append(("all", *(f"{every[column]:,}" for column in columns)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _listed(verbs: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in verbs)
+
+
+def main() -> int:
+    """Write the page, or check it."""
+    text = generated()
+    stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text
+    if stale and "--check" not in sys.argv:
+        PAGE.write_text(text, encoding="utf-8", newline="\n")
+    return stale and "--check" in sys.argv
+
+
+if __name__ == "__main__":
+    sys.exit(main())
