@@ -20,6 +20,7 @@ from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
+from capplan.planner.proposal.formats.drawings import drawings
 from capplan.planner.proposal.formats.html import html
 from capplan.planner.proposal.formats.pdf import pdf
 from capplan.planner.proposal.formats.sections import document
@@ -27,6 +28,7 @@ from capplan.planner.proposal.formats.workbook import workbook
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
+from capplan.planner.reports import visual_language as visual
 from capplan.planner.schemas import proposal_schema
 from capplan.simulator.experiments.workers import in_process
 
@@ -166,6 +168,12 @@ def test_the_same_question_gives_the_same_bytes(proposal: Proposal) -> None:
     logo = Logo("png", PNG, 1, 1)
     for write in (pdf, workbook, html):
         assert write(proposal, logo) == write(proposal, logo)
+
+
+def test_pictures_have_the_colours_of_every_other_plot(proposal: Proposal) -> None:
+    known = {each.lower() for each in (*visual.COLOURS, visual.INK, visual.PAPER, visual.GRID, visual.BOX)}
+    for picture in drawings(proposal).values():
+        assert set(re.findall(r"#[0-9a-f]{6}\b", picture)) <= known
 
 
 def test_the_page_is_small_and_asks_nobody(proposal: Proposal) -> None:

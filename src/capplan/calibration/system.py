@@ -36,7 +36,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.per_dc import per_dc_text
-from capplan.models.language.scenario import Scenario, axes_of, options_of
+from capplan.models.language.scenario import Scenario, axes_of, changed, options_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
 from capplan.models.results import Band, SessionNotFound
@@ -776,6 +776,12 @@ class Case(Generic[S]):
         vars(case).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
         return case
 
+    def asked(self, scenario: S) -> Case[S]:
+        """Return the case of the same layout with another rate or other objectives; it keeps what is the same."""
+        case = replace(self, scenario=scenario, offered_per_s=None)
+        vars(case).update({name: vars(self)[name] for name in _KEPT if name in vars(self) and name != "objectives"})
+        return case
+
     def changed(self, scenario: S) -> Case[S]:
         """Return a case with another scenario of the same system, and no offered rate yet."""
         return replace(self, scenario=scenario, offered_per_s=None)
@@ -806,7 +812,7 @@ class Case(Generic[S]):
     @property
     def middle(self) -> Solution:
         """The layout analysed at one value of each parameter."""
-        return _middle(self.system, self.scenario, self.fitted)
+        return _middle(self.system, self._layout, self.fitted)
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
@@ -840,7 +846,12 @@ class Case(Generic[S]):
     @property
     def responses(self) -> Responses:
         """How far each way in which the layout lies outside the measured ones moves each figure."""
-        return _responses(self.system, self.scenario, self.fitted)
+        return _responses(self.system, self._layout, self.fitted)
+
+    @cached_property
+    def _layout(self) -> S:
+        """The scenario without what it asks."""
+        return changed(self.scenario, tps=None, slo=())
 
     @property
     def uncertainty(self) -> Uncertainty:

@@ -31,6 +31,7 @@ _CLOSE = 1e-6  # relative Newton step of the capacity that leaves an error below
 _EXACT = 1e-11  # distance between logarithms of rates at which they are equal
 _STEPS = 60  # Newton steps at most; two to five are usual
 _PILOTS = 8  # draws whose capacities are solved first, to start the others nearby
+_MANY = 4  # times as many draws as pilots from which pilots save time
 _BACKGROUNDS, _SETTLED = 5, 1e-3  # rates of the others tried for the capacity of several groups, and their accuracy
 _STEEPEST = 20.0  # slope of a group's capacity over the rate of the others, at most
 _RELIEF = 0.01  # drop rate above which what is dropped relieves the others
@@ -395,10 +396,10 @@ def _capacity_per_s(analysis: Analysis, high: FloatArray, max_drop_rate: float) 
     blocked = _DropRates(server, analysis.chains, phases(analysis))
     high = np.minimum(high, 1.2 * analysis.saturation_per_s)
     every = np.arange(analysis.draws)
-    pilots = every[:: max(analysis.draws // _PILOTS, 1)]
+    if analysis.draws <= _MANY * _PILOTS:
+        return _capacity(blocked, max_drop_rate, high, high, every)
+    pilots = every[:: analysis.draws // _PILOTS]
     found = _capacity(blocked, max_drop_rate, high, high, pilots)
-    if len(pilots) == analysis.draws:
-        return found
     return _capacity(blocked, max_drop_rate, high, high * np.median(found / high[pilots]), every)
 
 

@@ -6,9 +6,9 @@ those of `predict --engine analytic`, with ends of bands within some per cent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,15 @@ import pandas as pd
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.outage import Remainder
-from capplan.calibration.system import Case
+from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
+from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
-from capplan.systems.registry import resolve
+from capplan.systems.registry import resolve, system
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -33,20 +35,78 @@ LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
 
 
 @dataclass(frozen=True)
+class Analysed:
+    """What does not depend on the rate of a layout, nor on its objectives.
+
+    Attributes
+    ----------
+    case : Case
+        The layout with its calibration.
+    """
+
+    case: Case[Any]
+
+    @cached_property
+    def losses(self) -> list[tuple[Remainder, FloatArray | None]]:
+        """What each loss leaves, with the capacity of the survivors (draws,); None if no request succeeds."""
+        case = self.case
+        left = case.system.outages(case, ()) if case.system.losses else ()
+        return [(each, self._capacity(each)) for each in left]
+
+    @cached_property
+    def curves(self) -> dict[Metric, pd.DataFrame]:
+        """The curves that have been asked for."""
+        return {}
+
+    def curve(self, metric: Metric) -> pd.DataFrame:
+        """Return a latency against the rate; see `WhatIf.curve`."""
+        if metric not in self.curves:
+            self.curves[metric] = self._curve(metric)
+        return self.curves[metric]
+
+    def _curve(self, metric: Metric) -> pd.DataFrame:
+        rates = self.case.uncertainty.of_rate(self.case.solution.capacity).value * np.array(LOADS)
+        draws_ms = self.case.solution.at(rates[:, None]).latency_s(metric.subject, metric.statistic) * 1e3
+        rows = []
+        for rate, draws in zip(rates, draws_ms, strict=True):
+            uncertainty = self.case.at(float(rate)).uncertainty
+            value, low, high = uncertainty.spread_of_times(draws[None], metric.subject, (metric.statistic,))
+            rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
+        return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
+
+    def _capacity(self, left: Remainder) -> FloatArray | None:
+        if left.solved is None:
+            return None
+        few = self.case.representatives
+        solution = left.solved(self.case.values, None if few is None else few.place)
+        whole = self.case.solution.capacity
+        return solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
+
+
+@lru_cache(maxsize=8)  # whoever moves the rate, or an objective, asks about the same layout again
+def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Analysed:
+    case = replace(resolve(scenario, fitted, seed), draws=draws)
+    _ = case.solution.capacity, case.uncertainty  # what is known of a case goes with it to another rate
+    return Analysed(case)
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """A layout, solved.
 
     Attributes
     ----------
+    analysed : Analysed
+        The layout.
     case : Case
-        The layout with its calibration, at the offered rate.
+        The same with its objectives, at the offered rate.
     metric : Metric
         The latency that is followed.
     """
 
+    analysed: Analysed
     case: Case[Any]
     metric: Metric
-    loads: Sequence[float] = field(default=LOADS)
 
     @property
     def offered_tps(self) -> float:
@@ -74,18 +134,10 @@ class WhatIf:
         """Probability that a repeat of the load test does not sustain the offered rate."""
         return self.case.uncertainty.chance_of_less(self.case.solution.capacity, self.offered_tps)
 
-    @cached_property
+    @property
     def curve(self) -> pd.DataFrame:
         """The latency against the rate: `rate_tps`, `value_ms`, `low_ms`, `high_ms`."""
-        rates = self.capacity.value * np.array(self.loads)
-        figures = self.case.solution.at(rates[:, None])
-        draws_ms = figures.latency_s(self.metric.subject, self.metric.statistic) * 1e3
-        rows = []
-        for rate, draws in zip(rates, draws_ms, strict=True):
-            uncertainty = self.case.at(float(rate)).uncertainty
-            value, low, high = uncertainty.spread_of_times(draws[None], self.metric.subject, (self.metric.statistic,))
-            rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
-        return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
+        return self.analysed.curve(self.metric)
 
     @cached_property
     def latency(self) -> Band:
@@ -98,16 +150,12 @@ class WhatIf:
     def losses(self) -> pd.DataFrame:
         """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
         columns = ["lost", "levels", "capacity_tps", "low_tps", "high_tps", "risk"]
-        left = self.case.system.outages(self.case, ()) if self.case.system.losses else ()
-        return pd.DataFrame(list(map(self._loss, left)), columns=columns)
+        return pd.DataFrame(list(map(self._loss, self.analysed.losses)), columns=columns)
 
-    def _loss(self, left: Remainder) -> tuple[str, str, float, float, float, float]:
-        if left.solved is None:
+    def _loss(self, loss: tuple[Remainder, FloatArray | None]) -> tuple[str, str, float, float, float, float]:
+        left, draws = loss
+        if draws is None:
             return left.name, left.assumed, 0.0, 0.0, 0.0, 1.0
-        few = self.case.representatives
-        solution = left.solved(self.case.values, None if few is None else few.place)
-        whole = self.case.solution.capacity
-        draws = solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
         band = self.case.uncertainty.of_rate(draws)
         risk = self.case.uncertainty.chance_of_less(draws, self.offered_tps)
         return left.name, left.assumed, band.value, band.low, band.high, risk
@@ -154,12 +202,15 @@ def what_if(
     InputError
         If the system has ratios only, or the latency is not one of its.
     """
-    case = replace(resolve(scenario, fitted, seed), draws=draws)
-    if case.system.ratios_only:
-        raise InputError(f"{case.system.name} has no rates: its documents have ratios of throughput only")
+    its: System[Any] = system(scenario.system)
+    if its.ratios_only:
+        raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
+    layout = changed(scenario, slo=(), **dict.fromkeys(rate_fields(type(scenario))))
+    analysed = _analysed(layout, its.fitted() if fitted is None else fitted, draws, seed)
+    case = analysed.case.asked(scenario)
     classes = case.system.classes(scenario)
     text = latency or f"{classes[-1]}.p99"
     (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
     given = case.given_per_s
     rate = rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity))) if given is None else given
-    return WhatIf(case.at(rate), metric)
+    return WhatIf(analysed, case.at(rate), metric)

@@ -14,6 +14,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 DASHES = ("solid", "dash", "dashdot", "longdash")
 NEUTRAL = "#7F7F7F"  # of what is no data: capacities, guides
 ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
+INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
+BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
 TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
 RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
@@ -36,7 +38,7 @@ class Line:
         return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
 
 
-def faint(colour: str, opacity: float = 0.18) -> str:
+def faint(colour: str, opacity: float = BAND_OPACITY) -> str:
     """Return a colour for the shade around a line of that colour."""
     red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
@@ -60,7 +62,7 @@ def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Templat
     )
 
 
-LIGHT = _template("#222222", "#FFFFFF", "#E5E5E5", "#FFFFFF")
+LIGHT = _template(INK, PAPER, GRID, PAPER)
 DARK = _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
 """The look on paper and on a dark screen; a page changes between them, so no figure sets these colours itself."""
 
@@ -94,7 +96,7 @@ def band(
     x: Sequence[Any],
     ends: Sequence[Sequence[Any]],
     colour: str,
-    opacity: float = 0.18,
+    opacity: float = BAND_OPACITY,
     middle: Sequence[Any] = (),
     **more: Any,
 ) -> Iterator[go.Scatter]:
@@ -128,7 +130,14 @@ def drawn(values: Iterable[Any]) -> list[Any]:
 def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL) -> Iterator[dict[str, Any]]:
     """Yield the shapes of a capacity across a panel: its median dotted, its band shaded."""
     across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
-    yield {"type": "rect", "x0": low, "x1": high, **across, "line": {"width": 0}, "fillcolor": faint(colour, 0.14)}
+    yield {
+        "type": "rect",
+        "x0": low,
+        "x1": high,
+        **across,
+        "line": {"width": 0},
+        "fillcolor": faint(colour, CAPACITY_OPACITY),
+    }
     yield {"type": "line", "x0": value, "x1": value, **across, "line": {"color": colour, "width": 1.5, "dash": "dot"}}
 
 

@@ -15,7 +15,19 @@ from capplan.models.errors import MissingError
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.formats.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
-from capplan.planner.reports.visual_language import ASKED, COLOURS, DASHES, LIMIT, NEUTRAL, TICKS_MS
+from capplan.planner.reports.visual_language import (
+    ASKED,
+    BAND_OPACITY,
+    BOX,
+    CAPACITY_OPACITY,
+    COLOURS,
+    DASHES,
+    GRID,
+    INK,
+    LIMIT,
+    NEUTRAL,
+    TICKS_MS,
+)
 from capplan.planner.size import in_words as words
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.sizing import SizedLayout
@@ -26,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDE, NARROW = 6.7, 3.6  # inches: the text of an A4 page, and of a telephone
-INK, GRID = "#222222", "#E5E5E5"
 MOST_SQUARES = 120  # machines of a kind in a data centre that are drawn one by one
 _LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
 _LOOK: dict[Any, Any] = {
@@ -130,7 +141,7 @@ def _layout(proposal: Proposal, width: float) -> Figure:
         height = _box_height(each.machines, box)
         axes.add_patch(
             FancyBboxPatch(
-                (left, top - height), box, height, boxstyle="round,pad=0,rounding_size=0.06", fc="#F7F8FA", ec=NEUTRAL
+                (left, top - height), box, height, boxstyle="round,pad=0,rounding_size=0.06", fc=BOX, ec=NEUTRAL
             )
         )
         axes.text(left, top + 0.06, each.name, fontweight="bold", va="bottom")
@@ -215,7 +226,14 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
     for place, each in enumerate(chosen.safety):
         band, y = each.capacity_tps, -place
         axes.barh(
-            y, band.high - band.low, 0.34, band.low, color=COLOURS[0], alpha=0.25, lw=0, label="90 % band" * (not place)
+            y,
+            band.high - band.low,
+            0.34,
+            band.low,
+            color=COLOURS[0],
+            alpha=BAND_OPACITY,
+            lw=0,
+            label="90 % band" * (not place),
         )
         axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=COLOURS[0], lw=2, label="median" * (not place))
         axes.plot(each.sustained_tps, y, "D", color=COLOURS[1], ms=5, label="sustained with confidence" * (not place))
@@ -277,7 +295,9 @@ def _latency(proposal: Proposal, width: float) -> Figure:
         capacity = proposal.prediction.capacity
         if capacity is not None:
             axes.axvline(capacity.overload_tps.value, color=NEUTRAL, lw=1.3, ls=":", label="overload, with its band")
-            axes.axvspan(capacity.overload_tps.low, capacity.overload_tps.high, color=NEUTRAL, alpha=0.12, lw=0)
+            axes.axvspan(
+                capacity.overload_tps.low, capacity.overload_tps.high, color=NEUTRAL, alpha=CAPACITY_OPACITY, lw=0
+            )
         axes.set_title(f"{name} requests")
         axes.set(
             yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=_heights(curves, planned)
@@ -299,7 +319,7 @@ def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> 
     top = 1e6
     high = [top if each is None else each for each in curve.high_ms]
     axes.plot(curve.offered_tps, value, color=colour, lw=1.8, label=words.statistic(curve.statistic))
-    axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=0.16, lw=0)
+    axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=BAND_OPACITY, lw=0)
     answered = getattr(proposal.prediction.latency_ms.get(curve.request_class), curve.statistic, None)
     if answered is not None and math.isfinite(answered.high):
         spread = [[answered.value - answered.low], [answered.high - answered.value]]
