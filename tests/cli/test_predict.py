@@ -117,7 +117,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["openprovidr"], ["'openprovidr'", "'openprovider'"]),
         ([""], ["''"]),
         (["missing.toml"], ["missing.toml"]),
-        (["missing.json"], ["'missing.json'"]),
+        (["missing.json"], ["missing.json does not exist"]),
         (["--cass-node", "6"], ["'--cass-node'", "'--cass-nodes'"]),
         (["openprovider", "6"], ["extra argument", "6"]),
     ],

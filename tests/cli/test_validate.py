@@ -306,7 +306,7 @@ def test_the_command_refits_and_keeps_what_it_made(
     ("arguments", "wanted"),
     [
         (["openprovidr"], "'openprovider'"),
-        (["missing.json"], "'missing.json'"),
+        (["missing.json"], "missing.json does not exist"),
         (["missing.toml"], "missing.toml"),
         ([str(SCENARIO)], "give fedora4,"),
         (["--json", "--csv"], "--csv"),

@@ -47,7 +47,7 @@ def figures() -> Figures:
 @cache
 def case() -> Case[Any]:
     found = resolve(ONE_DC)
-    vars(found)["uncertainty"] = Uncertainty(ModelError(0.04), ModelError(0.05), 1)  # whatever the calibration says
+    vars(found)["_widened"] = Uncertainty(ModelError(0.04), ModelError(0.05), 1)  # whatever the calibration says
     return found
 
 

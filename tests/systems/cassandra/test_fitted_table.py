@@ -16,6 +16,7 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.fit.identifiability import decided
+from capplan.cli.main import main
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
@@ -154,3 +155,32 @@ def test_predict_answers_for_closed_clients_and_for_a_rate(fitted: Fitted) -> No
     mean = rate.latency_ms["write"].mean
     assert mean is not None
     assert mean.low < mean.value < mean.high
+
+
+def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
+    """More clients than any row had, and a capacity that no row came near."""
+    usual = SYSTEM.usual_scenario(fitted)
+    bases = {}
+    for clients in (20, 36, 54):
+        found = predict(changed(usual, clients=clients), fitted=fitted).peak_tps
+        assert found is not None
+        bases[clients] = found.basis
+    assert bases == {20: "interpolated", 36: "measured", 54: "extrapolated"}
+    capacity = predict(changed(usual, tps=10_000), fitted=fitted, engine="analytic").peak_tps
+    assert capacity is not None
+    assert capacity.basis == "extrapolated"
+
+
+@pytest.mark.slow
+def test_a_proposal_and_a_check_take_the_file(file: Path, tmp_path: Path) -> None:
+    """And the proposal is verified with it."""
+    proposal = tmp_path / "proposal.json"
+    asked_for = ["--tps", "20000", "--slo", "write.p99<50ms", "--customer", "A", "--engine", "analytic"]
+    assert main(["proposal", str(file), *asked_for, "-o", str(proposal)]) == 0
+    assert main(["verify", str(proposal), "--fitted", str(file)]) == 0
+    objectives = tmp_path / "objectives.toml"
+    objectives.write_text(
+        'system = "cassandra"\ncass_nodes = 3\nrf = 3\nread_fraction = 0.0\ntps = 10000\nslo = ["write.p99<50ms"]\n'
+        f'[check]\nfitted = "{file}"\n'
+    )
+    assert main(["check", str(objectives)]) == 0

@@ -27,7 +27,7 @@ FITTED = replace(ALL_DRAWS, draws=ALL_DRAWS.draws[::8])
 def case(uncertainty: Uncertainty = SURE, **fields: Any) -> Case[OpenproviderScenario]:
     """Return a layout with a made-up uncertainty."""
     made: Case[OpenproviderScenario] = resolve(changed(OpenproviderScenario(), **fields), FITTED)
-    vars(made)["uncertainty"] = uncertainty
+    vars(made)["_widened"] = uncertainty
     return made
 
 

@@ -44,7 +44,7 @@ def _few_mutations() -> Iterator[None]:
 def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any) -> tuple[Asked, Figures]:
     """Return a layout at a share of its capacity."""
     case: Asked = resolve(changed(OpenproviderScenario(), **fields), FITTED)
-    vars(case)["uncertainty"] = uncertainty
+    vars(case)["_widened"] = uncertainty
     return case, case.solution.at(share * float(np.median(case.solution.capacity)))
 
 

@@ -72,6 +72,7 @@ _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the res
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
 _STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
 _MOVES = 0.02  # standard deviations of a figure
+_SAME_LOAD = 0.05  # relative distance of loads that count as the same
 _CHUNK = 256  # draws solved at once: limits memory
 
 
@@ -276,27 +277,42 @@ class TableSystem(System[S]):
 
 
 class TableBasis(FigureBasis):
-    """What figures rest on that are fitted to a load-test table: the layouts of the rows that have them."""
+    """What figures rest on that are fitted to a load-test table: the layouts and loads of the rows that have them."""
 
     def of_capacity(self) -> Basis:
-        """Return the basis of the capacity."""
-        return self._of(QUANTITIES[0])
+        """Return the basis of the capacity: measured if a row of the layout comes near it."""
+        return self._of(QUANTITIES[0], self.capacity)
 
     def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
         """Return the basis of a statistic of the times of a request class."""
-        del name, rate_per_s
-        return self._of(f"latency_{statistic}_ms")
+        del name
+        return self._of(f"latency_{statistic}_ms", rate_per_s)
 
     def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
         """Return the basis of the utilisation of a resource: the model's only."""
         del resource, rate_per_s
         return "model only"
 
-    def _of(self, column: str) -> Basis:
-        table = self.fitted.its_table
-        if not any(column in row for row in table.rows):
+    def _of(self, column: str, rate_per_s: float) -> Basis:
+        system: Any = self.system
+        read = system.read([row_of(cells) for cells in self.fitted.its_table.rows])
+        rows = [row for row in read if column in row.measured]
+        if not rows:
             return "model only"
-        return self.system.extrapolation(self.scenario).basis
+        layout = system.extrapolation(self.scenario).basis
+        here = [row for row in rows if row.layout == unloaded(self.scenario)]
+        clients = getattr(self.scenario, "clients", None)
+        asked = rate_per_s if clients is None else float(clients)
+        loads = [_rate(row) if clients is None else float(row.load.clients) for row in here or rows]
+        if not min(loads) * (1 - _SAME_LOAD) <= asked <= max(loads) * (1 + _SAME_LOAD):
+            return "extrapolated"
+        same = any(abs(asked - load) <= _SAME_LOAD * load for load in loads)
+        return layout if layout != "measured" or same else "interpolated"
+
+
+def _rate(row: TableRow) -> float:
+    """Return the rate of a row: what was reached, or else offered."""
+    return row.measured.get(QUANTITIES[0], row.load.rate_per_s)
 
 
 class TableObservations(Observations[S]):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.case.extrapolation import RATE, Extrapolation
+from capplan.calibration.fit.fitted_file import FittedTable
 from capplan.calibration.system import Case
 from capplan.calibration.validation.validate import report
 from capplan.planner.proposal.proposal import EvidenceUsed, Narrower
@@ -20,6 +21,8 @@ _LEAST = 0.1  # of the band: what must be gained to be worth a line
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
     """Return the evidence that a case rests on, by the figures and refits that its calibration holds."""
+    if case.fitted.table is not None:
+        return _of_table(case, case.fitted.table)
     its = case.system
     tests, rows = its.observations.load_tests(), its.evidence
     backtest = report(its, case.fitted)
@@ -39,6 +42,27 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         left_out_held=backtest.coverage.held,
         left_out_banded=backtest.coverage.figures,
         verdict=backtest.verdict,
+    )
+
+
+def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
+    """Return the evidence of a system that was fitted to a user's load tests, which has no documents."""
+    return EvidenceUsed(
+        rows=len(table.rows),
+        fitted_rows=len(table.rows),
+        load_tests=len(case.system.observations.load_tests()),
+        scenarios=0,
+        sources=tuple(dict.fromkeys(str(row["source"]) for row in table.rows if row.get("source"))),
+        defects=(),
+        basis=case.basis.of_capacity(),
+        why=case.extrapolation.why,
+        half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
+        narrower=tuple(_never_measured(case)),
+        left_out_figures=0,
+        left_out_error=None,
+        left_out_held=0,
+        left_out_banded=0,
+        verdict="",
     )
 
 

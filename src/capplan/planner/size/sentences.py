@@ -9,7 +9,7 @@ import pandas as pd
 from capplan.calibration.system import System
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import rate, share, tenths_of_percent
-from capplan.models.results import Band
+from capplan.models.results import Band, Basis
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.in_words import (
@@ -28,7 +28,7 @@ from capplan.planner.size.in_words import (
     years_in_words,
 )
 from capplan.planner.size.prices import MACHINES
-from capplan.systems.registry import resolve, scenario, system
+from capplan.systems.registry import documented_names, resolve, scenario, system
 
 if TYPE_CHECKING:
     from capplan.planner.size.sizing import SizedLayout, Sizing
@@ -40,13 +40,15 @@ _BASIS = {
 }
 
 
-def sentences(sizing: Sizing) -> tuple[str, ...]:
+def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     """Return what to buy, what it does, and how sure that is; one sentence that says why if there is no layout.
 
     Parameters
     ----------
     sizing : Sizing
         The answer of `size`.
+    basis : str, optional
+        What the layout rests on. By default it is looked up for a system that has documents, and else left out.
 
     Returns
     -------
@@ -57,7 +59,9 @@ def sentences(sizing: Sizing) -> tuple[str, ...]:
     if chosen is None:
         return (nothing_found(sizing),)
     its: System[Any] = system(sizing.system)
-    return _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its), _how_sure(sizing, chosen, its)
+    if basis is None and its.name in documented_names():
+        basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
+    return _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its), _how_sure(sizing, chosen, its, basis)
 
 
 def nothing_found(sizing: Sizing) -> str:
@@ -154,15 +158,14 @@ def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
     )
 
 
-def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
+def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basis | None) -> str:
     binding, until = chosen.binding, _until(sizing, chosen)
     lasts = f" and is full after {fits_for(until)} of growth" if until is not None else ""
-    case = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells)
-    evidence = _BASIS.get(case.extrapolation.basis, "no load test of such a layout exists")
+    evidence = "" if basis is None else f"; {_BASIS.get(basis, 'no load test of such a layout exists')}"
     tightest = inside_sentence(situation(binding.conditions, its))
     tightest = guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
     left = share(sizing.capacity_remaining or 0.0)
-    return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}; {evidence}."
+    return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}{evidence}."
 
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:

@@ -24,7 +24,7 @@ from capplan.planner.proposal.formats.document import (
     Table,
     Tiles,
 )
-from capplan.planner.proposal.proposal import DISKS, RATE, Option, Proposal
+from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, Option, Proposal
 from capplan.planner.size import in_words as words
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sentences import sentences
@@ -108,7 +108,7 @@ class _Document:
     # The answer
 
     def _answer(self) -> Iterator[Block]:
-        for sentence in sentences(self.sizing):
+        for sentence in sentences(self.sizing, self.proposal.evidence.basis):
             yield Paragraph(sentence, strong=True)
         yield Tiles(self._tiles())
         legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
@@ -477,10 +477,7 @@ class _Document:
 
     def _evidence(self) -> Iterator[Block]:
         its = self.proposal.evidence
-        yield Paragraph(
-            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
-            f"fitted, from {its.load_tests} load tests in {its.scenarios} independent scenarios."
-        )
+        yield Paragraph(self._rests_on(its))
         yield Bullets(its.sources)
         yield Paragraph(f"{its.why} The capacity without objectives is known to within ±{share(its.half_width)}.")
         if its.left_out_error is not None:
@@ -500,6 +497,17 @@ class _Document:
         if its.defects:
             yield Paragraph("Known defects of the sources:")
             yield Bullets(its.defects)
+
+    def _rests_on(self, its: EvidenceUsed) -> str:
+        if not its.scenarios:  # a table of load tests
+            return (
+                f"The model of {self.sizing.system} was fitted to {its.rows} rows of load tests in {its.load_tests} "
+                "layouts. `capplan backtest` says how well such a fit predicts rows that it has not seen."
+            )
+        return (
+            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
+            f"fitted, from {its.load_tests} load tests in {its.scenarios} independent scenarios."
+        )
 
     # Reproduction
 
