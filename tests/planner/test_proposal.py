@@ -86,7 +86,7 @@ def proposal() -> Proposal:
     return small()
 
 
-@pytest.mark.parametrize("made", [small, for_subscribers])
+@pytest.mark.parametrize("made", [small, pytest.param(for_subscribers, marks=pytest.mark.slow)])
 def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal]) -> None:
     proposal = made()
     figures = document(proposal).figures()
