@@ -60,7 +60,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Target:
-    """What issue and users may expect of a kind of backtest: medians by quantity, and what bands hold."""
+    """What users may expect of a kind of backtest: medians by quantity, and what bands hold."""
 
     rates: float
     rates_p90: float | None

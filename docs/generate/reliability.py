@@ -12,8 +12,8 @@ REFERENCE = DOCS / "reference"
 PAGE, INPUTS, FAULTS = (REFERENCE / name for name in ("reliability.md", "inputs.json", "faults.json"))
 TEXT = """# Reliability
 
-What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures the counts on
-this page.
+What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures such
+counts; those below are of a shorter campaign.
 
 ## Rules
 

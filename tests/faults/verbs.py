@@ -1,4 +1,4 @@
-"""Every verb that writes, as a table: a line adds one to the harness."""
+"""Verbs that write, as a table: a line adds one to the harness."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is fuzzed: every reader of a file or an option, with valid inputs to begin from."""
+"""What is fuzzed: readers of files and options, with valid inputs to begin from."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -73,7 +74,7 @@ def assert_clean(layout: Layout) -> None:
 
 
 def test_one_node_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
-    temporary = set(Path("/tmp").iterdir())  # where Java likes to leave files
+    temporary = set(Path(gettempdir()).iterdir())  # where Java likes to leave files
     found = json.loads(capplan("lab", "up", "--json"))
     assert found["complete"]
     assert [each["answers"] for each in found["nodes"]] == [True]
@@ -99,7 +100,7 @@ def test_one_node_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
 
     capplan("lab", "down")
     assert_clean(Layout())
-    left = {each.name for each in set(Path("/tmp").iterdir()) - temporary}
+    left = {each.name for each in set(Path(gettempdir()).iterdir()) - temporary}
     assert not [name for name in left if "cassandra" in name or "hsperf" in name or "jna" in name.lower()]
 
 

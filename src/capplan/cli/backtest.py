@@ -29,7 +29,7 @@ def backtest_(
     """Fit a system to the rows that --train keeps, and predict the others.
 
     Each prediction stands beside those of simple rules that learn from the same rows. Exit code 1 if a rule is better
-    on some quantity, or the bands hold less than 80 % of ten figures or more.
+    on some quantity, the bands hold less than 80 % of ten figures or more, or the fitted rows decide no figure.
     """
     check_plot(plot)
     its = table_system(system)

@@ -25,13 +25,13 @@ _MOST_REPEATS = 100
 
 def collect_(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="What to measure; the names are listed when not given.")
+        str, typer.Argument(metavar="[NAME]", help="What to measure; without it, the names are listed.")
     ] = "",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
     ] = None,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Time of a run.", show_default="5s")] = None,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Duration of a run.", show_default="5s")] = None,
     requests: Annotated[
         str | None, typer.Option(metavar="N", help="Most requests of a run.", show_default="200k")
     ] = None,
@@ -47,7 +47,7 @@ def collect_(
         str | None,
         typer.Option(
             metavar="SHARE,...",
-            help="Rates of open runs, as shares of what most clients complete; none: -.",
+            help="Rates of open runs, as shares of what the most clients complete; - for none.",
             show_default="20%,50%,80%",
         ),
     ] = None,

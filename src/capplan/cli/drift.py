@@ -33,7 +33,7 @@ def drift_(
         typer.Argument(metavar="MEASURED", help="Load-test tables, or anything that 'capplan evidence import' reads."),
     ] = None,
     prometheus: Annotated[
-        str, typer.Option("--prometheus", metavar="URL", help="Ask this server for the recent time instead.")
+        str, typer.Option("--prometheus", metavar="URL", help="Take measurements from this Prometheus server, too.")
     ] = "",
     histogram: Annotated[
         list[str] | None,
@@ -44,7 +44,7 @@ def drift_(
             show_default=False,
         ),
     ] = None,
-    last: Annotated[str, typer.Option("--last", metavar="TIME", help="The recent time.")] = "1h",
+    last: Annotated[str, typer.Option("--last", metavar="TIME", help="How far back to ask the server.")] = "1h",
     as_json: Json = False,
 ) -> None:
     """Say which claims of a saved answer still hold.

@@ -26,12 +26,13 @@ def next_test_(
         typer.Option(metavar="TEXT", help="Tests to choose from: 'rf=3,5 clients=128,512'; may be repeated."),
     ] = None,
     figure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Figure to narrow: capacity, throughput or such as read.p99.")
+        str | None,
+        typer.Option(metavar="NAME", help="Figure to narrow: capacity, throughput, or a latency such as read.p99."),
     ] = None,
     rank: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What ranks the tests: band or decision, per hour.")
+        str | None, typer.Option(metavar="NAME", help="Rank tests by band or by decision, both per hour.")
     ] = None,
-    run: Annotated[str, typer.Option(metavar="TIME", help="Time of a run.")] = "30min",
+    run: Annotated[str, typer.Option(metavar="TIME", help="Duration of a run.")] = "30min",
     setup: Annotated[str, typer.Option(metavar="TIME", help="Time to set up a layout that was not tested.")] = "4h",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     as_json: Json = False,

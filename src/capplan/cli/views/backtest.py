@@ -32,7 +32,7 @@ def render(found: Backtest, console: Console) -> None:
     put(console)
     fact(console, "Answer", _answer(found))
     for reason in found.reasons:
-        paragraph(console, reason, indent=13)
+        paragraph(console, _plain(reason), indent=13)
     put(console)
     decided = found.identifiable_summary
     _errors(decided or found.summary, bool(decided), console)
@@ -49,6 +49,16 @@ def _answer(found: Backtest) -> str:
     if found.answer:
         return "yes: no simple rule is better, and the bands hold"
     return "no"
+
+
+def _plain(reason: str) -> str:
+    """Return a reason with the words of the table below it for columns and rules."""
+    quantity, colon, rest = reason.partition(": ")
+    if not colon:
+        return reason
+    for name, words in RULES.items():
+        rest = rest.replace(f"the rule {name} ", f"{words} ")
+    return f"{in_words(quantity)}: {rest}"
 
 
 def _errors(scores: Mapping[str, Mapping[str, TableScore]], decided: bool, console: Console) -> None:
@@ -98,11 +108,11 @@ def percent(error: float) -> str:
 def _bands(scores: Mapping[str, Mapping[str, TableScore]], console: Console) -> None:
     put(console)
     parts = [
-        f"{in_words(quantity)} {percent(own.coverage)}, high/low {own.high_over_low:.2f}"
+        f"{in_words(quantity)}: {percent(own.coverage)} hold, high/low {own.high_over_low:.2f}"
         for quantity, by_name in scores.items()
         if (own := by_name[MODEL]).coverage is not None and own.high_over_low is not None
     ]
-    fact(console, "90 % bands", f"hold of {'; of '.join(parts)}")
+    fact(console, "90 % bands", "; ".join(parts))
 
 
 def _worst(found: Backtest, decided: bool, console: Console) -> None:

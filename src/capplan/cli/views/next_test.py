@@ -21,7 +21,7 @@ def render(found: NextTest, console: Console) -> None:
     fact(console, "Figure", f"{its.name} {_band(its)}")
     if its.objective is not None and its.chance_met is not None:
         met = f"a repeat meets {its.objective} with a probability of {_percent(its.chance_met)}"
-        fact(console, "Objective", f"{met}; {_percent(CONFIDENCE)} are a yes")
+        fact(console, "Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
     fact(console, "Next test", _advice(found))
     put(console)
     _table(found, console)
@@ -36,7 +36,7 @@ def render(found: NextTest, console: Console) -> None:
 def _advice(found: NextTest) -> str:
     best = found.tests[0]
     if not found.answer:
-        return "none helps: every candidate leaves the answer as it is"
+        return "none helps: no candidate changes the answer or narrows the band by 1 % or more"
     if found.rank == "decision" and best.chance_of_change is not None:
         return f"{best.words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
     return f"{best.words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"

@@ -250,7 +250,7 @@ class _Asked:
 
     @property
     def now(self) -> Normal:
-        return Normal.of(self.logs)
+        return replace(Normal.of(self.logs), mean=float(np.median(self.logs)))  # as the band is about the median
 
     @property
     def median(self) -> float:

@@ -79,7 +79,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     Raises
     ------
     InputError
-        When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
+        When an objective cannot be read, the system is not calibrated, it is documented as ratios only, or it has
+        closed clients and was fitted to a table.
     """
     case = resolve(scenario, fitted)
     if case.system.ratios_only:
@@ -87,6 +88,8 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
             f"run `capplan predict {scenario.system}` instead"
         )
+    if case.system.from_tables and getattr(scenario, "clients", None) is not None:
+        raise InputError("closed clients have no rate to simulate: give --tps instead, or run `capplan predict`")
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
