@@ -1,5 +1,6 @@
 """Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 100000 FILE`."""
 
+import argparse
 import faulthandler
 import json
 import multiprocessing
@@ -55,8 +56,12 @@ def campaign(count: int, processes: int, first: int = 0, out: Path | None = None
 
 def main() -> int:
     """Run a campaign, and print its counts as JSON."""
-    count, out, first = (*sys.argv[1:], "", "0")[:3] if len(sys.argv) < 4 else sys.argv[1:4]
-    counts = campaign(int(count), os.cpu_count() or 1, int(first), Path(out) if out else None)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("first", type=int, nargs="?", default=0)
+    asked = parser.parse_args()
+    counts = campaign(asked.count, os.cpu_count() or 1, asked.first, asked.out)
     print(json.dumps(counts, indent=1))
     return len(counts) > 1
 
