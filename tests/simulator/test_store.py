@@ -4,6 +4,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,15 @@ def fill(store: Store) -> None:
     store._connection.execute("PRAGMA max_page_count = 4")
     for number in range(1000):
         store.save("a", number, rows(100))
+
+
+def test_rows_that_are_no_text_any_more_are_not_there(tmp_path: Path) -> None:
+    """A damaged cell, which SQLite does not check."""
+    path = tmp_path / "runs"
+    with open_store(path) as store:
+        store.save("a", 0, [{"x": 1}])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE replications SET rows = CAST(x'ff00fe' AS TEXT)")
+
+    with open_store(path) as store:
+        assert store.rows("a", 0) is None

@@ -39,7 +39,8 @@ class Store:
     def rows(self, key: str, replication: int) -> Rows | None:
         """Return the rows of a replication; None if there are none, or they cannot be read."""
         found = self._connection.execute(
-            "SELECT rows FROM replications WHERE key = ? AND replication = ?", (key, replication)
+            # As bytes, whose damage is an error of the decoder and not of SQLite.
+            "SELECT CAST(rows AS BLOB) FROM replications WHERE key = ? AND replication = ?", (key, replication)
         ).fetchone()
         try:
             return None if found is None else from_text(found[0])
@@ -86,7 +87,7 @@ def open_store(path: Path) -> Iterator[Store]:
         with closing(_connected(path)) as connection:
             yield Store(connection)
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+        if _code(error) == sqlite3.SQLITE_BUSY:
             raise InputError(
                 f"the results in {str(path)!r} belong to another run that has not ended: wait for it, or name another"
                 " file"
@@ -102,7 +103,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
             return connection
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+        if _code(error) != sqlite3.SQLITE_CORRUPT:
             connection.close()
             raise
     except BaseException:
@@ -131,9 +132,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+        if _code(error) == sqlite3.SQLITE_NOTADB:
             raise _foreign(path) from None
         raise
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code; 0 if the error is Python's, which has none."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _foreign(path: Path) -> InputError:
@@ -151,7 +157,7 @@ def to_text(rows: Rows) -> str:
     return json.dumps(rows, separators=(",", ":"))
 
 
-def from_text(text: str) -> Rows:
+def from_text(text: str | bytes) -> Rows:
     """Return rows that are kept as text."""
     rows: Rows = json.loads(text)
     return rows
