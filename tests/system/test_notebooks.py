@@ -51,7 +51,7 @@ def address(notebook: str) -> Iterator[str]:
     process.communicate(timeout=30)
 
 
-@pytest.mark.parametrize("address", ["calibrate_your_own"], indirect=True)
+@pytest.mark.parametrize("notebook", ["calibrate_your_own"], indirect=True)
 def test_a_dropped_table_is_audited_and_fitted(address: str, browser: Browser, tmp_path: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     asked: list[str] = []
