@@ -38,10 +38,9 @@ class Store:
 
     def rows(self, key: str, replication: int) -> Rows | None:
         """Return the rows of a replication; None if there are none, or they cannot be read."""
+        # As bytes, whose damage is an error of the decoder and not of SQLite.
         found = self._connection.execute(
-            # As bytes, whose damage is an error of the decoder and not of SQLite.
-            "SELECT CAST(rows AS BLOB) FROM replications WHERE key = ? AND replication = ?",
-            (key, replication),
+            "SELECT CAST(rows AS BLOB) FROM replications WHERE key = ? AND replication = ?", (key, replication)
         ).fetchone()
         try:
             return None if found is None else from_text(found[0])
