@@ -15,7 +15,7 @@ NEAR = pytest.approx
 
 def run(throughput: float, **conditions: object) -> LoadTestRow:
     """Return a run of closed clients; its mean latency follows from Little's law."""
-    row = LoadTestRow(load_kind="closed", throughput_tps=throughput, **conditions)  # type: ignore[arg-type]
+    row = LoadTestRow(load_kind="closed", throughput_tps=throughput, **conditions)  # type: ignore[arg-type]  # fields by name
     return row if row.clients is None else replace(row, latency_mean_ms=1e3 * row.clients / throughput)
 
 

@@ -31,7 +31,7 @@ def fitted() -> Fitted:
 
 def ranked(fitted: Fitted, *texts: str, **asked: object) -> NextTest:
     """Return the ranked tests for a question."""
-    scenario = TwoTierScenario(**{**ASKED, **asked})  # type: ignore[arg-type]
+    scenario = TwoTierScenario(**{**ASKED, **asked})  # type: ignore[arg-type]  # fields by name
     return next_test(resolve(scenario, fitted), parse_candidates(texts, TwoTierScenario))
 
 
@@ -46,7 +46,7 @@ def test_a_test_nearer_to_the_asked_load_tells_more_of_it(fitted: Fitted) -> Non
 
 
 def test_a_layout_that_no_row_has_costs_its_setup(fitted: Fitted) -> None:
-    scenario = TwoTierScenario(**ASKED)  # type: ignore[arg-type]
+    scenario = TwoTierScenario(**ASKED)  # type: ignore[arg-type]  # fields by name
     tests = parse_candidates(["front_nodes=2,4 clients=512"], TwoTierScenario)
     found = next_test(resolve(scenario, fitted), tests, hours=Hours(run=1.0, setup=3.0))
     by_nodes = {each.changes["front_nodes"]: each for each in found.tests}

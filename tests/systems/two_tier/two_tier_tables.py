@@ -29,7 +29,7 @@ def layout(**fields: object) -> LoadTestRow:
         "load_kind": "closed",
         "clients": 64,
     }
-    return LoadTestRow(**{**usual, **fields})  # type: ignore[arg-type]
+    return LoadTestRow(**{**usual, **fields})  # type: ignore[arg-type]  # fields by name
 
 
 def measured(rows: Sequence[LoadTestRow], values: Values | None = None, scatter: float = 0.0) -> list[LoadTestRow]:

@@ -53,7 +53,7 @@ _REMARKS = (
 def _server() -> Iterator[tuple[Process, int]]:
     """Run the server; it ends with its standard input, so also if this process is killed."""
     command = [sys.executable, "-m", "capplan.calibration.collectors.grpc_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  # own command
         if server.stdin is None or server.stdout is None:
             raise AssertionError("pipes were asked for")
         port = server.stdout.readline()

@@ -106,7 +106,7 @@ def _round(side: _Side) -> dict[str, _Costs]:
     with side.connect() as connection:
         for name in _SIZES:
             text = f"SELECT value FROM {_TABLE} WHERE id = '{name}'"  # noqa: S608  # our table
-            found[name] = side.timed(lambda text=text: query(connection, text), _MESSAGES)  # type: ignore[misc]
+            found[name] = side.timed(lambda text=text: query(connection, text), _MESSAGES)  # type: ignore[misc]  # lambda
     return found
 
 

@@ -68,7 +68,7 @@ def create_keyspace(layout: Layout, check: Callable[[], None]) -> None:
     statements = (
         f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication(layout)}",
         f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.ready (id bigint PRIMARY KEY)",
-        *(f"INSERT INTO {KEYSPACE}.ready (id) VALUES ({number})" for number in range(8 * layout.cass_nodes)),  # noqa: S608
+        *(f"INSERT INTO {KEYSPACE}.ready (id) VALUES ({number})" for number in range(8 * layout.cass_nodes)),  # noqa: S608  # own names
     )
     deadline = time.monotonic() + _PATIENCE_S
     left = list(statements)

@@ -332,7 +332,7 @@ def _with_priors_moved(system: TableSystem[Any], pattern: int, seed: int) -> Tab
     """Return a system whose priors for a table have other medians."""
     moved = copy(system)
     priors = system.priors
-    moved.priors = lambda rows: (  # type: ignore[method-assign]
+    moved.priors = lambda rows: (  # type: ignore[method-assign]  # moved priors
         displaced(parameters := priors(rows), sign_patterns(parameters, seed)[pattern])
     )
     return moved
