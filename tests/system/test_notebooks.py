@@ -36,19 +36,19 @@ def address(notebook: str) -> Iterator[str]:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     command = ["-m", "marimo", "run", "--headless", "--no-token", "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, *command, str(NOTEBOOKS / f"{notebook}.py")],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "URL" in line:
-            break
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.communicate(timeout=30)
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert any("URL" in line for line in process.stdout)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("notebook", ["calibrate_your_own"], indirect=True)

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.system
 TOKEN = "a-token-of-this-test"
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 WAIT_MS = 120_000  # of a first answer on a busy machine
 
 
@@ -19,17 +20,19 @@ WAIT_MS = 120_000  # of a first answer on a busy machine
 def address() -> Iterator[str]:
     """Serve on loopback, with a token."""
     capplan = Path(sys.executable).with_name("capplan")
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [capplan, "serve", "--port", "0", "--processes", "1"],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "CAPPLAN_TOKEN": TOKEN},
-    )
-    assert process.stderr is not None
-    (found,) = re.findall(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
-    yield found
-    process.terminate()
-    process.communicate(timeout=30)
+    ) as process:
+        assert process.stderr is not None
+        try:
+            # On a slow machine the first line says that it is still starting.
+            yield next(found[0] for line in process.stderr if (found := ADDRESS.search(line)))
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("width", [390, 1280])
