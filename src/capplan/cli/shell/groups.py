@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from capplan.cli.verbs import VERBS
+from capplan.cli.verbs import TOPICS, VERBS
 from capplan.models.errors import InputError, nearest
 
 READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
@@ -54,6 +54,14 @@ class Verbs(Commands):
         """Return the names for the help, without importing anything."""
         del ctx
         return list(VERBS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by topic, in one column."""
+        del ctx
+        width = max(map(len, VERBS))
+        for topic, verbs in TOPICS.items():
+            with formatter.section(topic):
+                formatter.write_dl([(name.ljust(width), verb.about) for name, verb in verbs.items()])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return what the help needs to know of a command."""
