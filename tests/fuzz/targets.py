@@ -11,7 +11,7 @@ from capplan.calibration.evidence.import_files import import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.table import parse as parse_evidence
-from capplan.cli.outages import read_times
+from capplan.cli.layouts.outages import read_times
 from capplan.cli.shell.target import read_target_or_network
 from capplan.models.language.per_dc import parse_pairs
 from capplan.models.language.request_mix import parse_mix

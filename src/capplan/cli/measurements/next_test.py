@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.measurements.next_test_view import render
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, Screen, write_json
-from capplan.cli.views.next_test import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.systems.registry import resolve

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.layouts.simulation_view import render
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import simulating
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
@@ -27,7 +28,6 @@ from capplan.cli.shell.terminal import (
     write_frame,
     write_json,
 )
-from capplan.cli.views.simulation import render
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s

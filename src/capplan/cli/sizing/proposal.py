@@ -16,7 +16,7 @@ from capplan.cli.shell.scenario_command import flag, given
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import check_output
 from capplan.cli.shell.workers import workers_for
-from capplan.cli.size import (
+from capplan.cli.sizing.size import (
     ENGINES,
     Cells,
     Confidence,

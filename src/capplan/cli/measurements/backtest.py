@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.cli.measurements.backtest_view import render
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.views.backtest import render
 from capplan.systems.registry import table_system
 
 

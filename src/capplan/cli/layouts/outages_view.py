@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from capplan.cli.layouts.prediction_view import show_outages
 from capplan.cli.views.figures import given
 from capplan.cli.views.lines import fact, paragraph, put, table
-from capplan.cli.views.prediction import show_outages
 from capplan.models.number_words import rate, share, significant, tenths_of_percent, to_digits
 from capplan.planner.outages.answer import (
     Duration,

@@ -12,10 +12,10 @@ from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json, write
 from capplan.calibration.fit.from_table import TableSystem, fit_table
+from capplan.cli.measurements.table_fit_view import show_fit
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
-from capplan.cli.views.table_fit import show_fit
 from capplan.cli.views.tables import facts, heading
 from capplan.models.errors import InputError
 from capplan.models.user_cache import writable_cache

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from capplan.calibration.system import System
-from capplan.cli.views.demand import until
+from capplan.cli.sizing.demand_view import until
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.planner.situations.conditions import NORMAL

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.calibration.system import Case
+from capplan.cli.layouts.prediction_view import render
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.shell.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
-from capplan.cli.views.prediction import render
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
@@ -131,7 +131,7 @@ def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
     """Return what a demand says of the data of a layout, in words."""
     if demand is None:
         return ""
-    from capplan.cli.views.demand import data_in_words  # most predictions have no demand
+    from capplan.cli.sizing.demand_view import data_in_words  # most predictions have no demand
 
     return data_in_words(demand, scenario)
 

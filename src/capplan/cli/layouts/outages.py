@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from capplan.cli.layouts.outages_view import render
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.views.outages import render
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share

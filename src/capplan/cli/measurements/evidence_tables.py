@@ -22,6 +22,8 @@ from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.calibration.evidence.table import Evidence
+from capplan.cli.measurements import load_tests_view as view
+from capplan.cli.measurements.evidence_view import documents
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
@@ -32,8 +34,6 @@ from capplan.cli.shell.terminal import (
     write_frame,
     write_json,
 )
-from capplan.cli.views import load_tests as view
-from capplan.cli.views.evidence import documents
 from capplan.models.errors import InputError, nearest
 from capplan.planner.audit import audit, is_table
 from capplan.systems.registry import names, system

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from capplan.cli.layouts.layout_in_words import layout_in_words
 from capplan.cli.views.figures import Format, given, width
-from capplan.cli.views.layout_in_words import layout_in_words
 from capplan.cli.views.lines import fact, paragraph, put
 from capplan.cli.views.tables import heading, section, table
 from capplan.models.number_words import rate, share, significant

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from capplan.cli.layouts.sweep_view import render
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
@@ -28,7 +29,6 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.cli.shell.workers import check_workers, workers_for
-from capplan.cli.views.sweep import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type

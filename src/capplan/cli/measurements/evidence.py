@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
+from capplan.cli.measurements import evidence_view as view
 from capplan.cli.shell.groups import Commands, hint
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
@@ -19,7 +20,6 @@ from capplan.cli.shell.terminal import (
     write_csv,
     write_json,
 )
-from capplan.cli.views import evidence as view
 from capplan.models.errors import InputError
 from capplan.systems.registry import DEFAULT, names, system
 
@@ -109,7 +109,7 @@ def audit_(
 
     Exit code 1 if something must not be believed.
     """
-    from capplan.cli.evidence_tables import print_audit  # slow to import
+    from capplan.cli.measurements.evidence_tables import print_audit  # slow to import
 
     refuse_both(as_json, as_csv)
     print_audit(target, as_json, as_csv)
@@ -143,7 +143,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import outputs of load generators, and documented load tests, into one table."""
-    from capplan.cli.evidence_tables import import_tables  # slow to import
+    from capplan.cli.measurements.evidence_tables import import_tables  # slow to import
 
     import_tables(files, out, map_, set_ or [], as_json)
 
@@ -160,7 +160,7 @@ def plot(
 
     A series is a layout and a request class.
     """
-    from capplan.cli.evidence_tables import plot_table  # slow to import
+    from capplan.cli.measurements.evidence_tables import plot_table  # slow to import
 
     plot_table(table, plot_file, statistic)
 
@@ -172,7 +172,7 @@ def schema(
     ] = "load-tests",
 ) -> None:
     """Print the JSON schema of a table of measurements."""
-    from capplan.cli.evidence_tables import print_schema  # slow to import
+    from capplan.cli.measurements.evidence_tables import print_schema  # slow to import
 
     print_schema(table)
 

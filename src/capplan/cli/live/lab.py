@@ -123,7 +123,7 @@ def down() -> None:
 
 
 def _show(found: LabStatus, as_json: bool) -> None:
-    from capplan.cli.views.lab import status as view
+    from capplan.cli.live.lab_view import status as view
 
     if as_json:
         from capplan.calibration.lab.cluster import SCHEMA

@@ -10,7 +10,7 @@ import typer
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.views.demand import render
+from capplan.cli.sizing.demand_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand

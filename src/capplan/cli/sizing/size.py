@@ -23,7 +23,7 @@ from capplan.cli.shell.scenario_command import (
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.shell.workers import workers_for
-from capplan.cli.views.sizing import render
+from capplan.cli.sizing.sizing_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share

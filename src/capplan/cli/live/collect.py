@@ -86,7 +86,7 @@ def collect_(
 
 def _list(as_json: bool) -> None:
     from capplan.calibration.collectors.collector import COLLECTORS
-    from capplan.cli.views.collect import listed
+    from capplan.cli.live.collect_view import listed
 
     if as_json:
         write_json({name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()})
@@ -152,7 +152,7 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
     from capplan.calibration.collectors.histogram_log import write_histograms
     from capplan.calibration.evidence.load_tests import LOAD_TESTS
     from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
-    from capplan.cli.evidence_tables import write_tables
+    from capplan.cli.measurements.evidence_tables import write_tables
 
     tables = LOAD_TESTS.frame(found.load_tests), MICROBENCHMARKS.frame(found.microbenchmarks)
     written = dict(write_tables(*tables, out))
@@ -170,7 +170,7 @@ def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool
         answer = Collection(name, find_collector(name).parameter, files, found.remarks)
         write_json({"schema": SCHEMA, **vars(answer)})
         return
-    from capplan.cli.views.collect import collected
+    from capplan.cli.live.collect_view import collected
 
     collected(found, written, Screen())
     sys.stdout.flush()

@@ -16,7 +16,7 @@ from rich.text import Text
 from capplan.calibration.audit.audit import Audit, Missing
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.table import UNITS, Evidence, Source, layout_text
-from capplan.cli.views.load_tests import rows_and_runs, rules
+from capplan.cli.measurements.load_tests_view import rows_and_runs, rules
 from capplan.cli.views.tables import bullets, facts, heading, section, table
 
 STYLES = {
