@@ -23,6 +23,7 @@ from capplan.systems.cassandra.network import (
     values_of_cluster,
     variation,
 )
+from capplan.systems.cassandra.outages import LOSSES, outages
 from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
@@ -42,6 +43,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     scenario = CassandraScenario
     parameters = PARAMETERS
     reported = REPORTED
+    losses = MappingProxyType(LOSSES)
     tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
     machines = MappingProxyType({"cassandra": Machine("Cassandra node")})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
@@ -49,6 +51,7 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
+    outages = staticmethod(outages)
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""

@@ -15,6 +15,7 @@ Speculative retries, hints, batches, lightweight transactions and counters are n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from capplan.models.cassandra.encryption import LINKS, Exchanges
 from capplan.models.language.distribution import Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Station
 from capplan.models.language.step import Choice, Delay, Route, Sequence, Visit
 from capplan.models.language.traffic import Open, RequestClass
@@ -124,7 +126,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
+def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
     """Compose the network.
 
     Parameters
@@ -135,14 +137,22 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> 
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
     rate_per_s : number
         Offered rate, requests per second over all data centres.
+    down : tuple of int
+        Nodes of each data centre that are down; none by default. The other data centres take over the clients of one
+        that has no node left.
 
     Returns
     -------
     Network
         Request classes read and write, as far as they are in the traffic.
+
+    Raises
+    ------
+    InputError
+        If a row may have too few live replicas for a level.
     """
-    cluster, costs = build_cluster(scenario, values), build_costs(scenario, values)
-    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
+    cluster, costs = build_cluster(scenario, values, down), build_costs(scenario, values)
+    shares = served(scenario, cluster)
     classes = []
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
@@ -174,21 +184,32 @@ def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
     return {**values, **{name: values[name] * work for name in WORK}, "delay_s": values["delay_s"] * delay}
 
 
-def build_cluster(scenario: CassandraScenario, values: Values) -> Cluster:
-    """Return the cluster of a scenario; answers from other data centres take up to two round trips."""
+def served(scenario: CassandraScenario, cluster: Cluster) -> dict[int, float]:
+    """Return the share of the clients by data centre; the others take over those of one that has no live node."""
+    return proportions(scenario.shares_by_dc(), cluster.living)
+
+
+def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
+    """Return the cluster of a scenario; answers from other data centres take up to two round trips.
+
+    A driver that finds no live replica of a row in its data centre asks any node there.
+    """
     trips = 1 + values["second_trip"]
     wan = tuple(tuple(cell / 2 * trips for cell in row) for row in scenario.round_trips_s())
-    return Cluster(
+    cluster = Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
         cores=LANES_PER_CORE * scenario.node_cores,
         lan_s=LAN_S,
         wan_s=wan,
+        down=down,
         assignment="random",
         token_aware=scenario.token_aware,
         read_repair=0.0,
         unlimited=True,
     )
+    each_found = all(cluster.fewest_replicas(dc) for dc in served(scenario, cluster))
+    return cluster if each_found else replace(cluster, token_aware=False)
 
 
 def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Costs]:
@@ -243,10 +264,11 @@ def pauses(
     analysis: Analysis,
     rate_per_s: FloatArray,
     place: NDArray[np.intp] | None,
+    down: tuple[int, ...] = (),
 ) -> dict[str, tuple[RareDelay, ...]]:
-    """Return the delays by garbage-collection pauses of nodes, by class of the network."""
-    cluster = build_cluster(scenario, values)
-    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
+    """Return the delays by garbage-collection pauses of nodes, by class of the network; `down` as for `network`."""
+    cluster = build_cluster(scenario, values, down)
+    shares = served(scenario, cluster)
     loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
     utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
     if place is not None:

@@ -245,6 +245,12 @@ class CassandraScenario(Scenario):
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}
 
+    @property
+    def unequal(self) -> bool:
+        """Whether data centres differ in nodes, replicas, round trips or share of clients."""
+        each = (self.cass_nodes, self.rf, self.rtt)
+        return self.client_share is not None or any(isinstance(value, tuple) for value in each)
+
     def nodes_by_dc(self) -> tuple[int, ...]:
         """Return the number of Cassandra nodes in each data centre (dcs,)."""
         return by_dc(self.cass_nodes, self.dcs)
