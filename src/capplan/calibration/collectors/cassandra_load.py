@@ -267,7 +267,7 @@ class About:
     @property
     def source(self) -> str:
         """What wrote the rows."""
-        return f"capplan collect {self.name}"
+        return f"capplan collect {self.name} on one host"
 
     def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""
@@ -311,7 +311,7 @@ class About:
             errors=sample.errors,
             source=self.source,
             note="; ".join(notes),
-            **_latencies(sample),
+            **latency_columns(sample),
         )
 
     def parts(self, runs: Sequence[Run]) -> list[MicrobenchRow]:
@@ -376,7 +376,7 @@ class About:
         )
 
 
-def _latencies(sample: Sample) -> dict[str, Any]:
+def latency_columns(sample: Sample) -> dict[str, Any]:
     """Return the columns of latencies, without percentiles that rest on a few requests."""
     found = of_samples(1000 * sample.latencies_s)
     rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < _BEHIND}

@@ -14,6 +14,7 @@ import typer
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
+from capplan.cli.live.validation import check_options, run_live
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
@@ -35,6 +36,14 @@ def validate_(
             help="Write validation.md and validation.html there; the folder is made if need be.",
         ),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Start real nodes, calibrate, predict, measure and compare instead.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --live: some minutes instead of an hour.")] = False,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --live: a TOML file that describes a cluster to measure instead."),
+    ] = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -42,10 +51,19 @@ def validate_(
 
     Each independent scenario is predicted by a fit without it. The refits of `calibrate` are used if code and evidence
     are still the same. Otherwise they are repeated, which takes minutes; an interrupted run resumes.
+
+    With --live, the system is Cassandra on this machine: a few runs calibrate the model, predictions are written to a
+    file with their hash, and only then are they measured. Exit 1 if an error is beyond both threshold and repeat noise.
     """
     refuse_both(as_json, as_csv)
     if folder is not None:
         _check_folder(folder)
+    check_options(live=live, quick=quick, hosts=hosts)
+    if live:
+        if target != DEFAULT_TARGET or refit or as_csv:
+            raise InputError("--live has no target, no --refit and no --csv: leave them out, or leave --live out")
+        run_live(quick=quick, hosts=hosts, report=folder, as_json=as_json)
+        return
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
         from capplan.planner.reports.validation.report import write_report  # plotly is slow to import
