@@ -15,6 +15,7 @@ from capplan.cli.shell.sign_of_life import no_more_signs
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
+_LARGEST_BODY = 2.0**30
 _NEEDED = ("fastapi", "fastapi_offline", "pebble", "prometheus_client", "uvicorn")
 
 
@@ -79,6 +80,9 @@ def _time_s(text: str) -> float:
 
 def _bytes(text: str) -> int:
     try:
-        return int(parse_size_bytes(text))
+        size = parse_size_bytes(text)
     except InputError as error:
         raise InputError(f"--body-limit: {error}") from None
+    if not size < _LARGEST_BODY:
+        raise InputError(f"--body-limit {text} is too large: give less than 1 GiB")
+    return int(size)

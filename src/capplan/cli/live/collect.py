@@ -74,7 +74,7 @@ def collect_(
     for option, value in given.items():
         if value is not None and option not in collector.uses:
             raise InputError(f"collector {name} does not use --{option.replace('_', '-')}: leave it out")
-    settings = _settings({option: value for option, value in given.items() if value is not None})
+    settings = read_settings({option: value for option, value in given.items() if value is not None})
     check_installed()
     if out is None:
         raise InputError(f"say by -o where the figures go, such as -o {name}.parquet")
@@ -94,7 +94,7 @@ def _list(as_json: bool) -> None:
         listed(COLLECTORS, Screen())
 
 
-def _settings(given: dict[str, Any]) -> Settings:
+def read_settings(given: dict[str, Any]) -> Settings:
     """Read the options."""
     from capplan.calibration.collectors.collector import Settings
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 INCOMPLETE = 1  # exit code: a node is down
 _JAVA_SIZE = re.compile(r"(\d+)([MmGg])")
-_MIB = {"m": 1, "g": 1024}
+_LARGEST_HEAP = 2.0**40
 _ABOUT = (
     "Run a real Cassandra cluster on this machine, from Python packages alone: no root, no containers, no Java.",
     "One lab runs at a time, on loopback addresses. Its packages are downloaded at first use and kept.",
@@ -55,7 +55,7 @@ def up(
     if rtt_s and dcs == 1:
         raise InputError(f"--rtt {rtt} is between data centres, and the lab has one: give --dcs 2 or more")
     layout = Layout(
-        dcs, cass_nodes, min(3, cass_nodes) if rf is None else rf, version, _heap(heap), client_tls, internode_tls,
+        dcs, cass_nodes, min(3, cass_nodes) if rf is None else rf, version, read_heap(heap), client_tls, internode_tls,
         optimise,
     )  # fmt: skip
     from capplan.calibration.lab import cluster
@@ -137,11 +137,13 @@ def _time_s(text: str) -> float:
     return parse_duration_s(text, "ms")
 
 
-def _heap(text: str) -> int:
+def read_heap(text: str) -> int:
     """Read a size as Java writes it, such as 512M, or as capplan does, such as 512MiB."""
-    if found := _JAVA_SIZE.fullmatch(text.strip()):
-        return int(found[1]) * _MIB[found[2].lower()] << 20
+    found = _JAVA_SIZE.fullmatch(text.strip())
     try:
-        return int(parse_size_bytes(text))
+        size = parse_size_bytes(f"{found[1]}{found[2].upper()}iB" if found else text)
     except InputError as error:
         raise InputError(f"--heap: {error}") from None
+    if not size < _LARGEST_HEAP:
+        raise InputError(f"--heap {text} is too large: no node of a lab needs more than 1 TiB")
+    return int(size)
