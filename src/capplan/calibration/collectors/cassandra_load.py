@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.collector import Collected, Progress, Settings, Timed
-from capplan.calibration.collectors.exchanges import mean_interval
-from capplan.calibration.collectors.load import PARTS, Sample, Servers
-from capplan.calibration.collectors.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
-from capplan.calibration.collectors.steadiness import WarmUp, warm_up
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.exchanges import mean_interval
+from capplan.calibration.collectors.measurement.load import PARTS, Sample, Servers
+from capplan.calibration.collectors.measurement.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
+from capplan.calibration.collectors.measurement.steadiness import WarmUp, warm_up
 from capplan.calibration.evidence.importers.latency_summary import of_samples
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow

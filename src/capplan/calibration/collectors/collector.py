@@ -196,7 +196,7 @@ COLLECTORS = {
     "grpc": Collector(
         "a single call against a message of an open stream, echoed by a server of its own",
         "front: what unary calls cost more than streams, in the masters of arion",
-        f"{_PACKAGE}.grpc",
+        f"{_PACKAGE}.servers.grpc",
         frozenset({"duration", "requests", "clients"}),
     ),
     "cassandra-coordinator": Collector(

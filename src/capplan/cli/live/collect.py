@@ -149,7 +149,7 @@ def _shares(text: str) -> tuple[float, ...]:
 
 def _write(found: Collected, out: Path) -> dict[str, Path]:
     """Write what was measured, and return the paths."""
-    from capplan.calibration.collectors.histogram_log import write_histograms
+    from capplan.calibration.collectors.measurement.histogram_log import write_histograms
     from capplan.calibration.evidence.load_tests import LOAD_TESTS
     from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.cli.measurements.evidence_tables import write_tables

@@ -1,6 +1,6 @@
 """A gRPC server that echoes: one method for single calls, one for streams. It ends when its standard input does.
 
-It runs as a process of its own: `python -m capplan.calibration.collectors.grpc_server`, and prints its port.
+It runs as a process of its own: `python -m capplan.calibration.collectors.servers.grpc_server`, and prints its port.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.cassandra_load import doubts
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import mean_interval, quantiles
-from capplan.calibration.collectors.grpc_server import SERVICE, STREAM, UNARY
-from capplan.calibration.collectors.load import Request, Sample, Servers
-from capplan.calibration.collectors.machine import cpu_error_s, machine, quantum_row
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.exchanges import mean_interval, quantiles
+from capplan.calibration.collectors.measurement.load import Request, Sample, Servers
+from capplan.calibration.collectors.measurement.machine import cpu_error_s, machine, quantum_row
+from capplan.calibration.collectors.servers.grpc_server import SERVICE, STREAM, UNARY
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.processes import Process, start_of
 from capplan.models.errors import InputError, MissingError
@@ -52,7 +52,7 @@ _REMARKS = (
 @contextmanager
 def _server() -> Iterator[tuple[Process, int]]:
     """Run the server; it ends with its standard input, so also if this process is killed."""
-    command = [sys.executable, "-m", "capplan.calibration.collectors.grpc_server"]
+    command = [sys.executable, "-m", "capplan.calibration.collectors.servers.grpc_server"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  # own command
         if server.stdin is None or server.stdout is None:
             raise AssertionError("pipes were asked for")
