@@ -1,8 +1,8 @@
 """Options of `capplan lab` before anything starts."""
 
 import pytest
-from capplan.cli.lab import read_heap
 
+from capplan.cli.live.lab import read_heap
 from capplan.models.errors import InputError
 
 

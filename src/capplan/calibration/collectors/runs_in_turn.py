@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.cassandra_load import doubts, latency_columns
 from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.load import Request, Sample, Servers
-from capplan.calibration.collectors.machine import cores
-from capplan.calibration.collectors.steadiness import warm_up
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.load import Request, Sample, Servers
+from capplan.calibration.collectors.measurement.machine import cores
+from capplan.calibration.collectors.measurement.steadiness import warm_up
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.lab.layout import NATIVE_PORT
 from capplan.models.errors import InputError

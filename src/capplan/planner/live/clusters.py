@@ -13,9 +13,9 @@ from pydantic.dataclasses import dataclass as checked
 
 from capplan.calibration.collectors.cassandra_load import servers_of
 from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.exchanges import connect, echo_times_s
-from capplan.calibration.collectors.load import Servers
-from capplan.calibration.collectors.machine import cores
+from capplan.calibration.collectors.measurement.exchanges import connect, echo_times_s
+from capplan.calibration.collectors.measurement.load import Servers
+from capplan.calibration.collectors.measurement.machine import cores
 from capplan.calibration.collectors.runs_in_turn import RunningCluster
 from capplan.calibration.lab import cluster as lab
 from capplan.calibration.lab import state

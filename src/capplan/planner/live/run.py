@@ -10,7 +10,7 @@ from typing import Any
 
 from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.machine import machine
+from capplan.calibration.collectors.measurement.machine import machine
 from capplan.calibration.collectors.runs_in_turn import Bounds, Load, measure, run_name
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, read_fitted, write
