@@ -54,7 +54,8 @@ def outages_(
         typer.Option(metavar="TIME@SPEED", help="Slower after the return, for hints or cold caches: 30s@70%."),
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time until a client gives up an attempt; 2s (RFC 5080).")
+        str | None,
+        typer.Option(metavar="TIME", help="Time until a client gives up an attempt; 2s (RFC 5080, Java driver)."),
     ] = None,
     attempts: Annotated[
         str | None,

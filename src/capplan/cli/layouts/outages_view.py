@@ -21,7 +21,6 @@ from capplan.planner.outages.answer import (
 )
 
 _PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
-_MARKS = {(True, True): "r w", (True, False): "r -", (False, True): "- w", (False, False): "-"}
 _SHORT_LEVELS = {"LOCAL_ONE": "L_ONE", "LOCAL_QUORUM": "L_QUORUM", "EACH_QUORUM": "E_QUORUM"}
 
 
@@ -68,10 +67,7 @@ def _levels(levels: Sequence[LevelAvailability], console: Console) -> None:
     """Print which levels a loss leaves: r for reads, w for writes."""
     names = list(dict.fromkeys(name for each in levels for name in (*each.read, *each.write)))
     title = ["Levels left", *(_SHORT_LEVELS.get(name, name) for name in names)]
-    rows = [
-        [f"  {each.name}", *(_MARKS[each.read.get(name, False), each.write.get(name, False)] for name in names)]
-        for each in levels
-    ]
+    rows = [[f"  {each.name}", *(_mark(each, name) for name in names)] for each in levels]
 
     def stacked(console: Console) -> None:
         put(console, "Levels left (r: reads, w: writes)", "bold")
@@ -80,6 +76,13 @@ def _levels(levels: Sequence[LevelAvailability], console: Console) -> None:
             paragraph(console, f"{name}: {words}", hanging=4)
 
     table(console, title, rows, stacked)
+
+
+def _mark(each: LevelAvailability, level: str) -> str:
+    """Return the operations of the traffic that a loss leaves at a level; a hyphen for each that fails."""
+    asked = {letter: levels for letter, levels in (("r", each.read), ("w", each.write)) if levels}
+    marks = [letter if levels.get(level, False) else "-" for letter, levels in asked.items()]
+    return "-" if set(marks) == {"-"} else " ".join(marks)
 
 
 def _transient(each: Transient, console: Console) -> None:
