@@ -173,7 +173,7 @@ COLLECTORS = {
         "the ceiling of the load generator itself",
         "client: CPU of the generator for one request, and the rate at which its thread is busy",
         f"{_PACKAGE}.client",
-        frozenset({"duration", "requests", "warm_up", "clients", "seed"}),
+        frozenset({"duration", "requests", "clients", "seed"}),
     ),
     "rtt": Collector(
         "the round trip between data centres, and within one",
@@ -185,7 +185,7 @@ COLLECTORS = {
         "handshake, message and KiB with and without TLS",
         "encryption: CPU of a handshake, of a message and of a KiB at each end",
         f"{_PACKAGE}.tls",
-        frozenset({"requests"}),
+        frozenset(),
     ),
     "worker-pool": Collector(
         "threads for clients when all of them wait for another data centre",

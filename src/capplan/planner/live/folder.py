@@ -30,7 +30,7 @@ class Folder:
 
         What an earlier run of the same protocol measured is kept, unless that one has ended.
         """
-        known = self._json(_KEY)
+        known, key = self._json(_KEY), json.loads(json.dumps(key))
         self.path.mkdir(parents=True, exist_ok=True)
         if known == key:
             return "continues with what an interrupted run has measured"

@@ -180,7 +180,7 @@ QUICK = Protocol(
 
 FULL = Protocol(
     "full",
-    _small((1, 4, 8), (0.2, 0.4), 20.0),
+    _small((1, 4, 8), (0.15, 0.4), 20.0),
     (
         Stage(
             "2dc",
