@@ -19,7 +19,7 @@ from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
 
 from capplan.models.replaced_file import replace_file
 
-PIECE = 500
+PIECE = 2500
 
 
 def piece(numbers: range) -> tuple[int, list[Failure]]:

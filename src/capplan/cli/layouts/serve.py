@@ -83,6 +83,6 @@ def _bytes(text: str) -> int:
         size = parse_size_bytes(text)
     except InputError as error:
         raise InputError(f"--body-limit: {error}") from None
-    if not size < _LARGEST_BODY:
-        raise InputError(f"--body-limit {text} is too large: give less than 1 GiB")
+    if not 0 <= size < _LARGEST_BODY:
+        raise InputError(f"--body-limit {text} is not possible: give less than 1 GiB")
     return int(size)

@@ -144,6 +144,6 @@ def read_heap(text: str) -> int:
         size = parse_size_bytes(f"{found[1]}{found[2].upper()}iB" if found else text)
     except InputError as error:
         raise InputError(f"--heap: {error}") from None
-    if not size < _LARGEST_HEAP:
-        raise InputError(f"--heap {text} is too large: no node of a lab needs more than 1 TiB")
+    if not 0 <= size < _LARGEST_HEAP:
+        raise InputError(f"--heap {text} is not possible: give less than 1 TiB")
     return int(size)
