@@ -1,5 +1,6 @@
 """Put faults in the way of every verb that writes, and count: `python tests/faults/campaign.py FILE`."""
 
+import argparse
 import json
 import os
 import sys
@@ -63,8 +64,12 @@ def campaign(seed: int, processes: int, only: str = "", out: Path | None = None)
 
 def main() -> int:
     """Run a campaign, and print its counts as JSON."""
-    out, only = (*sys.argv[1:], "", "")[:2]
-    counts = campaign(1, os.cpu_count() or 1, only, Path(out) if out else None)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--only", default="", help="part of the names of verbs")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    counts = campaign(1, asked.processes, asked.only, asked.out)
     print(json.dumps(counts, indent=1))
     return any(each["survived"] < each["injected"] for each in counts["kinds"].values())
 

@@ -21,7 +21,8 @@ from tests.faults.verbs import WritingVerb
 
 START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 BEFORE = b"what was there before\n"
-LONGEST_S = 600.0
+LONGEST_CPU_S, LONGEST_WAIT_S = 300, 1800.0
+"""A verb that computes or waits for longer does not end; the wait is long because machines are busy."""
 ENDED = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}
 
 
@@ -62,19 +63,32 @@ class Judged:
         return not (self.lost or self.torn or self.wrong)
 
 
-def started(command: str, folder: Path, cache: Path, **settings: Any) -> subprocess.Popen[bytes]:
-    """Start a verb in a process group of its own."""
+def started(
+    command: str, folder: Path, cache: Path, first: Callable[[], Any] | None = None, **settings: Any
+) -> subprocess.Popen[bytes]:
+    """Start a verb in a process group of its own; `first` is called in the new process."""
+
+    def prepare() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_CPU_S, LONGEST_CPU_S))
+        if first is not None:
+            first()
+
     environment = {**os.environ, "CAPPLAN_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"}
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
-        [*START, *shlex.split(command)], cwd=folder, env=environment, start_new_session=True, **{**streams, **settings}
+        [*START, *shlex.split(command)],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=prepare,
+        **{**streams, **settings},
     )
 
 
 def ended(process: subprocess.Popen[bytes]) -> Ended:
     """Wait until all processes of a verb have ended; those that do not are killed, and the exit code is then -9."""
     try:
-        out, err = process.communicate(timeout=LONGEST_S)
+        out, err = process.communicate(timeout=LONGEST_WAIT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
@@ -176,7 +190,7 @@ def full_disk(verb: WritingVerb, whole: Reference, cache: Path, random: Random) 
         write_before(verb, folder)
         limit = None if mounted else partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
         try:
-            end = ended(started(verb.command, folder, cache, preexec_fn=limit))
+            end = ended(started(verb.command, folder, cache, first=limit))
             return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=False)
         finally:
             if mounted:
@@ -257,7 +271,7 @@ def closed_stdout(verb: WritingVerb | str, whole: Reference | None, cache: Path,
         if not isinstance(verb, str):
             write_before(verb, folder)
         if how == "closed":
-            end = ended(started(command, folder, cache, stdout=None, preexec_fn=partial(os.close, 1)))
+            end = ended(started(command, folder, cache, stdout=None, first=partial(os.close, 1)))
         elif how == "full":
             with Path("/dev/full").open("wb") as full:
                 end = ended(started(command, folder, cache, stdout=full))

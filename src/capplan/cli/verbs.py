@@ -11,7 +11,7 @@ class Verb(NamedTuple):
     Attributes
     ----------
     target : str
-        `module:name` of a function with typer's annotations, or of a `typer.Typer` with commands of its own.
+        `module:name`, below `capplan.cli`, of a function with typer's annotations or of a `typer.Typer` with commands.
     about : str
         The line in `capplan --help`.
     options : str
@@ -28,50 +28,54 @@ class Verb(NamedTuple):
 TOPICS = {
     "What a layout does": {
         "predict": Verb(
-            "capplan.cli.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
+            "layouts.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
         ),
         "simulate": Verb(
-            "capplan.cli.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
+            "layouts.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
         ),
-        "sweep": Verb(
-            "capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"
-        ),
-        "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
+        "sweep": Verb("layouts.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
+        "compare": Verb("layouts.compare:compare_", "Compare two layouts under common random numbers."),
         "outages": Verb(
-            "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
+            "layouts.outages:outages_",
+            "Show what a loss leaves, the minutes around it, and recovery.",
+            "network",
         ),
-        "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
-        "serve": Verb("capplan.cli.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
+        "check": Verb("layouts.check:check_", "Check the objectives of a file in every situation."),
+        "serve": Verb("layouts.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
     },
     "What to buy": {
-        "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
-        "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
+        "demand": Verb("sizing.demand:demand_", "Turn subscribers into rates over time and data on disk."),
+        "size": Verb("sizing.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
         "proposal": Verb(
-            "capplan.cli.proposal:proposal_", "Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"
+            "sizing.proposal:proposal_",
+            "Write a sizing as a proposal: a page, a PDF or a workbook.",
+            "ranges",
         ),
-        "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
+        "verify": Verb("sizing.verify:verify_", "Compute a proposal again and name figures that differ."),
     },
     "Your own cluster": {
-        "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
+        "evidence": Verb("measurements.evidence:app", "Import and audit load tests; list and audit documents."),
         "calibrate": Verb(
-            "capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."
+            "measurements.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."
         ),
         "backtest": Verb(
-            "capplan.cli.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."
+            "measurements.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."
         ),
         "next-test": Verb(
-            "capplan.cli.next_test:next_test_", "Say which load test would tell most about a figure.", "scenario"
+            "measurements.next_test:next_test_",
+            "Say which load test would tell most about a figure.",
+            "scenario",
         ),
-        "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
+        "drift": Verb("measurements.drift:drift_", "Say which claims of a saved answer still hold."),
     },
     "Measure": {
-        "lab": Verb("capplan.cli.lab:app", "Run a real Cassandra cluster on this machine."),
-        "collect": Verb("capplan.cli.collect:collect_", "Measure one part of a real server."),
+        "lab": Verb("live.lab:app", "Run a real Cassandra cluster on this machine."),
+        "collect": Verb("live.collect:collect_", "Measure one part of a real server."),
     },
     "Documented systems": {
-        "systems": Verb("capplan.cli.systems:systems", "List the systems and their layout options."),
+        "systems": Verb("documented.systems:systems", "List the systems and their layout options."),
         "validate": Verb(
-            "capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."
+            "documented.validate:validate_", "Compare a calibrated system with evidence and simple rules."
         ),
     },
 }

@@ -268,7 +268,7 @@ class About:
     @property
     def source(self) -> str:
         """What wrote the rows."""
-        return f"capplan collect {self.name}"
+        return f"capplan collect {self.name} on one host"
 
     def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""

@@ -116,7 +116,7 @@ def maven_jars(
         If a jar cannot be downloaded.
     """
     listed = cache / f"{name}-{release}.json"
-    if found := _complete(listed):
+    if found := downloaded(listed):
         return found
     from jgo.maven import MavenContext
     from jgo.parse import Endpoint
@@ -149,10 +149,10 @@ def _download(artifacts: list[Any], what: str, progress: Progress) -> tuple[Path
     return tuple(found)
 
 
-def _complete(listed: Path) -> tuple[Path, ...]:
+def downloaded(listed: Path) -> tuple[Path, ...]:
     """Return the jars that a list of an earlier download names, or none if one of them is gone."""
     try:
         found = tuple(listed.parent / name for name in json.loads(listed.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        return found if all(path.is_file() for path in found) else ()
+    except (OSError, ValueError, TypeError):
         return ()
-    return found if all(path.is_file() for path in found) else ()

@@ -100,7 +100,7 @@ def _command_class(options: str) -> Any:
 
 def load(name: str) -> Any:
     """Import a command of the register."""
-    found = import_target(VERBS[name].target)
+    found = import_target(f"capplan.cli.{VERBS[name].target}")
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

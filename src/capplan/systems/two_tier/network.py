@@ -24,7 +24,7 @@ import numpy as np
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
-from capplan.models.language.station import Station
+from capplan.models.language.station import Differs, Station
 from capplan.models.language.step import Delay, FanOut, ForkJoin, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
@@ -94,7 +94,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Network:
+def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number, down: int = 0) -> Network:
     """Compose the network.
 
     Parameters
@@ -105,6 +105,8 @@ def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Ne
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
     rate_per_s : number
         Offered rate, requests per second.
+    down : int
+        Nodes of the store that are down; none by default.
 
     Returns
     -------
@@ -114,13 +116,13 @@ def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Ne
     mix = scenario.mix()
     return Network(
         name=scenario.system,
-        stations=tuple(_stations(scenario)),
+        stations=tuple(_stations(scenario, down)),
         classes=tuple(RequestClass(name, _flow(scenario, values, name)) for name in mix),
         traffic=Open(rate_per_s, mix),
     )
 
 
-def _stations(scenario: TwoTierScenario) -> list[Station]:
+def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
     front = Station(
         FRONT,
         LANES_PER_CORE * scenario.front_cores,
@@ -128,7 +130,14 @@ def _stations(scenario: TwoTierScenario) -> list[Station]:
         assignment="random",
         count=scenario.front_nodes or None,
     )
-    store = Station(STORE, LANES_PER_CORE * scenario.node_cores, "ps", assignment="random", count=scenario.store_nodes)
+    store = Station(
+        STORE,
+        LANES_PER_CORE * scenario.node_cores,
+        "ps",
+        assignment="random",
+        count=scenario.store_nodes,
+        exceptions=tuple(Differs(1 + node, down=True) for node in range(down)),
+    )
     return [front, store] if scenario.front_nodes else [store]
 
 
