@@ -48,16 +48,25 @@ def collected(found: Collected, written: Mapping[str, Path], console: Console) -
 
 
 def _runs(found: Collected, console: Console) -> None:
-    kinds = {row.request_class for row in found.load_tests}
+    kinds = list(dict.fromkeys(row.request_class for row in found.load_tests))
+    for kind in kinds:
+        if len(kinds) > 1:
+            put(console, kind or "", "bold")
+        _runs_of(kind, found, console)
+    paragraph(console, "node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
+    put(console)
+
+
+def _runs_of(kind: str | None, found: Collected, console: Console) -> None:
     shown = table(
         ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node", "right"),
         ("client", "right"), ("CPU/request", "right"),
     )  # fmt: skip
     costs = {each.run_id: each for each in found.microbenchmarks if each.component in _SERVERS}
-    for row in found.load_tests:
+    for row in (each for each in found.load_tests if each.request_class == kind):
         cost = costs.get(row.run_id)
         shown.add_row(
-            _load(row) if len(kinds) == 1 else f"{row.request_class}, {_load(row)}",
+            _load(row),
             f"{row.throughput_tps or 0:,.0f}/s",
             _ms(row.latency_p50_ms),
             _ms(row.latency_p99_ms),
@@ -66,7 +75,6 @@ def _runs(found: Collected, console: Console) -> None:
             "" if cost is None else _with_error(cost),
         )
     console.print(shown)
-    paragraph(console, "node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
 
 
 def _parts(rows: Sequence[MicrobenchRow], console: Console) -> None:

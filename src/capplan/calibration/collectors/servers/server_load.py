@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capplan.calibration.collectors.cassandra_load import Run, doubts, idle_cores, latency_columns, pause
+from capplan.calibration.collectors.cassandra_load import OTHERS, Run, doubts, idle_cores, latency_columns, pause
 from capplan.calibration.collectors.collector import Collected, Progress, Settings, Timed
 from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.exchanges import mean_interval
@@ -140,7 +140,7 @@ class _Load:
             tuple(runs),
             tuple(self._row(run, warm) for run in runs),
             tuple(parts),
-            tuple(self._remarks(warm, [_error(predicted, measured) for _, predicted, measured in pairs])),
+            tuple(self._remarks(warm, runs, [_error(predicted, measured) for _, predicted, measured in pairs])),
             cpu_s,
         )
 
@@ -162,11 +162,16 @@ class _Load:
             run = await self._open(rate, number)
             yield run, self._said(run, latency_s), self._seen(run)
 
-    def _remarks(self, warm: WarmUp, errors: Sequence[str]) -> Iterator[str]:
+    def _remarks(self, warm: WarmUp, runs: Sequence[Run], errors: Sequence[str]) -> Iterator[str]:
         yield warm.sentence
         if errors:
             fewer = " and ".join(map(str, self._fewer))
-            yield f"predicted before the run, from the costs with {fewer} clients: {', '.join(errors)}"
+            others = max(each.sample.others_cores for each in runs)
+            busy = f"; other programs used up to {others:.1f} of {cores()} cores, which the model does not know"
+            yield (
+                f"predictions from the costs with {fewer} clients, over what was measured then: {', '.join(errors)}"
+                f"{busy if others > OTHERS * cores() else ''}"
+            )
 
     async def _warm_up(self) -> WarmUp:
         async def window(seconds: float) -> float:
@@ -262,7 +267,7 @@ class _Load:
     def _part(self, run: Run | None, component: str, quantity: str) -> MicrobenchRow:
         operation, samples = self.kind, None
         if run is not None:
-            how = f"{run.clients} clients" if run.offered_per_s is None else f"{run.offered_per_s:,.0f}/s"
+            how = _clients(run.clients or 0) if run.offered_per_s is None else f"{run.offered_per_s:,.0f}/s"
             operation, samples = f"{self.kind}, {how}", run.sample.completed
         return MicrobenchRow(
             run_id=self.subject.name if run is None else self.run_id(run),
@@ -311,6 +316,10 @@ def _costs(runs: Sequence[Run], server_s: float) -> Costs:
     alone_s = (few.thread_cpu_s + sum(few.server_cpu_s)) / max(few.completed, 1)
     waited_s = float(few.latencies_s.mean()) / max(runs[0].clients or 1, 1) - alone_s
     return Costs(many.thread_cpu_s / max(many.completed, 1), server_s, max(waited_s, 0.0))
+
+
+def _clients(count: int) -> str:
+    return f"{count} client" if count == 1 else f"{count} clients"
 
 
 def _throughputs(sample: Sample) -> list[float]:
