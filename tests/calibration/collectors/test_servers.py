@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,21 @@ def test_the_run_with_most_clients_is_predicted_from_the_costs_of_fewer(made: li
     assert value(found, MEASURED, "request, 16 clients") == pytest.approx(5000)
     assert len(found.load_tests) == len(found.histograms) == len(made)
     assert audit_load_tests(LOAD_TESTS.frame(found.load_tests)).findings == ()
+
+
+def test_a_run_that_ends_before_its_first_part_is_measured_as_a_whole(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del made
+    whole = load.closed
+
+    async def short(*arguments: Any) -> Sample:
+        return replace(await whole(*arguments), parts=())
+
+    monkeypatch.setattr(load, "closed", short)
+    found = measured(Settings(warm_up_s=0.0, clients=(1, 16), shares=()))
+    assert value(found, MEASURED, "request, 16 clients") == pytest.approx(5000)
+    assert value(found, "server", "request, 16 clients") == pytest.approx(50e-6)
 
 
 def test_what_the_model_says_of_a_kind_stands_beside_its_measurement(made: list[str]) -> None:

@@ -322,7 +322,7 @@ class About:
     def _costs(self, run: Run) -> Iterator[MicrobenchRow]:
         sample, idle = run.sample, f"less {1000 * self.idle_cores:.0f} ms a second without load"
         idle_s = self.idle_cores * sample.duration_s / PARTS
-        whole = [each for each in sample.parts if each.completed]
+        whole = sample.parts_with_requests
         servers = [(each.server_cpu_s - idle_s) / each.completed for each in whole]
         threads = [each.thread_cpu_s / each.completed for each in whole]
         clients = [each.client_cpu_s / each.completed for each in whole]

@@ -64,7 +64,7 @@ async def _with_driver(settings: Settings) -> list[MicrobenchRow]:
     await load.closed(request, clients, _WARM_UP_S, settings.requests)
     found = await load.closed(request, clients, settings.duration_s, settings.requests, target.servers)
     await cql.close()
-    parts = [each for each in found.parts if each.completed]
+    parts = found.parts_with_requests
     threads = [each.thread_cpu_s / each.completed for each in parts]
     all_threads = [each.client_cpu_s / each.completed for each in parts]
     conditions = f"closed, {clients} clients, acsylla, {settings.row_bytes} B rows"

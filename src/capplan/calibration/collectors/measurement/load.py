@@ -119,6 +119,12 @@ class Sample:
         free_s = max(self.duration_s - self.thread_waited_s, self.thread_cpu_s, 1e-9)
         return 100.0 * self.thread_cpu_s / free_s
 
+    @property
+    def parts_with_requests(self) -> tuple[Part, ...]:
+        """Parts in which requests were completed; the whole run if it was too short for any."""
+        whole = Part(self.completed, sum(self.server_cpu_s), self.client_cpu_s, self.thread_cpu_s)
+        return tuple(each for each in self.parts if each.completed) or (whole,)
+
     def histogram(self) -> HdrHistogram:
         """Return all latencies as a histogram in ns."""
         found = HdrHistogram(1, _MOST_NS, _DIGITS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import socket
 import subprocess
@@ -94,6 +95,7 @@ realm home {{
 _NO_PROXY = "proxy_requests = no"
 _DICTIONARY = "ATTRIBUTE User-Name 1 string\nATTRIBUTE User-Password 2 string\nATTRIBUTE Reply-Message 18 string\n"
 _TIMEOUT_S = 5
+_MOST_UNDER_WAY = 250  # a port of RADIUS has 256 numbers for requests
 _MODEL = "openprovider: a message that is passed on takes front_s twice, once for itself and once for the proxy"
 
 
@@ -171,11 +173,14 @@ async def _collect(
 def _request(client: Any, name: str) -> Request:
     from pyrad.packet import AccessAccept
 
+    room = asyncio.Semaphore(_MOST_UNDER_WAY)
+
     async def request(number: int) -> None:
         del number
-        packet = client.CreateAuthPacket(User_Name=name)
-        packet["User-Password"] = packet.PwCrypt(_PASSWORD)
-        answer = await client.SendPacket(packet)
+        async with room:
+            packet = client.CreateAuthPacket(User_Name=name)
+            packet["User-Password"] = packet.PwCrypt(_PASSWORD)
+            answer = await client.SendPacket(packet)
         if answer.code != AccessAccept:
             raise OSError(f"FreeRADIUS answered {name} with code {answer.code}")
 

@@ -178,8 +178,7 @@ class _Load:
             self.progress(f"{self.kind}: warming up until a request costs the same", 0, 1)
             clients = max(self.settings.clients)
             found = await load.closed(self.request, clients, seconds, self.settings.requests, self.servers)
-            if found.completed == 0:
-                raise InputError(f"{self.subject.system} answered no {self.kind}: look into its log, or try again")
+            self._refuse_nothing(found)
             return sum(found.server_cpu_s) / found.completed
 
         return await warm_up(window, _WINDOW_S, self.settings.warm_up_s)
@@ -189,6 +188,7 @@ class _Load:
         await pause()
         asked = self.settings
         sample = await load.closed(self.request, clients, asked.duration_s, asked.requests, self.servers)
+        self._refuse_nothing(sample)
         return Run(f"closed-{clients}", clients, None, 1, sample)
 
     async def _open(self, rate: float, number: int) -> Run:
@@ -196,7 +196,15 @@ class _Load:
         await pause()
         asked = self.settings
         starts = load.arrivals(rate, asked.duration_s, asked.requests, asked.seed + number)
-        return Run(f"open-{rate:.0f}", None, rate, 1, await load.paced(self.request, starts, self.servers))
+        sample = await load.paced(self.request, starts, self.servers)
+        self._refuse_nothing(sample)
+        return Run(f"open-{rate:.0f}", None, rate, 1, sample)
+
+    def _refuse_nothing(self, sample: Sample) -> None:
+        if sample.completed == 0:
+            raise InputError(
+                f"{self.subject.system} answered no {self.kind} in {sample.duration_s:.3g} s: give a longer --duration"
+            )
 
     def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""
@@ -247,7 +255,7 @@ class _Load:
 
     def _cost_rows(self, run: Run, warm: WarmUp) -> Iterator[MicrobenchRow]:
         """Yield the CPU of a request at the servers together, at each of several, and at the generator."""
-        sample, whole = run.sample, [each for each in run.sample.parts if each.completed]
+        sample, whole = run.sample, run.sample.parts_with_requests
         error_s = PARTS * cpu_error_s() / max(sample.completed, 1)
         idle_s = self.idle * sample.duration_s / PARTS
         said = "; ".join((f"step of the CPU clock {1000 * cpu_quantum_s():.2g} ms", warm.sentence, *doubts(sample)))
@@ -323,9 +331,10 @@ def _clients(count: int) -> str:
 
 
 def _throughputs(sample: Sample) -> list[float]:
+    """Return the throughput of each part; of the whole run if it ended before its parts did."""
     part_s = sample.duration_s / PARTS
     found = [each.completed / part_s for each in sample.parts]
-    return found if all(found) else [sample.throughput_per_s]
+    return found if len(found) == PARTS and all(found) else [sample.throughput_per_s]
 
 
 def _mean_latencies(sample: Sample) -> list[float]:
