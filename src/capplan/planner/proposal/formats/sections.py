@@ -25,6 +25,7 @@ from capplan.planner.proposal.formats.document import (
     Tiles,
 )
 from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, NextLoadTest, Option, Proposal, UnseenRows
+from capplan.planner.rule_names import RULES
 from capplan.planner.size import in_words as words
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sentences import sentences
@@ -551,8 +552,8 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         (
             Cell(_quantity(each.quantity)),
             Cell(f"{each.figures}", each.figures),
-            Cell(share(each.median_error), each.median_error, "1"),
-            Cell(share(each.worst_error), each.worst_error, "1"),
+            share_cell(each.median_error, f"unseen.{each.quantity}.median_error"),
+            share_cell(each.worst_error, f"unseen.{each.quantity}.worst_error"),
             Cell(f"{each.held} of {each.figures}"),
         )
         for each in its.figures
@@ -571,7 +572,7 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         yield Paragraph(f"{count} of it {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
     for each in its.better_rules:
         yield Paragraph(
-            f"The rule {each.rule} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
+            f"The rule {RULES[each.rule]} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
             f"{share(each.model_median_error)} in the median, on the figures that it estimates."
         )
     if rows and not its.better_rules:
