@@ -76,3 +76,10 @@ def test_reads_say_nothing_of_writes_nor_writes_of_reads(trained: float, asked: 
     """Mixed rows speak of both."""
     assert "would decide" in undecided(replace(ROW, read_fraction=trained), read_fraction=asked)
     assert not undecided(ROW, read_fraction=asked)
+
+
+def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:
+    """They share caches, disks and compaction; a mixed row says what that costs."""
+    reads, writes, mixed = SYSTEM.read([replace(ROW, read_fraction=share) for share in (1.0, 0.0, 0.5)])
+    assert "would decide" in SYSTEM.undecided(mixed, [reads, writes])
+    assert not SYSTEM.undecided(mixed, [reads, writes, mixed])
