@@ -106,7 +106,7 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
             "| load | quantity | predicted (90 % band) | measured | error | right |",
             "| :-- | :-- | --: | --: | --: | :-- |",
         ]
-        lines += [f"| {' | '.join(words.cells(each))} |" for each in figures]
+        lines += [f"| {words.statement(each)}, {' | '.join(words.cells(each))} |" for each in figures]
         parts.append("\n".join(lines))
         parts += [*words.round_trips(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
@@ -117,7 +117,7 @@ def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
     drawn = [each for each in figures if each.measured and each.measured > 0 and each.predicted > 0]
     if not drawn:
         return None
-    names = [f"{each.stage}: {words.load(each)} {each.quantity}" for each in drawn]
+    names = [f"{each.stage}: {words.statement(each)}, {words.load(each)} {each.quantity}" for each in drawn]
     figure = go.Figure()
     for name, own in _noise(drawn, names):
         figure.add_trace(own.update(name=name))
