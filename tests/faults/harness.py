@@ -301,7 +301,8 @@ def damaged_cache(verb: WritingVerb, whole: Reference, cache: Path, random: Rand
             path.write_bytes(damaged(path.read_bytes(), random))
         write_before(verb, folder)
         end = ended(started(verb.command, folder, Path(own)))
-        return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=False)
+        refused = end.code == 2  # before it writes, so what the killed one left stays until a run that does
+        return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=refused)
 
 
 def no_cache(verb: WritingVerb, whole: Reference, cache: Path, random: Random) -> Judged:
