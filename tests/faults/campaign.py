@@ -22,7 +22,6 @@ from tests.faults.verbs import PRINTING, VERBS, WritingVerb
 
 from capplan.models.replaced_file import replace_file
 
-
 Task = tuple[str, str, Callable[[], Judged]]
 
 
