@@ -149,6 +149,17 @@ def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
     assert (found["value"] > 0).all()
 
 
+def test_lookups_of_hazelcast_are_predicted_and_measured(tmp_path: Path) -> None:
+    short = ("--duration", "300ms", "--warm-up", "1s", "--clients", "1,4", "--rates", "-")
+    capplan("collect", "hazelcast", "-o", str(tmp_path / "h.csv"), *short)
+    rows = list(LOAD_TESTS.rows(LOAD_TESTS.read(tmp_path / "h.csv")))
+    assert [row.request_class for row in rows] == ["get", "get", "get of 100", "get of 100"]
+    assert all((row.throughput_tps or 0) > 10 and not row.errors for row in rows)
+    found = MICROBENCHMARKS.read(tmp_path / "h.microbench.csv")
+    assert {"predicted", "measured", "server", "load generator"} <= set(found["component"])
+    assert ours() == []
+
+
 def recorded(name: str) -> Callable[[], bool]:
     """Whether a process is in the state file."""
     return lambda: (found := state.read()) is not None and name in found.processes

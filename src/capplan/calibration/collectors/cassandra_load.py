@@ -165,7 +165,7 @@ async def _collect(lab: State, subject: Subject, settings: Settings, progress: P
     cql = await connect(lab)
     target = Target(lab, cql, servers_of(lab))
     request = await subject.prepare(target, settings)
-    idle_cores = await _idle(target.servers)
+    idle = await idle_cores(target.servers)
     most = max(settings.clients)
 
     async def window(seconds: float) -> float:
@@ -177,7 +177,7 @@ async def _collect(lab: State, subject: Subject, settings: Settings, progress: P
     warm = await warm_up(window, _WINDOW_S, settings.warm_up_s)
     runs = await _runs(request, target, settings, progress)
     await cql.close()
-    about = About(lab, subject, settings, warm, idle_cores)
+    about = About(lab, subject, settings, warm, idle)
     rows = tuple(about.row(each) for each in runs)
     remarks = [warm.sentence]
     for doubt in dict.fromkeys(doubt for each in runs for doubt in doubts(each.sample)):
@@ -198,7 +198,7 @@ async def _runs(request: load.Request, target: Target, settings: Settings, progr
         ceiling = 0.0
         for clients in settings.clients:
             progress(f"{clients} closed clients", len(found), total)
-            await _pause()
+            await pause()
             sample = await load.closed(
                 request, clients, settings.duration_s, settings.requests, target.servers, _first(found)
             )
@@ -207,7 +207,7 @@ async def _runs(request: load.Request, target: Target, settings: Settings, progr
         for share in settings.shares:
             rate = float(f"{share * ceiling:.3g}")
             progress(f"{rate:,.0f} requests/s", len(found), total)
-            await _pause()
+            await pause()
             starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed + len(found))
             sample = await load.paced(request, starts, target.servers, _first(found))
             found.append(Run(f"open-{rate:.0f}-{repeat}", None, rate, repeat, sample))
@@ -218,13 +218,14 @@ def _first(runs: Sequence[Run]) -> int:
     return sum(each.sample.completed for each in runs)
 
 
-async def _pause() -> None:
+async def pause() -> None:
+    """Wait until the last run has ended at the servers, too."""
     import asyncio
 
     await asyncio.sleep(_PAUSE_S)
 
 
-async def _idle(servers: Servers) -> float:
+async def idle_cores(servers: Servers) -> float:
     """Return how many cores the servers use without load."""
     import asyncio
 

@@ -16,7 +16,8 @@ from capplan.cli.views.tables import table
 _FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
 _MOST_PARTS = 24
 _CLOCK = "cpu clock"
-_OF_RUNS = ("nodes", "load generator")  # parts whose figures stand beside each run
+_SERVERS = ("nodes", "server")  # all of them together
+_OF_RUNS = (*_SERVERS, "load generator")  # parts whose figures stand beside each run
 
 
 def listed(collectors: Mapping[str, Collector], console: Console) -> None:
@@ -47,15 +48,16 @@ def collected(found: Collected, written: Mapping[str, Path], console: Console) -
 
 
 def _runs(found: Collected, console: Console) -> None:
+    kinds = {row.request_class for row in found.load_tests}
     shown = table(
         ("load", "left"), ("completed", "right"), ("p50", "right"), ("p99", "right"), ("node", "right"),
         ("client", "right"), ("CPU/request", "right"),
     )  # fmt: skip
-    costs = {each.run_id: each for each in found.microbenchmarks if each.component == "nodes"}
+    costs = {each.run_id: each for each in found.microbenchmarks if each.component in _SERVERS}
     for row in found.load_tests:
         cost = costs.get(row.run_id)
         shown.add_row(
-            _load(row),
+            _load(row) if len(kinds) == 1 else f"{row.request_class}, {_load(row)}",
             f"{row.throughput_tps or 0:,.0f}/s",
             _ms(row.latency_p50_ms),
             _ms(row.latency_p99_ms),
