@@ -1,13 +1,13 @@
-"""The least that shows the way from nodes to verdicts; as a program it runs that in a folder, to be killed."""
+"""The least that shows the way from nodes to verdicts: a program that runs it in a folder and prints the answer."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 from capplan.calibration.collectors.runs_in_turn import Bounds
 from capplan.calibration.lab.layout import Layout
-from capplan.planner.live.answer import LiveValidation
 from capplan.planner.live.clusters import Labs
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.protocol import MOST, Asked, Protocol, Stage
@@ -22,11 +22,6 @@ SHORT = Protocol(
 )
 
 
-def run(folder: Path) -> LiveValidation:
-    """Run it, or go on with it."""
-    its = Folder(folder)
-    return validate_live(SHORT, Labs(its), its, lambda *_: None)
-
-
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    its = Folder(Path(sys.argv[1]))
+    print(json.dumps(validate_live(SHORT, Labs(its), its, lambda *_: None).to_json()))

@@ -84,3 +84,10 @@ def test_a_row_of_a_lab_says_that_all_nodes_share_a_machine() -> None:
     row = LoadTestRow(rf=1, clients=1, request_class="read", source="capplan collect cassandra-read on one host")
     assert row_scenario(row).one_host
     assert not row_scenario(replace(row, source="wrk on two hosts")).one_host
+
+
+def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:
+    """They share caches, disks and compaction; a mixed row says what that costs."""
+    reads, writes, mixed = SYSTEM.read([replace(ROW, read_fraction=share) for share in (1.0, 0.0, 0.5)])
+    assert "would decide" in SYSTEM.undecided(mixed, [reads, writes])
+    assert not SYSTEM.undecided(mixed, [reads, writes, mixed])

@@ -26,6 +26,7 @@ from capplan.planner.outages.places import Return
 from capplan.planner.outages.transient import Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict_network.network_question import NetworkQuestion
+from capplan.planner.work import check_layout
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
 _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
@@ -89,6 +90,7 @@ def outages_(
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Runs at a time; all processors.")] = None,
+    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than a minute of solving.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:
@@ -132,6 +134,8 @@ def outages_(
         else:
             scenario = with_options(chosen.scenario, given(ctx))
             say_what_has_no_effect([scenario])
+            if not no_limits:
+                check_layout(scenario)
             answer = outages_of_scenario(scenario, question, chosen.fitted, progress)
     if plot is not None:
         _plot(answer, plot)

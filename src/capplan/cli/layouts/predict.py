@@ -74,6 +74,7 @@ def predict_(
     staleness: Annotated[
         bool, typer.Option("--staleness", help="Show how likely a session is not found in another data centre, too.")
     ] = False,
+    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than a minute of solving.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -111,6 +112,10 @@ def predict_(
         return
     scenario = with_options(chosen.scenario, given(ctx))
     say_what_has_no_effect([scenario])
+    if not no_limits:
+        from capplan.planner.work import check_layout  # slow to import
+
+        check_layout(scenario)
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario,

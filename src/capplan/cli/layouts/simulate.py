@@ -42,6 +42,7 @@ from capplan.planner.simulate.simulate import (
     summed_up,
 )
 from capplan.planner.simulate.simulation import Horizon, Simulation
+from capplan.planner.work import check_layout
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
 from capplan.simulator.experiments.replications import ReplicationPlan
@@ -97,7 +98,7 @@ def simulate_(
     refuse_both(as_json, as_csv)
     check_output(trace, TABLE_ENDINGS)
     check_plot(plot)
-    subject = _subject(target, given(ctx), tps)
+    subject = _subject(target, given(ctx), tps, no_limits)
     design = design_of(subject, _horizon(horizon), warmup is not None, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
@@ -129,13 +130,15 @@ def _horizon(name: str | None) -> Horizon | None:
     return None if name is None else HORIZONS[name]
 
 
-def _subject(target: str, layout: Mapping[str, Any], tps: str | None) -> Subject:
+def _subject(target: str, layout: Mapping[str, Any], tps: str | None, no_limits: bool) -> Subject:
     chosen = read_target_or_network(target)
     if isinstance(chosen, Network):
         return of_network(chosen, None if tps is None else _rate_per_s(tps))
     options = layout if tps is None else {**layout, "tps": tps}
     scenario = with_options(chosen.scenario, options)
     say_what_has_no_effect([scenario])
+    if not no_limits:
+        check_layout(scenario)
     return of_scenario(scenario, chosen.fitted)
 
 

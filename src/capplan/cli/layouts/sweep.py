@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -81,6 +82,7 @@ def sweep_(
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table to this .csv or .parquet file.")] = None,
+    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -96,6 +98,10 @@ def sweep_(
     check_workers(processes, cluster)
     texts = given(ctx)
     sweep = _sweep(target, texts, load, chosen_engine(engine, ENGINES, "does not sweep"), precision, draws, seed)
+    if cluster is None and not no_limits:
+        from capplan.planner.work import check_sweep  # slow to import
+
+        check_sweep(sweep, processes or os.cpu_count() or 1)
     points = _performed(sweep, (processes, cluster), out)
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):

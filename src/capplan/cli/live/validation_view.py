@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Console
 
-from capplan.cli.views.lines import paragraph, put
-from capplan.cli.views.lines import table as lines_table
+from capplan.cli.views.lines import columns, paragraph, put
 from capplan.planner.live import words
-from capplan.planner.live.answer import LiveValidation
+from capplan.planner.live.answer import LiveFigure, LiveValidation
 
 _TITLE = ("load", "quantity", "predicted (band)", "measured", "error", "right")
 
 
 def render(found: LiveValidation, console: Console) -> None:
-    """Print the table, the reasons, and what it rests on."""
+    """Print the figures of each cluster, why some are not judged, and what all rests on."""
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         put(console, cluster[0].upper() + cluster[1:], "bold")
-        rows = list(map(words.cells, figures))
-        if not lines_table(console, _TITLE, rows):
-            _stacked(rows, console)
+        _figures(figures, console)
         for sentence in [*words.round_trips(figures), *words.reasons(figures)]:
             paragraph(console, sentence, hanging=2)
         put(console)
@@ -30,11 +28,22 @@ def render(found: LiveValidation, console: Console) -> None:
     _rest(found, console)
 
 
-def _stacked(rows: list[tuple[str, ...]], console: Console) -> None:
-    """Print two lines for each figure, where a table is too wide."""
-    for load, quantity, predicted, measured, error, verdict in rows:
-        put(console, f"{load}, {quantity}")
-        put(console, f"    predicted {predicted}, measured {measured or 'nothing'}, {error or 'no error'}: {verdict}")
+def _figures(figures: Sequence[LiveFigure], console: Console) -> None:
+    """Print a table, with a line before the figures of each statement; a list where it is too wide."""
+    lines = columns([_TITLE, *map(words.cells, figures)])
+    if max(map(len, lines)) > console.width:
+        for each in figures:
+            load, quantity, predicted, measured, error, verdict = words.cells(each)
+            put(console, f"{words.statement(each)}, {load}, {quantity}")
+            put(console, f"    predicted {predicted}, measured {measured or '-'}, error {error or '-'}: {verdict}")
+        return
+    put(console, lines[0], "bold")
+    last = ""
+    for each, line in zip(figures, lines[1:], strict=True):
+        if (said := words.statement(each)) != last:
+            put(console, said, "cyan")
+            last = said
+        put(console, line)
 
 
 def _rest(found: LiveValidation, console: Console) -> None:

@@ -11,18 +11,9 @@ from capplan.calibration.validation.table_backtest import Backtest, Displacement
 from capplan.calibration.validation.table_scores import MODEL, BacktestRow, TableScore
 from capplan.cli.views.lines import columns, fact, paragraph, put
 from capplan.models.number_words import significant
+from capplan.planner.rule_names import RULES
 
 _WORST = 3  # figures that the screen shows
-RULES = {
-    MODEL: "capplan",
-    "persistence": "nearest row",
-    "linear": "linear",
-    "affine": "affine",
-    "power_law": "power law",
-    "c_plus_r_rf": "c + r x RF",
-    "usl": "USL",
-}
-"""The rules in words, in the order of tables."""
 
 
 def render(found: Backtest, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,6 +82,7 @@ def size_(
     processes: Processes = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
+    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work.")] = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:
@@ -94,9 +96,14 @@ def size_(
     chosen = read_target(target)
     its: System[Any] = system(chosen.scenario.system)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
+    chosen_from = families(its, question)
+    if cluster is None and not no_limits:
+        from capplan.planner.work import check_sizing  # slow to import
+
+        check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
     with (
         counting("searching families of layouts") as progress,
-        workers_for(len(families(its, question)), processes, cluster) as workers,
+        workers_for(len(chosen_from), processes, cluster) as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
     if plot is not None:

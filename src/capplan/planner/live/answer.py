@@ -60,7 +60,7 @@ class LiveFigure:
     threshold
         Error that is accepted.
     round_trips
-        Added latency over the round trip; null elsewhere.
+        Added latency over the round trip, as it was measured by an echo; null elsewhere.
     verdict
         `within threshold`, `within repeat noise`, `off`, or `not judged`.
     reason

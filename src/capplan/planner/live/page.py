@@ -28,7 +28,8 @@ from capplan.planner.reports.visual_language import (
 
 PAGE = "live-validation.md"
 PICTURES = "figures"
-_HEIGHT, _BOTTOM, _LINE = 420, 60, 18
+_HEIGHT, _BOTTOM, _LINE = 540, 60, 18
+_MOST_FACTOR = 10.0  # by which a bar of noise may differ from its point
 _COLOURS = {"read": COLOURS[0], "write": COLOURS[1]}
 _HEAD = (
     "| load | quantity | predicted (90 % band) | measured | error | right |",
@@ -106,7 +107,7 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
             "| load | quantity | predicted (90 % band) | measured | error | right |",
             "| :-- | :-- | --: | --: | --: | :-- |",
         ]
-        lines += [f"| {' | '.join(words.cells(each))} |" for each in figures]
+        lines += [f"| {words.statement(each)}, {' | '.join(words.cells(each))} |" for each in figures]
         parts.append("\n".join(lines))
         parts += [*words.round_trips(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
@@ -117,7 +118,7 @@ def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
     drawn = [each for each in figures if each.measured and each.measured > 0 and each.predicted > 0]
     if not drawn:
         return None
-    names = [f"{each.stage}: {words.load(each)} {each.quantity}" for each in drawn]
+    names = [f"{each.stage}: {words.statement(each)}, {words.load(each)} {each.quantity}" for each in drawn]
     figure = go.Figure()
     for name, own in _noise(drawn, names):
         figure.add_trace(own.update(name=name))
@@ -151,7 +152,7 @@ def _noise(drawn: Sequence[LiveFigure], names: Sequence[str]) -> list[tuple[str,
     y: list[str | None] = []
     for name, each in zip(names, drawn, strict=True):
         if each.noise is not None and each.measured:
-            factor = min(1 + each.noise / each.measured, 20.0)
+            factor = min(1 + each.noise / each.measured, _MOST_FACTOR)
             x += [1 / factor, factor, None]
             y += [name, name, None]
     line = {"color": NEUTRAL, "width": 2}
@@ -182,7 +183,7 @@ def against_load(figures: Sequence[LiveFigure]) -> go.Figure | None:
     figure.update_yaxes(**latency_axis(""), col=1)
     figure.update_yaxes(type="log", col=2)
     below = ["Latency in ms. Bands: 90 % of what a repeat would measure. Bars: what a further repeat may differ."]
-    return _looking(figure, "Latency against load on one node", below, _HEIGHT, title_pixels(below) + 50)
+    return _looking(figure, "Latency against load on one node", below, _HEIGHT, title_pixels(below) + 50, 1.06)
 
 
 def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
@@ -208,29 +209,39 @@ def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
     figure.update_xaxes(title_text="round trip between data centres, ms")
     figure.update_yaxes(title_text="median beyond that at LOCAL_ONE, ms")
     below = ["One client. Bars: what a further repeat may differ."]
-    return _looking(figure, "Added latency against the round trip", below, _HEIGHT, title_pixels(below) + 70)
+    return _looking(figure, "Added latency against the round trip", below, _HEIGHT, title_pixels(below) + 30)
 
 
 def _measured(own: Sequence[LiveFigure], x: Sequence[float | None], colour: str, name: str, shown: bool) -> go.Scatter:
-    bars = {"type": "data", "array": [each.noise or 0.0 for each in own], "color": colour, "thickness": 1.5, "width": 3}
-    low = [min(each.noise or 0.0, 0.9 * abs(each.measured or 0.0)) for each in own]
+    values = [(abs(each.measured or 0.0), each.noise or 0.0) for each in own]
+    bars = {
+        "type": "data",
+        "symmetric": False,
+        "array": [min(noise, (_MOST_FACTOR - 1) * value) for value, noise in values],
+        "arrayminus": [min(noise, value * noise / (value + noise) if value else noise) for value, noise in values],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 3,
+    }
     return go.Scatter(
         x=x,
         y=[each.measured for each in own],
         mode="markers",
         marker={"color": colour, "size": 7},
-        error_y={**bars, "symmetric": False, "arrayminus": low},
+        error_y=bars,
         name=name,
         showlegend=shown,
     )
 
 
-def _looking(figure: go.Figure, text: str, below: list[str], height: int, top: int) -> go.Figure:
+def _looking(  # what all figures share
+    figure: go.Figure, text: str, below: list[str], height: int, top: int, legend: float = 1.0
+) -> go.Figure:
     figure.update_layout(
         template=LIGHT,
         height=height,
         margin={"l": 60, "r": 16, "t": top, "b": _BOTTOM},
         title=title(text, below, height),
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": 1.06},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": legend},
     )
     return figure

@@ -157,7 +157,7 @@ def _small(clients: Sequence[int], shares: Sequence[float], rtt_ms: float) -> tu
 
 QUICK = Protocol(
     "quick",
-    _small((1, 8), (0.3,), 20.0),
+    _small((1, 4, 16), (0.3,), 20.0),
     (
         Stage(
             "2dc",
@@ -180,7 +180,7 @@ QUICK = Protocol(
 
 FULL = Protocol(
     "full",
-    _small((1, 4, 8), (0.15, 0.4), 20.0),
+    _small((1, 4, 16), (0.15, 0.4), 20.0),
     (
         Stage(
             "2dc",
@@ -188,7 +188,7 @@ FULL = Protocol(
             _TWO_DCS,
             closed((1,), ("LOCAL_ONE", "QUORUM", "EACH_QUORUM"), (0.0, 10.0, 40.0)),
         ),
-        Stage("1", _WORDS_ONE, _ONE, (*closed((2, 16, MOST)), *opened((0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)))),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((2, 8, MOST)), *opened((0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)))),
         Stage("rows", f"{_WORDS_ONE}, longer rows", _ONE, (*_of_size(1024), *_of_size(10240))),
         Stage("tls", f"{_WORDS_ONE}, TLS on and off", Layout(client_tls=True), _with_tls()),
         Stage(

@@ -231,7 +231,8 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
             load = Load(**each["load"])
             names = [run_name(stage.name, load, repeat) for repeat in range(1, protocol.large_bounds.repeats + 1)]
             bands = {name: Band(*figures) for name, figures in each["figures"].items()}
-            cases.append(Case(stage, load, bands, [large[name] for name in names], each["not_decided"]))
+            trip = None if load.rtt_ms is None else predictions["round_trips_ms"].get(f"{load.rtt_ms:g}")
+            cases.append(Case(stage, load, bands, [large[name] for name in names], each["not_decided"], trip))
     fitted = [row for row in small.values() if believed(row)]
     every = [*small.values(), *large.values()]
     return LiveValidation(

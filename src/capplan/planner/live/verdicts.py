@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +94,14 @@ def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdic
 
 @dataclass(frozen=True)
 class Case:
-    """One load on one cluster: its predictions by column, and its runs."""
+    """One load on one cluster: its predictions by column, its runs, and the round trip that was measured, ms."""
 
     stage: Stage
     load: Load
     predicted: Mapping[str, Band]
     rows: Sequence[LoadTestRow]
     reason: str = ""
+    round_trip_ms: float | None = None
 
     @property
     def kept(self) -> list[LoadTestRow]:
@@ -121,7 +122,21 @@ def figures_of(cases: Sequence[Case]) -> tuple[LiveFigure, ...]:
         found += [_latency(each, quantity, capacities.get(_layout(each))) for quantity in _COLUMNS]
         if beside is not None and each.load.rtt_ms is not None:
             found.append(_added(each, beside))
-    return tuple(found)
+    return tuple(sorted(found, key=_place(cases)))
+
+
+def _place(cases: Sequence[Case]) -> Callable[[LiveFigure], tuple[int, ...]]:
+    """Return where a figure stands: by cluster, by what clients ask, then by quantity."""
+    stages = list(dict.fromkeys(each.stage.name for each in cases))
+    statements = dict.fromkeys(each.load.statement for each in cases)
+    places: dict[tuple[str, str, int, bool], int] = {each: place for place, each in enumerate(statements)}
+    quantities = list(THRESHOLDS)
+
+    def place(each: LiveFigure) -> tuple[int, ...]:
+        statement = (each.operation, each.level, each.row_bytes, each.tls)
+        return stages.index(each.stage), places[statement], quantities.index(each.quantity)
+
+    return place
 
 
 def _layout(case: Case) -> tuple[object, ...]:
@@ -164,8 +179,9 @@ def _added(case: Case, near: Case) -> LiveFigure:
     width = math.hypot(far.high - far.low, local.high - local.low) / 2
     value = far.value - local.value
     band = Band(value, value - width, value + width)
-    rtt = case.load.rtt_ms
-    trips = measured.value / rtt if measured is not None and rtt else None
+    trips = None
+    if measured is not None and case.load.rtt_ms:
+        trips = measured.value / (case.round_trip_ms or case.load.rtt_ms)
     return _figure(case, "added p50", "ms", band, measured, len(values), trips=trips)
 
 

@@ -14,8 +14,9 @@ VERDICTS: Mapping[Verdict, str] = {
     "not judged": "-",
 }
 LEGEND = (
-    "right: yes, within the threshold (capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 10 %); "
-    "noise, within what a further repeat may differ; OFF, neither; -, not judged."
+    "Capacity in requests/s, latencies and RTT in ms. Right: yes, within the threshold (capacity 10 %, p50 15 %, "
+    "p99 30 % up to 80 % of the capacity, added p50 10 %); noise, within what a further repeat may differ; OFF, "
+    "neither; -, not judged."
 )
 _HUNDRED, _TEN = 100, 10
 _MOST_PERCENT = 999
@@ -23,25 +24,27 @@ _MOST_PERCENT = 999
 
 def cells(figure: LiveFigure) -> tuple[str, ...]:
     """Return load, quantity, prediction, measurement, error and verdict of a figure."""
-    unit = figure.unit if figure.unit == "/s" else f" {figure.unit}"
-    error = "" if figure.error is None else _percent(100 * figure.error)
     return (
         load(figure),
         figure.quantity,
-        f"{number(figure.predicted)} ({number(figure.low)}-{number(figure.high)}){unit}",
+        f"{number(figure.predicted)} ({number(figure.low)}-{number(figure.high)})",
         measured(figure),
-        error,
+        "" if figure.error is None else _percent(100 * figure.error),
         VERDICTS[figure.verdict],
     )
 
 
+def statement(figure: LiveFigure) -> str:
+    """Return what clients ask, in words, such as `reads at LOCAL_ONE`."""
+    parts = [f"{figure.operation}s at {figure.level}"]
+    parts += [f"rows of {figure.row_bytes:,} B"] if figure.row_bytes != USUAL_BYTES else []
+    parts += ["TLS"] if figure.tls else []
+    return ", ".join(parts)
+
+
 def load(figure: LiveFigure) -> str:
     """Return the load of a figure, in a few words."""
-    parts = [f"{figure.operation} {figure.level}", figure.load]
-    parts += [f"{figure.row_bytes:,} B"] if figure.row_bytes != USUAL_BYTES else []
-    parts += ["TLS"] if figure.tls else []
-    parts += [] if figure.rtt_ms is None else [f"RTT {figure.rtt_ms:g}"]
-    return ", ".join(parts)
+    return figure.load if figure.rtt_ms is None else f"{figure.load}, RTT {figure.rtt_ms:g}"
 
 
 def measured(figure: LiveFigure) -> str:
@@ -82,7 +85,7 @@ def reasons(figures: Sequence[LiveFigure]) -> list[str]:
     found: dict[str, list[str]] = {}
     for each in figures:
         if each.reason:
-            found.setdefault(each.reason, []).append(f"{load(each)} {each.quantity}")
+            found.setdefault(each.reason, []).append(f"{each.quantity} of {statement(each)}, {load(each)}")
     return [f"{reason[0].upper()}{reason[1:]} ({_few(names)})." for reason, names in found.items()]
 
 

@@ -125,6 +125,8 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
         return "they have no reads; a row with reads would decide it"
     if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
         return "they have no writes; a row with writes would decide it"
+    if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
+        return "none has both reads and writes; a row with both would decide what they cost each other"
     state = layout.cache_state
     if reads and state not in {each.cache_state for each in known if each.read_fraction > 0}:
         return f"their page cache was never {state}; a row with cache_state {state} would decide it"

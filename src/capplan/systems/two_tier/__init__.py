@@ -10,7 +10,7 @@ from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
-from capplan.systems.two_tier.network import FRONT, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
 from capplan.systems.two_tier.priors import priors
 from capplan.systems.two_tier.rows import group, row_scenario, undecided
@@ -61,7 +61,11 @@ class TwoTier(TableSystem[TwoTierScenario]):
 
     def resource_name(self, scenario: TwoTierScenario, resource: str) -> str:
         """Return what a tier is called in a sentence."""
-        names = {FRONT: f"the {scenario.front_nodes} front nodes", STORE: f"the {scenario.store_nodes} store nodes"}
+        names = {
+            FRONT: f"the {scenario.front_nodes} front nodes",
+            STORE: f"the {scenario.store_nodes} store nodes",
+            LOG: f"the logs of the {scenario.store_nodes} store nodes",
+        }
         return names.get(resource, resource)
 
     def machine_counts(self, scenario: TwoTierScenario) -> Mapping[str, int]:

@@ -102,6 +102,8 @@ def _open_questions(layout: TwoTierScenario, known: Sequence[TwoTierScenario]) -
         yield "they have no reads; a row with reads would decide it"
     if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
         yield "they have no writes; a row with writes would decide it"
+    if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
+        yield "none has both reads and writes; a row with both would decide what they cost each other"
     if bool(layout.front_nodes) not in {bool(each.front_nodes) for each in known}:
         yield "the front and the store share their nodes in some layouts only; a row of this one would decide it"
     writes = [each for each in known if each.read_fraction < 1]
