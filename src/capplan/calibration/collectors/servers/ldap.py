@@ -20,7 +20,7 @@ from capplan.calibration.lab.processes import Process
 from capplan.models.errors import InputError
 
 SUFFIX = "dc=lab"
-ENTRIES = 1000
+ENTRIES = 250
 _PASSWORD = "hello"  # noqa: S105  # of made-up entries
 _MODULES = ("/usr/lib/ldap", "/usr/lib/openldap", "/usr/lib64/openldap")
 _SCHEMAS = ("/etc/ldap/schema", "/etc/openldap/schema")
@@ -122,7 +122,7 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
                 version,
                 {"slapd": process},
                 {"search": searches.request, "bind": binds.request},
-                f"{ENTRIES:,} entries in memory, indexed by uid; no TLS; a connection for each request under way",
+                f"{ENTRIES} entries in memory, indexed by uid; no TLS; a connection for each request under way",
             ),
             settings,
             progress,
