@@ -94,7 +94,7 @@ VERBS = {
         f"backtest cassandra {OWN} --train 'clients < 50' --plot plot.html", ("plot.html",), code=1, slow=True
     ),
     "collect --out": WritingVerb(
-        "collect grpc --duration 200ms --warm-up 0 --clients 1 -o table.csv",
+        "collect grpc --duration 200ms -o table.csv",
         ("table.microbench.csv",),
         slow=True,
         same=lambda content: (content.count(b"\n"), content[-1:]),

@@ -38,6 +38,7 @@ from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift.answer import read_answer
 from capplan.planner.drift.drift import drift
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
+from capplan.planner.live.hosts import read_hosts
 from capplan.planner.next_test.candidates import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
@@ -138,6 +139,7 @@ FILES = {
     "prices": FileTarget(lambda path: read_prices(path, system("openprovider")), _examples("*prices.toml")),
     "shapes": FileTarget(lambda path: read_shapes(path, system("openprovider")), _examples("shapes.toml")),
     "details": FileTarget(lambda path: read_details(path, None), _examples("*details.toml")),
+    "cluster that exists": FileTarget(lambda path: read_hosts(path).cluster(), _examples("hosts.toml")),
     "proposal": FileTarget(lambda path: question_of(read_proposal(path)), (EXAMPLES / "proposal-20000-tps.json",)),
     "saved answer": FileTarget(read_answer, (CORPUS / "answer.json",)),
     "measured, for a saved answer": FileTarget(

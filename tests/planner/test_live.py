@@ -23,6 +23,7 @@ from capplan.models.results import Band
 from capplan.planner.live import run
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder
+from capplan.planner.live.hosts import read_hosts
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed
 from capplan.planner.live.verdicts import Case, figures_of, repeats_of, verdict_of
 from capplan.systems.cassandra import SYSTEM
@@ -289,3 +290,48 @@ def test_a_lab_is_ended_only_by_the_validation_that_started_it(tmp_path: Path) -
     assert not folder.started_lab(Layout(cass_nodes=3, rf=3))
     folder.note_lab(None)
     assert not folder.started_lab(Layout())
+
+
+HOSTS = """
+node_cores = 8
+rtt_ms = 20
+[[dcs]]
+name = "dc1"
+nodes = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+rf = 3
+[[dcs]]
+name = "dc2"
+nodes = ["10.1.0.1"]
+rf = 1
+"""
+
+
+def test_a_cluster_that_exists_is_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(HOSTS, encoding="utf-8")
+    hosts = read_hosts(path)
+    cluster = hosts.cluster()
+    assert (cluster.cass_nodes, cluster.rf, cluster.addresses[0]) == ((3, 1), (3, 1), "10.0.0.1")
+    assert hosts.levels() == ("LOCAL_ONE", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM")
+    row = LoadTestRow(**cluster.row(Load("read", "QUORUM", clients=1, rtt_ms=20.0)))
+    layout = SYSTEM.read([row])[0].layout
+    assert (layout.one_host, layout.rf, layout.rtt, layout.node_cores) == (False, (3, 1), "20ms", 8)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rf = 3", "rf = 4"),
+        ("rtt_ms = 20", ""),
+        ("rtt_ms = 20", "rtt_ms = -1"),
+        ('"dc2"', '"dc1"'),
+        ('"dc2"', '"dc\'2"'),
+        ("rtt_ms = 20", 'rtt_ms = 20\nkeyspace = "a; DROP"'),
+        ("rtt_ms = 20", 'rtt_ms = 20\nuser = "a"'),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(HOSTS.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError):
+        read_hosts(path)

@@ -9,16 +9,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.shell.demand_option import HELP
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import with_demand_of
-from capplan.cli.shell.target import read_target
+from capplan.cli.shell.target import Target, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.explore.compare import CompareEngine, Comparison, Difference, Driver, Interval, compare
+from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
 _FEW_DRIVERS = 6
@@ -35,6 +37,9 @@ def compare_(
         bool, typer.Option("--drivers", help="Show which parameters drive the difference (needs SALib), too.")
     ] = False,
     demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
+    calibration: Annotated[
+        Path | None, typer.Option("--fitted", metavar="FILE", help="Fitted file (.json) for two scenarios.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -42,17 +47,16 @@ def compare_(
     """Compare two layouts of a system at one rate: differences with their 90 % intervals.
 
     Both have the same parameter draws, model errors and random numbers, so that what is uncertain about both cancels
-    out. The rate is that of the first scenario, else of the second, else 80 % of the lower capacity.
+    out. The rate is that of the first scenario, else of the second, else 80 % of the lower capacity. A fitted file
+    beside a scenario is the calibration of both.
     """
     check_plot(plot)
-    one, other = read_target(first), read_target(second)
-    if one.fitted != other.fitted:
-        raise InputError(f"{first} and {second} have different calibrations: compare scenarios of one fitted file")
+    one, other, fitted = _layouts(first, second, calibration)
     with counting("simulating both layouts"):
         found = compare(
             with_demand_of(demand, one.scenario),
             with_demand_of(demand, other.scenario),
-            fitted=one.fitted,
+            fitted=fitted,
             engine=chosen_engine(engine, ENGINES, "does not compare"),
             seed=seed,
             drivers=drivers or plot is not None,
@@ -65,6 +69,20 @@ def compare_(
         write_json(found.to_json())
     else:
         _show(found, Screen(), drivers)
+
+
+def _layouts(first: str, second: str, calibration: Path | None) -> tuple[Target, Target, Fitted | None]:
+    """Return both layouts and their common calibration: that of a fitted file, the option's, or the system's own."""
+    one, other = read_target(first), read_target(second)
+    given = None if calibration is None else read_calibration(calibration)
+    known = [each for each in (given, one.fitted, other.fitted) if each is not None]
+    if any(each != known[0] for each in known):
+        raise InputError(f"{first} and {second} have different calibrations: compare scenarios of one fitted file")
+    fitted = known[0] if known else None
+    for name, each in ((first, one), (second, other)):
+        if fitted is not None and each.scenario.system != fitted.system:
+            raise InputError(f"{name} is a layout of {each.scenario.system}, and the calibration is of {fitted.system}")
+    return one, other, fitted
 
 
 def _show(found: Comparison, console: Console, drivers: bool) -> None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.sign_of_life import no_more_signs
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
+from capplan.systems.registry import read_calibration
 
 _LARGEST_BODY = 2.0**30
 _NEEDED = ("fastapi", "fastapi_offline", "pebble", "prometheus_client", "uvicorn")
 
 
 def serve_(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FITTED]...", help="Fitted files (.json) that requests may name.")
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; one that other machines reach needs a token.")
     ] = "127.0.0.1",
@@ -34,7 +41,7 @@ def serve_(
 ) -> None:
     """Serve the JSON API (/predict, /simulate, /size, /systems), its documents (/docs) and the what-if page (/).
 
-    Prometheus reads /metrics. Only this machine can ask by default.
+    A request may name one of the fitted files. Prometheus reads /metrics. Only this machine can ask by default.
     """
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise MissingError(f"{missing[0]} is not installed: install the extra with `pip install 'capplan[serve]'`")
@@ -42,12 +49,13 @@ def serve_(
     from capplan.planner.serve.work import Limits
 
     check_token(host, token)
+    served = _fitted_files(files or ())
     limits = Limits(processes, queue, _time_s(time_limit), _bytes(body_limit))
     import uvicorn
 
     from capplan.planner.serve.app import create_app, notebook
 
-    app = create_app(limits, token)
+    app = create_app(limits, token, files=served)
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     where = "/ and /docs" if notebook() is not None else "/docs (the what-if page needs the extra notebooks)"
@@ -58,6 +66,16 @@ def serve_(
         uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=3)).run(
             [listening]
         )
+
+
+def _fitted_files(paths: Sequence[Path]) -> dict[str, Fitted]:
+    """Read fitted files, by their names without folders."""
+    found: dict[str, Fitted] = {}
+    for path in paths:
+        if path.name in found:
+            raise InputError(f"{path} has the name of another fitted file: requests name files, so rename one of them")
+        found[path.name] = read_calibration(path)
+    return found
 
 
 def _listen(host: str, port: int) -> socket.socket:

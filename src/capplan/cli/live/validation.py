@@ -21,7 +21,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
         With 1 if a figure is off.
     """
     from capplan.calibration.lab.packages import check_installed
-    from capplan.planner.live.clusters import Clusters, Existing, Hosts, Labs
+    from capplan.planner.live.clusters import Clusters, Existing, Labs
     from capplan.planner.live.folder import Folder
     from capplan.planner.live.protocol import FULL, QUICK, for_hosts
     from capplan.planner.live.run import validate_live
@@ -33,9 +33,9 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
         clusters: Clusters = Labs(folder)
         where = "a lab"
     else:
-        from capplan.models.language.document import read
+        from capplan.planner.live.hosts import read_hosts
 
-        its = read(Hosts, hosts)
+        its = read_hosts(hosts)
         protocol = for_hosts(its.levels(), its.rtt_ms, quick=quick)
         folder = Folder(user_cache() / "live" / protocol.name)
         clusters, where = Existing(its), ", ".join(its.cluster().addresses)

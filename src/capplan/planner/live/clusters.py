@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Protocol
-
-from pydantic import Field
-from pydantic.dataclasses import dataclass as checked
+from typing import Protocol
 
 from capplan.calibration.collectors.cassandra_load import servers_of
 from capplan.calibration.collectors.collector import Progress
@@ -19,18 +15,15 @@ from capplan.calibration.collectors.measurement.machine import cores
 from capplan.calibration.collectors.runs_in_turn import RunningCluster
 from capplan.calibration.lab import cluster as lab
 from capplan.calibration.lab import state
-from capplan.calibration.lab.layout import ECHO_PORT, NATIVE_PORT, Layout
+from capplan.calibration.lab.layout import ECHO_PORT, Layout
 from capplan.calibration.lab.schema import KEYSPACE, replication
-from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.units import AtLeastOne
-from capplan.models.read_file import read_file
 from capplan.planner.live.folder import Folder
+from capplan.planner.live.hosts import Hosts
 from capplan.planner.live.protocol import Stage
 from capplan.systems.cassandra.rows import ONE_HOST
 
-_ECHOES = 40
+_ECHOES = 60
 _ECHO = b"x" * 100
-_KEYSPACE = "capplan_live"
 
 
 class Clusters(Protocol):
@@ -141,93 +134,3 @@ class Existing:
         """Return nothing: the round trip is the one that the file says."""
         del stage, wanted
         return {}
-
-
-@checked(frozen=True, config=LANGUAGE)
-class DataCentre:
-    """A data centre of a cluster that exists.
-
-    Attributes
-    ----------
-    name
-        Its name, as Cassandra knows it.
-    nodes
-        Addresses of its nodes.
-    rf
-        Replicas of a row there.
-    """
-
-    name: str
-    nodes: Annotated[tuple[str, ...], Field(min_length=1)]
-    rf: AtLeastOne
-
-
-@checked(frozen=True, config=LANGUAGE)
-class Hosts:
-    """A cluster that exists; clients connect to its first data centre.
-
-    Attributes
-    ----------
-    dcs
-        Its data centres.
-    node_cores
-        Cores (vCPU) of a node.
-    version
-        Release of Cassandra.
-    rtt_ms
-        Round trip between the data centres, ms.
-    port
-        Where nodes answer clients.
-    user, password_file
-        What clients log in with: the name, and a file with the password.
-    certificate
-        File with the certificate of the nodes (PEM), if clients use TLS.
-    internode_tls
-        Whether nodes use TLS among each other.
-    keyspace
-        A keyspace for the measurement; it is created, and left there.
-    """
-
-    dcs: Annotated[tuple[DataCentre, ...], Field(min_length=1)]
-    node_cores: AtLeastOne
-    version: str = "unknown"
-    rtt_ms: float | None = None
-    port: AtLeastOne = NATIVE_PORT
-    user: str | None = None
-    password_file: str | None = None
-    certificate: str | None = None
-    internode_tls: bool = False
-    keyspace: str = _KEYSPACE
-
-    def levels(self) -> tuple[str, ...]:
-        """Return the levels that are measured: the nearest replica, then quorums where they wait for more."""
-        found = ["LOCAL_ONE"]
-        if self.dcs[0].rf > 1:
-            found.append("LOCAL_QUORUM")
-        if len(self.dcs) > 1:
-            found += ["QUORUM", "EACH_QUORUM"]
-        return tuple(found)
-
-    def cluster(self) -> RunningCluster:
-        """Return the cluster."""
-        each = ", ".join(f"'{dc.name}': {dc.rf}" for dc in self.dcs)
-        first = self.dcs[0]
-        return RunningCluster(
-            version=self.version,
-            cass_nodes=tuple(len(dc.nodes) for dc in self.dcs),
-            rf=tuple(dc.rf for dc in self.dcs),
-            addresses=first.nodes,
-            local_dc=first.name,
-            replication=f"{{'class': 'NetworkTopologyStrategy', {each}}}",
-            keyspace=self.keyspace,
-            node_cores=float(self.node_cores),
-            certificate=None if self.certificate is None else Path(self.certificate),
-            user=self.user,
-            password=_password(self.password_file),
-            internode_tls=self.internode_tls,
-            port=self.port,
-        )
-
-
-def _password(path: str | None) -> str | None:
-    return None if path is None else read_file(Path(path)).strip()

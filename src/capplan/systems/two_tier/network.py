@@ -44,6 +44,7 @@ USUAL_CORES, USUAL_NODES = 16, 3
 _LEAST_LEFT = 1e-3  # of a lane of the log, where commits are long
 _MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
 _MOST_NODE_LOSS = 1.0
+_MOST_UNSEEN = 100.0
 LAN_S = 0.02e-3
 """One way between two nodes."""
 FRONT, STORE, LOG = "front", "store", "log"
@@ -174,7 +175,7 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     work = values[f"front_{name}_s"] * _slower(cores, values)
     if not scenario.front_nodes:
         work = work * _sent_on(scenario, values)
-    unseen = work * values["unseen"] * (1.0 if scenario.front_nodes else values["store_unseen"])
+    unseen = work * _unseen(values) * (1.0 if scenario.front_nodes else values["store_unseen"])
     asked = (
         *_visits(tier, work, rounds, "front", "front"),
         _beside(tier, unseen, "front"),
@@ -192,7 +193,7 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     """Return a request at the store: at the leader of the row, and at the other copies of a write."""
     rounds = _rounds(values)
     work = values[f"store_{name}_s"] * _slower(scenario.node_cores, values) * _sent_on(scenario, values)
-    unseen = work * values["unseen"] * values["store_unseen"]
+    unseen = work * _unseen(values) * values["store_unseen"]
     hop = Delay(Deterministic(LAN_S))
     own = (hop, *_visits(STORE, work, rounds, name, "leader"), _beside(STORE, unseen, "leader"))
     if name == "read":
@@ -223,6 +224,10 @@ def _commit(scenario: TwoTierScenario, values: Values, member: str) -> Step:
 def _slower(cores: int, values: Values) -> Number:
     """Return how much longer work takes on a node of so many cores than on the usual one."""
     return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
+
+
+def _unseen(values: Values) -> Number:
+    return np.asarray(np.minimum(values["unseen"], _MOST_UNSEEN))
 
 
 def _sent_on(scenario: TwoTierScenario, values: Values) -> Number:
