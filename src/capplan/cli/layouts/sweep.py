@@ -46,6 +46,7 @@ from capplan.planner.explore.sweep import (
     layouts_of,
     precision_target,
 )
+from capplan.planner.explore.sweep_closed import CLIENTS
 from capplan.planner.explore.sweep_table import (
     SCHEMA,
     SweepPoint,
@@ -98,6 +99,11 @@ def sweep_(
     check_workers(processes, cluster)
     texts = given(ctx)
     sweep = _sweep(target, texts, load, chosen_engine(engine, ENGINES, "does not sweep"), precision, draws, seed)
+    if plot is not None and sweep.rates.field == CLIENTS:
+        raise InputError(
+            f"--plot {plot} draws latency against an offered rate, and closed clients have none: give --tps instead of "
+            "--clients, or leave the plot out"
+        )
     if cluster is None and not no_limits:
         from capplan.planner.work import check_sweep  # slow to import
 

@@ -17,6 +17,7 @@ from capplan.cli.views.lines import paragraph, put
 from capplan.cli.views.tables import table
 from capplan.models.number_words import rate, share, significant
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.explore.sweep_closed import CLIENTS
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, layout_options
 
 MAX_WIDTH = 500  # columns
@@ -51,7 +52,8 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
         yield f"refused: {why}"
     yield "Rates are totals over the whole layout; in parentheses the 5th to the 95th percentile."
     yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
-    yield "Sustained: even the low end of the capacity is at least the rate."
+    if not _closed(answered):
+        yield "Sustained: even the low end of the capacity is at least the rate."
     if any(_fails(point) for point in answered):
         yield (
             "Done: mean rate of the requests that complete. Latencies are of these, and the percentage is the share "
@@ -79,8 +81,33 @@ def _width(lines: Table, screen: Console) -> int:
     return screen.measure(lines, options=screen.options.update(width=MAX_WIDTH)).maximum
 
 
+def _closed(points: Sequence[SweepPoint]) -> bool:
+    """Whether closed clients determine the rates."""
+    return any(point.get(CLIENTS) is not None for point in points)
+
+
+def _closed_lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], banded: bool) -> Table:
+    """Return a line for each number of clients."""
+    lines = table(
+        *(("\n".join(textwrap.wrap(label, HEADING)), "right") for label in swept.values()),
+        *((head, "right") for head in ("clients", "throughput")),
+        *((f"{name}\np99 ms", "right") for name in classes),
+        ("basis", "left"),
+    )
+    for point in points:
+        bands = [
+            _band(point, "throughput_tps", rate),
+            *(_band(point, f"{name}_p99_ms", significant) for name in classes),
+        ]
+        cells = (" ".join(each) if banded else each[0] for each in bands)
+        lines.add_row(*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"])
+    return lines
+
+
 def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
     """Return a line for each point; or two, with what completes, the basis and the bands on the second."""
+    if _closed(points):
+        return _closed_lines(points, swept, classes, banded)
     done = ("done",) if any(_fails(point) for point in points) else ()
     both = [",\n".join(each) for each in (("TPS", *done), ("sustained", "basis"))]
     heads = ("TPS", *done, "sustained", "basis") if banded else both

@@ -192,6 +192,8 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
             "0 % a year, and 0 to 50 years"
         )
     case = resolve(base, fitted, question.seed)
+    if its.from_tables and getattr(base, "clients", None) is not None:
+        raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
     if case.given_per_s is None:
         raise InputError("a layout is sized for a rate, and none is given: add --tps, such as --tps 20000")
     _ = case.objectives  # refuse one that cannot be read before anything is searched
