@@ -15,6 +15,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
+_MOST_OVER = 4.0
 _GENERATOR_OVER = 4.0  # the same of the load generator
 _LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
 _FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
@@ -45,7 +46,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
         times = {each.name: each.value for each in found.values()}
-        found["unseen_work"] = replace(found["unseen_work"], value=_unseen(fastest, times, _OVER * highest))
+        found["unseen_work"] = replace(
+            found["unseen_work"], value=_unseen(fastest, times, _over(rows, fastest) * highest)
+        )
         busy = min(GENERATOR_LANES / (_GENERATOR_OVER * highest), 0.1 * unloaded)
         found["generator_s"] = replace(found["generator_s"], value=busy)
     most = _falls_at(rows)
@@ -83,6 +86,19 @@ def _unseen(row: TableRow, values: Values, ceiling_per_s: float) -> float:
     analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "unseen_work": grid}, 1.0))
     ceilings = np.broadcast_to(analysis.drift_per_s, grid.shape)
     return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])
+
+
+def _over(rows: Sequence[TableRow], fastest: TableRow) -> float:
+    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
+    times = [
+        response_s(row)
+        for row in rows
+        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
+    ]
+    queueing = response_s(fastest) - min(times, default=0.0)
+    if len(times) < 2 or queueing <= 0:
+        return _OVER
+    return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
 
 
 def _falls_at(rows: Sequence[TableRow]) -> int:
