@@ -173,8 +173,8 @@ QUICK = Protocol(
             (*closed((MOST,), ("LOCAL_ONE", "QUORUM")), *opened((0.5,), ("LOCAL_ONE", "QUORUM"))),
         ),
     ),
-    Bounds(2.0, 2, 12.0),
-    Bounds(1.5, 3, 10.0),
+    Bounds(1.5, 2, 10.0),
+    Bounds(1.5, 3, 6.0),
 )
 """Under ten minutes on two cores."""
 
@@ -230,7 +230,7 @@ FULL = Protocol(
     Bounds(3.0, 3, 40.0),
     Bounds(3.0, 5, 40.0),
 )
-"""`just live`: some 50 minutes."""
+"""`just live`: 40 minutes to an hour."""
 
 
 def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool) -> Protocol:

@@ -166,7 +166,7 @@ def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
         load = case.load.rate_per_s or float(np.mean([row.throughput_tps or 0.0 for row in kept]))
         share = load / capacity.value
         if share > HIGHEST_LOAD * (1 + _ROUNDING):
-            reason = f"{100 * share:.0f} % of the measured capacity: only up to {100 * HIGHEST_LOAD:.0f} % is promised"
+            reason = f"beyond {100 * HIGHEST_LOAD:.0f} % of the measured capacity nothing is promised"
     return _figure(case, quantity, "ms", case.predicted[column], measured, len(values), reason)
 
 
