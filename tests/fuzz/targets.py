@@ -19,8 +19,8 @@ from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.evidence.table import parse as parse_evidence
 from capplan.calibration.lab import packages, state
 from capplan.calibration.lab.layout import Layout, check_rtt
-from capplan.cli import collect, lab
-from capplan.cli.outages import read_times
+from capplan.cli.layouts.outages import read_times
+from capplan.cli.live import collect, lab
 from capplan.cli.shell.target import read_target_or_network
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
@@ -38,6 +38,7 @@ from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift.answer import read_answer
 from capplan.planner.drift.drift import drift
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
+from capplan.planner.live.hosts import read_hosts
 from capplan.planner.next_test.candidates import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
@@ -138,6 +139,7 @@ FILES = {
     "prices": FileTarget(lambda path: read_prices(path, system("openprovider")), _examples("*prices.toml")),
     "shapes": FileTarget(lambda path: read_shapes(path, system("openprovider")), _examples("shapes.toml")),
     "details": FileTarget(lambda path: read_details(path, None), _examples("*details.toml")),
+    "cluster that exists": FileTarget(lambda path: read_hosts(path).cluster(), _examples("hosts.toml")),
     "proposal": FileTarget(lambda path: question_of(read_proposal(path)), (EXAMPLES / "proposal-20000-tps.json",)),
     "saved answer": FileTarget(read_answer, (CORPUS / "answer.json",)),
     "measured, for a saved answer": FileTarget(

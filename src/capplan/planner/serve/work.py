@@ -6,11 +6,13 @@ import asyncio
 import multiprocessing
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from pebble import ProcessExpired, ProcessPool
 
 from capplan.models.errors import InputError
+from capplan.planner.serve.request import FittedFiles
 
 GIB = 1024**3
 
@@ -68,8 +70,8 @@ class Work(Protocol):
 class Processes:
     """Worker processes that end in the middle of a request when its time is over."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, files: FittedFiles = MappingProxyType({})) -> None:
+        self._limits, self._files = limits, dict(files)
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
         self._pool = ProcessPool(limits.processes, context=spawn, initializer=_begin, initargs=(limits.memory_gib,))
 
@@ -85,7 +87,7 @@ class Processes:
         """
         from capplan.planner.serve.answer import answer
 
-        future = self._pool.schedule(answer, args=(verb, body), timeout=self._limits.time_s)
+        future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
         try:
             return await asyncio.wrap_future(future)
         except TimeoutError:

@@ -10,9 +10,10 @@ from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
-from capplan.systems.two_tier.network import FRONT, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.outages import LOSSES, outages
 from capplan.systems.two_tier.priors import priors
-from capplan.systems.two_tier.rows import group, row_scenario, undecided
+from capplan.systems.two_tier.rows import group, row_scenario, steady, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 
@@ -24,12 +25,15 @@ class TwoTier(TableSystem[TwoTierScenario]):
     scenario = TwoTierScenario
     parameters = PARAMETERS
     reported = REPORTED
+    losses = MappingProxyType(LOSSES)
+    tails_not_modelled = ("elections", "copying of rows after a loss")
     machines = MappingProxyType(
         {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")}
     )
     sized = MappingProxyType({"front_nodes": (1, 64), "store_nodes": (1, 64)})
 
     network = staticmethod(network)
+    outages = staticmethod(outages)
 
     def row_scenario(self, row: LoadTestRow) -> TwoTierScenario:
         """Return the layout and the load of a row of a load-test table."""
@@ -38,6 +42,10 @@ class TwoTier(TableSystem[TwoTierScenario]):
     def group(self, row: LoadTestRow) -> str:
         """Return the software, version and workload of a row, which are fitted apart."""
         return group(row)
+
+    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
+        """Return rows of a table as the fit reads them."""
+        return tuple(map(steady, super().read(rows)))
 
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""
@@ -57,7 +65,11 @@ class TwoTier(TableSystem[TwoTierScenario]):
 
     def resource_name(self, scenario: TwoTierScenario, resource: str) -> str:
         """Return what a tier is called in a sentence."""
-        names = {FRONT: f"the {scenario.front_nodes} front nodes", STORE: f"the {scenario.store_nodes} store nodes"}
+        names = {
+            FRONT: f"the {scenario.front_nodes} front nodes",
+            STORE: f"the {scenario.store_nodes} store nodes",
+            LOG: f"the logs of the {scenario.store_nodes} store nodes",
+        }
         return names.get(resource, resource)
 
     def machine_counts(self, scenario: TwoTierScenario) -> Mapping[str, int]:
