@@ -275,6 +275,11 @@ def test_a_plot_is_one_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert [each.name for each in tmp_path.iterdir()] == ["plot.html"]
 
 
+def test_a_run_without_a_request_shows_no_growth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--warmup", "999ms"]) == 0
+    assert "nan" not in capsys.readouterr().out
+
+
 def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

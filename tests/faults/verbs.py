@@ -1,5 +1,6 @@
 """Verbs that write, as a table: a line adds one to the harness."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ VERBS = {
         "collect grpc --duration 200ms -o table.csv",
         ("table.microbench.csv",),
         slow=True,
-        same=lambda content: (content.count(b"\n"), content[-1:]),
+        same=lambda content: (content[-1:], {len(row) for row in csv.reader(content.decode().splitlines())}),
     ),
     "calibrate --evidence": WritingVerb(
         f"calibrate cassandra --evidence {OWN} --output fitted.json", ("fitted.json",), slow=True
