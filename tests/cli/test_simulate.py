@@ -16,7 +16,7 @@ from pyarrow import parquet
 from rich.progress import Progress as Bar
 from tests.planner.predictions import offered_tps, predicted
 
-import capplan.cli.simulate as face
+import capplan.cli.layouts.simulate as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
 from capplan.cli.shell import progress

@@ -126,10 +126,10 @@ def _refuse_other_methods(app: FastAPI) -> None:
 
 async def _answered(app: FastAPI, verb: str, request: Request) -> Response:
     queue: Queue = app.state.queue
-    return Response(await queue.run(verb, _parsed(await request.body())), media_type="application/json")
+    return Response(await queue.run(verb, parsed(await request.body())), media_type="application/json")
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(body: bytes) -> Any:
     """Return the JSON values of a body.
 
     Raises

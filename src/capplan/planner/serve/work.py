@@ -83,7 +83,7 @@ class Processes:
         InputError
             When the body breaks a rule.
         RefusedRequestError
-            When the time is over, or the process ends before its request.
+            When the time is over, or the process or the server ends before its request.
         """
         from capplan.planner.serve.answer import answer
 
@@ -96,6 +96,8 @@ class Processes:
                 f"the answer takes longer than {self._limits.time_s:g} s, the limit of this server: ask for less, such "
                 'as "engine": "analytic", a smaller range or a shorter duration',
             ) from None
+        except asyncio.CancelledError:
+            raise RefusedRequestError(503, "the server ends: ask again when it is back") from None
         except (ProcessExpired, MemoryError):
             raise RefusedRequestError(
                 503, "the process that worked on the answer ended, probably for want of memory: ask for less"

@@ -25,7 +25,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import priors
-from capplan.systems.cassandra.rows import row_scenario, undecided
+from capplan.systems.cassandra.rows import row_scenario, steady, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 _STARTS = (
@@ -56,6 +56,10 @@ class Cassandra(TableSystem[CassandraScenario]):
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""
         return row_scenario(row)
+
+    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
+        """Return rows of a table as the fit reads them."""
+        return tuple(map(steady, super().read(rows)))
 
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""

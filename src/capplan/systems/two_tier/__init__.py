@@ -10,10 +10,10 @@ from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
-from capplan.systems.two_tier.network import FRONT, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
 from capplan.systems.two_tier.priors import priors
-from capplan.systems.two_tier.rows import group, row_scenario, undecided
+from capplan.systems.two_tier.rows import group, row_scenario, steady, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 
@@ -43,6 +43,10 @@ class TwoTier(TableSystem[TwoTierScenario]):
         """Return the software, version and workload of a row, which are fitted apart."""
         return group(row)
 
+    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
+        """Return rows of a table as the fit reads them."""
+        return tuple(map(steady, super().read(rows)))
+
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""
         return priors(rows)
@@ -61,7 +65,11 @@ class TwoTier(TableSystem[TwoTierScenario]):
 
     def resource_name(self, scenario: TwoTierScenario, resource: str) -> str:
         """Return what a tier is called in a sentence."""
-        names = {FRONT: f"the {scenario.front_nodes} front nodes", STORE: f"the {scenario.store_nodes} store nodes"}
+        names = {
+            FRONT: f"the {scenario.front_nodes} front nodes",
+            STORE: f"the {scenario.store_nodes} store nodes",
+            LOG: f"the logs of the {scenario.store_nodes} store nodes",
+        }
         return names.get(resource, resource)
 
     def machine_counts(self, scenario: TwoTierScenario) -> Mapping[str, int]:

@@ -9,7 +9,14 @@ full (see `capplan.calibration.fit.load_curve`). Both tiers bind in this soft wa
 than its client waits (`unseen`): garbage collection, compaction, the kernel.
 
 The store writes in batches: one commit (a flush of the log, a round of replication) serves all writes that wait for it.
-So the time of a commit does not limit the rate, and is a delay; the work on each write is what saturates.
+A batch of k writes takes F + b k, so that longer queues make longer batches, each write waits a multiple c of F for its
+own batch and the rest of the one before, and
+
+    R = c F / (1 - b x)    at x writes per second, so    x = n / (c F + b n)    with n clients that do nothing else,
+
+with c from 1 (a client that is alone) over 1.5 (random arrivals) to 2 (clients that write again at once). That is the
+response of many lanes, c F / b of them, which requests take at random. The log of a node is such a station: `commit_s`
+is c F, `append_s` is b, and what a write leaves of its lane is unseen.
 
 A request takes a lane several times in each tier (`rounds`): to be parsed, planned, sent on, answered, and for each of
 its statements. That leaves the mean as it is, and shortens the tail: waits that are independent of each other even out.
@@ -32,12 +39,17 @@ from capplan.systems.two_tier.scenario import TwoTierScenario
 
 LANES_PER_CORE = 4
 """Requests that a node works on at once, per core: many, as `unseen` has what they leave of a lane."""
-USUAL_CORES = 16
-"""Cores of a node on which the times of the parameters are."""
+USUAL_CORES, USUAL_NODES = 16, 3
+"""Cores of a node and nodes of a store on which the times of the parameters are."""
+_LEAST_LEFT = 1e-3  # of a lane of the log, where commits are long
 _MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
+_MOST_NODE_LOSS = 1.0
+_MOST_UNSEEN = 100.0
 LAN_S = 0.02e-3
 """One way between two nodes."""
-FRONT, STORE = "front", "store"
+FRONT, STORE, LOG = "front", "store", "log"
+LOG_LANES = 1024
+"""Writes in the batches of a log at which it carries half of what it can, at most: `unseen` has what they leave."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 _STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
 
@@ -66,6 +78,15 @@ PARAMETERS: tuple[Parameter, ...] = (
         "wide prior: a commit at a copy, which serves all writes that wait for it, takes 0.3 to 14 ms",
     ),
     Parameter(
+        "append_s",
+        20e-6,
+        "s",
+        "fitted",
+        1.2,
+        "wide prior: a write lengthens the commit of its batch by 3 to 140 us: to encode it, send it and append it to "
+        "the log",
+    ),
+    Parameter(
         "unseen",
         3.0,
         "1",
@@ -82,6 +103,15 @@ PARAMETERS: tuple[Parameter, ...] = (
         1.0,
         "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
         "memory, locks and single threads",
+    ),
+    Parameter(
+        "node_loss",
+        0.1,
+        "1",
+        "fitted",
+        1.0,
+        "wide prior: work on a request grows with the nodes of the store to this power, 0.02 to 0.5, as more of it is "
+        "sent on to other nodes, and batches are smaller",
     ),
     Parameter(
         "rounds",
@@ -130,15 +160,11 @@ def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
         assignment="random",
         count=scenario.front_nodes or None,
     )
-    store = Station(
-        STORE,
-        LANES_PER_CORE * scenario.node_cores,
-        "ps",
-        assignment="random",
-        count=scenario.store_nodes,
-        exceptions=tuple(Differs(1 + node, down=True) for node in range(down)),
-    )
-    return [front, store] if scenario.front_nodes else [store]
+    lost = tuple(Differs(1 + node, down=True) for node in range(down))
+    lanes, nodes = LANES_PER_CORE * scenario.node_cores, scenario.store_nodes
+    store = Station(STORE, lanes, "ps", assignment="random", count=nodes, exceptions=lost)
+    log = Station(LOG, LOG_LANES, "ps", assignment="random", count=nodes, exceptions=lost)
+    return [*([front] if scenario.front_nodes else []), store, *([log] if scenario.read_fraction < 1 else [])]
 
 
 def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
@@ -147,7 +173,9 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     rounds = _rounds(values)
     cores = scenario.front_cores if scenario.front_nodes else scenario.node_cores
     work = values[f"front_{name}_s"] * _slower(cores, values)
-    unseen = work * values["unseen"] * (1.0 if scenario.front_nodes else values["store_unseen"])
+    if not scenario.front_nodes:
+        work = work * _sent_on(scenario, values)
+    unseen = work * _unseen(values) * (1.0 if scenario.front_nodes else values["store_unseen"])
     asked = (
         *_visits(tier, work, rounds, "front", "front"),
         _beside(tier, unseen, "front"),
@@ -164,14 +192,14 @@ def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
 def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     """Return a request at the store: at the leader of the row, and at the other copies of a write."""
     rounds = _rounds(values)
-    work = values[f"store_{name}_s"] * _slower(scenario.node_cores, values)
-    unseen = work * values["unseen"] * values["store_unseen"]
+    work = values[f"store_{name}_s"] * _slower(scenario.node_cores, values) * _sent_on(scenario, values)
+    unseen = work * _unseen(values) * values["store_unseen"]
     hop = Delay(Deterministic(LAN_S))
     own = (hop, *_visits(STORE, work, rounds, name, "leader"), _beside(STORE, unseen, "leader"))
     if name == "read":
         return Pick("leader", STORE, "random", Sequence((*own, hop)))
     share = values["copy_share"]
-    commit = Delay(Erlang(values["commit_s"], _STAGES * rounds), name="commit")
+    commit = _commit(scenario, values, "copy")
     copied = (
         hop,
         *_visits(STORE, work * share, rounds, "copy", "copy"),
@@ -184,9 +212,27 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     return ReplicaSet("copies", STORE, scenario.rf, led)
 
 
+def _commit(scenario: TwoTierScenario, values: Values, member: str) -> Step:
+    """Return a commit at a copy: what it takes of the log beyond the time of the write is unseen."""
+    append = values["append_s"] * _sent_on(scenario, values)
+    seen, lane_s = values["commit_s"] + append, append * LOG_LANES
+    left = np.maximum(lane_s - seen, _LEAST_LEFT * lane_s)
+    beside = ForkJoin((Visit(LOG, Erlang(left, _STAGES), name=f"{member}-append", member=member),), 0)
+    return Sequence((*_visits(LOG, seen, _rounds(values), "commit", member), beside))
+
+
 def _slower(cores: int, values: Values) -> Number:
     """Return how much longer work takes on a node of so many cores than on the usual one."""
     return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
+
+
+def _unseen(values: Values) -> Number:
+    return np.asarray(np.minimum(values["unseen"], _MOST_UNSEEN))
+
+
+def _sent_on(scenario: TwoTierScenario, values: Values) -> Number:
+    """Return how much longer work takes in a store of so many nodes than in the usual one."""
+    return np.asarray((scenario.store_nodes / USUAL_NODES) ** np.minimum(values["node_loss"], _MOST_NODE_LOSS))
 
 
 def _rounds(values: Values) -> int:

@@ -17,8 +17,11 @@ from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
 from capplan.systems.two_tier.network import PARAMETERS, network
+from capplan.systems.two_tier.scenario import TwoTierScenario
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
+_MOST_OVER = 4.0
+_IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve shows that batches lengthen a write
 _LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
 _QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
 _ROUNDS = (1, 2, 4, 8, 16, 32)
@@ -31,28 +34,42 @@ _TIMES = {
 def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     """Return the parameters with priors for a table.
 
-    The times of a class are scaled so that an unloaded request takes as long as the shortest one measured. The ceiling,
-    by the share of unseen work, is above the highest throughput measured.
+    The times of a class are scaled so that an unloaded request takes as long as the shortest one measured; of a write,
+    the commit alone, as a flush may take long and the work hardly does. The ceiling, by the share of unseen work and
+    by what a write adds to its batch, is above the highest throughput measured: the less queueing that row shows, the
+    further. Where no layout was measured at two loads, the nodes rather than the logs are taken as the limit.
     """
     found = {each.name: each for each in PARAMETERS}
-    alone = {name: _shortest(rows, name) for name in _TIMES}
+    alone, curved = {name: _shortest(rows, name) for name in _TIMES}, not _of_one_load(rows)
     for name, names in _TIMES.items():
-        shortest = alone[name] or alone["read"] or alone["write"]
+        shortest = alone[name]
         if shortest is None:
             continue
         row, seconds = shortest
-        scale = (_QUEUED if _of_one_load(rows) else 1.0) * seconds / _unloaded_s(row, name)
+        seconds *= 1.0 if curved else _QUEUED
+        usual = _unloaded_s(row, name)
+        if name == "write" and curved and seconds > usual:  # a commit may take long, and work on a write hardly does
+            found["commit_s"] = replace(found["commit_s"], value=PARAMETER["commit_s"] + seconds - usual)
+            continue
         also = ("delay_s",) if name == "write" and alone["read"] is None else ()
         for each in (*names, *also):
-            found[each] = replace(found[each], value=PARAMETER[each] * scale)
+            found[each] = replace(found[each], value=PARAMETER[each] * seconds / usual)
     rates = [(rate_per_s(row), row) for row in rows if rate_per_s(row)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
+        ceiling = _over(rows, fastest) * highest
         times = {each.name: each.value for each in found.values()}
-        found["unseen"] = replace(found["unseen"], value=_unseen(fastest, times, _OVER * highest))
-        found["rounds"] = replace(
-            found["rounds"], value=float(_rounds(rows, {**times, "unseen": found["unseen"].value}))
-        )
+        unseen = _unseen(fastest, times, ceiling)
+        if curved and fastest.layout.read_fraction == 0:  # batches, rather than work, may be what lengthens a write
+            unseen = min(unseen, PARAMETER["unseen"])
+        found["unseen"] = replace(found["unseen"], value=unseen)
+        most = max(_per_log(row, rate) for rate, row in rates)
+        if most:
+            full_s = highest / ceiling / most
+            appended = full_s if curved else min(full_s / _IDLE_LOG, PARAMETER["append_s"])
+            found["append_s"] = replace(found["append_s"], value=appended)
+        times = {each.name: each.value for each in found.values()}
+        found["rounds"] = replace(found["rounds"], value=float(_rounds(rows, times)))
     return tuple(found.values())
 
 
@@ -66,6 +83,25 @@ def _shortest(rows: Sequence[TableRow], name: str) -> tuple[TableRow, float] | N
     mixed = own or [row for row in rows if 0 < row.layout.read_fraction < 1]
     known = [(row, response_s(row)) for row in mixed if response_s(row)]
     return min(known, key=lambda each: each[1], default=None)
+
+
+def _per_log(row: TableRow, rate: float) -> float:
+    """Return the writes per second that each log of a layout takes."""
+    layout: TwoTierScenario = row.layout
+    return rate * (1 - layout.read_fraction) * layout.rf / layout.store_nodes
+
+
+def _over(rows: Sequence[TableRow], fastest: TableRow) -> float:
+    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
+    times = [
+        response_s(row)
+        for row in rows
+        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
+    ]
+    queueing = response_s(fastest) - min(times, default=0.0)
+    if len(times) < 2 or queueing <= 0:
+        return _OVER
+    return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
 
 
 def _of_one_load(rows: Sequence[TableRow]) -> bool:
