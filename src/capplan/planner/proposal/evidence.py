@@ -52,7 +52,7 @@ def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
         fitted_rows=len(table.rows),
         load_tests=len(case.system.observations.load_tests()),
         scenarios=0,
-        sources=tuple(dict.fromkeys(str(row["source"]) for row in table.rows if row.get("source"))),
+        sources=tuple(dict.fromkeys(str(row["source"]).split(", line ")[0] for row in table.rows if row.get("source"))),
         defects=(),
         basis=case.basis.of_capacity(),
         why=case.extrapolation.why,

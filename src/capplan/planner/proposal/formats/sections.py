@@ -569,7 +569,7 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         yield _table(columns, rows, "backtest")
     if its.undecided:
         count = f"{its.undecided} {words.plural('figure', its.undecided)}"
-        yield Paragraph(f"{count} of it {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
+        yield Paragraph(f"{count} more {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
     for each in its.better_rules:
         yield Paragraph(
             f"The rule {RULES[each.rule]} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
