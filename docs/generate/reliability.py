@@ -39,8 +39,9 @@ What capplan does when an input is hostile, a disk is full or a process is kille
 {inputs}
 
 An input is a valid scenario, network, fitted file, table, output of a load generator, body of a request to `serve`,
-state of a lab, option or command line with one to four changes: words replaced by hostile ones, parts cut off or repeated, bytes changed. It must be read, or refused
-in one sentence, within ten seconds of computing and a gigabyte, and without touching a file outside its folder.
+state of a lab, option or command line with one to four changes: words replaced by hostile ones, parts cut off or
+repeated, bytes changed. It must be read, or refused in one sentence, within ten seconds of computing and a gigabyte,
+and without touching a file outside its folder.
 
 ## Faults while verbs write
 
@@ -48,11 +49,11 @@ in one sentence, within ten seconds of computing and a gigabyte, and without tou
 {note}
 Each fault meets a command that writes, listens or prints: {verbs}.
 
-Its files are there before the fault. *Survived* means that each is as
-it was or complete, nothing else is left, the exit code is right, and the same command afterwards writes what an
-undisturbed run writes, byte for byte. *Lost* means that a file is gone, or that a run ended well without it. *Torn*
-means that a file has a part of its content. After a fault of `lab`, `lab down` must leave no process and no file, and
-`lab up` must work again; after one of `serve`, no process may be left.
+Its files are there before the fault. *Survived* means that each is as it was or complete, nothing else is left, the
+exit code is right, and the same command afterwards writes what an undisturbed run writes, byte for byte. *Lost* means
+that a file is gone, or that a run ended well without it. *Torn* means that a file has a part of its content. After a
+fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again; after one of `serve`, no
+process may be left.
 """
 
 
