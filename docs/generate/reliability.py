@@ -12,8 +12,7 @@ REFERENCE = DOCS / "reference"
 PAGE, INPUTS, FAULTS = (REFERENCE / name for name in ("reliability.md", "inputs.json", "faults.json"))
 TEXT = """# Reliability
 
-What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures such
-counts; those below are of a shorter campaign.
+What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures the counts.
 
 ## Rules
 
@@ -39,25 +38,39 @@ counts; those below are of a shorter campaign.
 
 {inputs}
 
-An input is a valid scenario, network, fitted file, table, output of a load generator, option or command line with one
-to four changes: words replaced by hostile ones, parts cut off or repeated, bytes changed. It must be read, or refused
-in one sentence, within ten seconds and a gigabyte, and without touching a file outside its folder.
+An input is a valid scenario, network, fitted file, table, output of a load generator, body of a request to `serve`,
+state of a lab, option or command line with one to four changes: words replaced by hostile ones, parts cut off or
+repeated, bytes changed. It must be read, or refused in one sentence, within ten seconds of computing and a gigabyte,
+and without touching a file outside its folder.
 
 ## Faults while verbs write
 
 {faults}
+{note}
+Each fault meets a command that writes, listens or prints: {verbs}.
 
-Each fault meets a command that writes: {verbs}. Its files are there before the fault. *Survived* means that each is as
-it was or complete, nothing else is left, the exit code is right, and the same command afterwards writes what an
-undisturbed run writes, byte for byte. *Lost* means that a file is gone, or that a run ended well without it. *Torn*
-means that a file has a part of its content.
+Its files are there before the fault. *Survived* means that each is as it was or complete, nothing else is left, the
+exit code is right, and the same command afterwards writes what an undisturbed run writes, byte for byte. *Lost* means
+that a file is gone, or that a run ended well without it. *Torn* means that a file has a part of its content. After a
+fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again; after one of `serve`, no
+process may be left.
 """
 
 
 def generated() -> str:
     """Return the page."""
     inputs, faults = (json.loads(path.read_text(encoding="utf-8")) for path in (INPUTS, FAULTS))
-    return TEXT.format(inputs=_inputs(inputs), faults=_table(faults["kinds"]), verbs=_listed(faults["verbs"]))
+    return TEXT.format(
+        inputs=_inputs(inputs),
+        faults=_table(faults["kinds"]),
+        note=_note(faults.get("note", "")),
+        verbs=_listed(faults["verbs"]),
+    )
+
+
+def _note(text: str) -> str:
+    """Return what a reader must know of the counts, as a paragraph."""
+    return f"\n{text}\n" if text else ""
 
 
 def _inputs(counts: Mapping[str, int]) -> str:

@@ -82,6 +82,26 @@ def test_an_interrupt_has_no_traceback(capsys: pytest.CaptureFixture[str], monke
     assert capsys.readouterr().err.count("\n") <= 1
 
 
+def test_a_signal_in_a_destructor_is_not_lost() -> None:
+    program = """
+import os, signal
+from capplan.cli.process import _take_signals
+class Destroyed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        str()
+_take_signals()
+try:
+    Destroyed()
+    signal.pause()
+except KeyboardInterrupt:
+    print("ended")
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert (found.stdout, found.stderr) == ("ended\n", "")
+
+
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(VERBS, "broken", Verb("unused", "Fail."))
     monkeypatch.setattr(groups, "import_target", lambda _: broken)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz.inputs import EACH_COMMAND, prepared, tried
 from tests.fuzz.rules import Watch, broken_by_reader
@@ -33,6 +33,7 @@ def test_inputs_are_read_or_refused(tmp_path: Path, watch: Watch, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@settings(max_examples=40)  # just trust tries thousands of each
 @given(text=st.text(max_size=20) | st.text("0123456789.,:;=<>%-+eE_ kmsd/@*", max_size=12))
 def test_texts_are_read_or_refused(name: str, text: str) -> None:
     with suppress(InputError):

@@ -13,6 +13,8 @@ from typing import Any
 
 PATIENCE_S = 10.0  # for what runs to unwind
 _ended_by: list[int] = []  # signals
+_lost: list[int] = []  # signals that came while Python hides exceptions, and come again
+_AGAIN_S = 0.05
 
 
 def run() -> None:
@@ -80,6 +82,16 @@ def _take_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
         raise KeyboardInterrupt
 
+    def end_again(unraisable: Any) -> None:
+        """Send a signal again that came in a destructor or a callback, whose exceptions Python prints and forgets."""
+        if not _ended_by or unraisable.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(unraisable)
+            return
+        _lost.append(_ended_by[0])
+        signal.signal(_ended_by[0], end)
+        threading.Timer(_AGAIN_S, os.kill, (os.getpid(), _ended_by[0])).start()
+
+    sys.unraisablehook = end_again
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and `&` set it
@@ -94,7 +106,9 @@ def _take_signals() -> None:
 def _end_what_does_not(signals: int) -> None:
     """End this process some time after a signal that it cannot follow, or at the next one."""
     number = os.read(signals, 1)[0]
-    select.select([signals], [], [], PATIENCE_S)
+    while select.select([signals], [], [], PATIENCE_S)[0] and _lost:
+        os.read(signals, 1)
+        _lost.pop()
     from capplan.models.replaced_file import remove_unfinished
 
     remove_unfinished()
